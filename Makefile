@@ -1,0 +1,39 @@
+# Everything happens inside .venv, made from the first Python >= 3.11 found; PYTHON=... chooses another.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint types coverage clean
+
+demo: $(VENV)/.demo
+	$(BIN)/fewatoms demo --figure demo.png
+
+test: lint types coverage
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+# Compiled loops leave no trace for a line counter, so the counted run interprets them; kernels are also tested compiled,
+# in a process of their own. One BLAS thread a worker: two workers on two cores.
+coverage: $(VENV)/.dev
+	NUMBA_DISABLE_JIT=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg \
+	  $(BIN)/python -m pytest -n 2 --cov=fewatoms --cov-report=term --cov-fail-under=95
+
+$(VENV)/bin/python:
+	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'fewatoms needs Python 3.11 or newer; say PYTHON=...')"
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable ".[all]"
+	touch $@
+
+$(VENV)/.dev: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	touch $@ $(VENV)/.demo
+
+clean:
+	rm -rf $(VENV) demo.png .coverage .mypy_cache .pytest_cache .ruff_cache

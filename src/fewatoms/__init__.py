@@ -1,0 +1,65 @@
+"""fewatoms: explain data with few building blocks.
+
+    s = fewatoms.fit(M, b, atoms=fewatoms.SignedOneHot(n), k=20, misfit=1e-3)
+
+finds x with |b - Mx| <= 1e-3 |b| made of at most 20 atoms, and says what is proven about it.
+"""
+
+from fewatoms import oracles, retrieval
+from fewatoms.atoms import (
+    AtomicSet,
+    Dictionary,
+    Groups,
+    Mapped,
+    NonnegativeCone,
+    NonnegativeOneHot,
+    PSDRankOne,
+    RankOne,
+    SignedOneHot,
+)
+from fewatoms.certificates import Certificate
+from fewatoms.fit import fit
+from fewatoms.losses import Huber, LeastSquares, Logistic, Loss
+from fewatoms.operators import Counting, Identity, Operator, Quadratic, Sampling
+from fewatoms.oracles import FromIterates, LevelSet
+from fewatoms.problem import Problem
+from fewatoms.relaxations import P1, P2, P3
+from fewatoms.retrieval import paper_rule
+from fewatoms.solution import Progress, Solution, Status
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "P1",
+    "P2",
+    "P3",
+    "AtomicSet",
+    "Certificate",
+    "Counting",
+    "Dictionary",
+    "FromIterates",
+    "Groups",
+    "Huber",
+    "Identity",
+    "LeastSquares",
+    "LevelSet",
+    "Logistic",
+    "Loss",
+    "Mapped",
+    "NonnegativeCone",
+    "NonnegativeOneHot",
+    "Operator",
+    "PSDRankOne",
+    "Problem",
+    "Progress",
+    "Quadratic",
+    "RankOne",
+    "Sampling",
+    "SignedOneHot",
+    "Solution",
+    "Status",
+    "fit",
+    "oracles",
+    "paper_rule",
+    "retrieval",
+]

@@ -1,0 +1,95 @@
+"""Checks at the doors: each raises one sentence that names the argument, the demand and what came."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fewatoms._types import Array, FloatArray
+
+_CHUNK = 1 << 20
+
+
+def integer(name: str, value: Any, low: int, high: float = math.inf, why: str = "") -> int:
+    """Return `value` as an int in [low, high], or say what is wrong with it."""
+    demand = f"{name} must be an integer of at least {low}" if high == math.inf else (
+        f"{name} must be an integer between {low} and {high:.0f}"
+    )
+    demand += f" ({why})" if why else ""
+    if isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{demand}; got {value!r}")
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{demand}; got {value!r}") from None
+    if not low <= number <= high:
+        raise ValueError(f"{demand}; got {number}")
+    return number
+
+
+def number(name: str, value: Any, *, positive: bool = False, infinite: bool = False) -> float:
+    """Return `value` as a float that is finite and nonnegative (or positive)."""
+    demand = f"{name} must be a {'positive' if positive else 'nonnegative'} {'' if infinite else 'finite '}number"
+    try:
+        result = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{demand}; got {value!r}") from None
+    if math.isnan(result) or result < 0 or (positive and result == 0) or (math.isinf(result) and not infinite):
+        raise ValueError(f"{demand}; got {value!r}")
+    return result
+
+
+def finite(name: str, values: Array) -> None:
+    """Refuse NaN and infinity, reading `values` in chunks so that no copy of its size is made."""
+    if values.dtype.kind in "biu":
+        return
+    if values.flags.c_contiguous or values.flags.f_contiguous:
+        flat = values.ravel(order="K")
+        chunks = (flat[i : i + _CHUNK] for i in range(0, flat.size, _CHUNK))
+    else:
+        rows = max(1, _CHUNK // max(1, values[:1].size))
+        chunks = (values[i : i + rows] for i in range(0, len(values), rows))
+    for chunk in chunks:
+        good = np.isfinite(chunk)
+        if not good.all():
+            bad = chunk[~good].flat[0]
+            raise ValueError(f"{name} must hold finite numbers only; it contains {bad}")
+
+
+def real_vector(name: str, values: Any, size: int | None = None, what: str = "") -> FloatArray:
+    """Return `values` as a new or shared flat float64 array of the given size with finite entries."""
+    if sp.issparse(values):
+        raise TypeError(f"{name} must be a dense array; got a sparse one: pass {name}.toarray()")
+    array = np.asarray(values)
+    if array.dtype.kind == "c":
+        raise TypeError(f"{name} must be real; got an array of {array.dtype}")
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must hold real numbers; got an array of {array.dtype}")
+    if size is not None and array.size != size:
+        raise ValueError(f"{name} must have {size} entries{what}; got shape {array.shape}")
+    finite(name, array)
+    return np.asarray(array.ravel(), dtype=np.float64)
+
+
+def indices(name: str, values: Any, high: int) -> Array:
+    """Return `values` as a flat array of integers in [0, high)."""
+    array = np.asarray(values).ravel()
+    if array.size and array.dtype.kind not in "iu":
+        raise TypeError(f"{name} must hold integers; got an array of {array.dtype}")
+    if array.size and (array.min() < 0 or array.max() >= high):
+        bad = array[(array < 0) | (array >= high)][0]
+        raise ValueError(f"{name} must lie between 0 and {high - 1}; got {bad}")
+    return array.astype(np.intp, copy=False)
+
+
+def shape2(name: str, value: Any) -> tuple[int, int]:
+    """Return `value` as a pair of positive integers."""
+    try:
+        p, q = value
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a pair of integers (rows, columns); got {value!r}") from None
+    return integer(f"{name}[0]", p, 1), integer(f"{name}[1]", q, 1)

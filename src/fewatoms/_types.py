@@ -1,0 +1,19 @@
+"""Names for the array types that signatures mention."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Array: TypeAlias = npt.NDArray[Any]
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+IntArray: TypeAlias = npt.NDArray[np.intp]
+
+# z = M*y as an operator chooses to give it: an ndarray (flat or in the model's shape), a SciPy sparse array, or a
+# LinearOperator in the model's shape. `linalg.as_flat` and `linalg.as_matrix` read all three.
+ModelDual: TypeAlias = Any
+
+# A budget: an integer, or one budget per part for sums of sets, nested as the sets are.
+Budget: TypeAlias = Any

@@ -1,0 +1,127 @@
+"""Groups of coordinates: whole groups enter or stay out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fewatoms import _checks, linalg
+from fewatoms._types import Array, FloatArray, IntArray, ModelDual
+from fewatoms.atoms.base import Combination, FiniteSet, Shrinkage
+from fewatoms.faces import GroupCoordinates
+
+
+class Groups(FiniteSet):
+    """A = union over groups g of the unit sphere of the coordinates in g, divided by the group's weight.
+
+    The gauge is the group norm sum_g w_g |x_g|, the support function max_g |z_g| / w_g. An atom is one group; a face of
+    k groups holds all their coordinates, free.
+
+    Parameters
+    ----------
+    labels : (n,) array, or an array of a matrix's shape
+        The group of each coordinate. Labels may be numbers or strings.
+    weights : mapping from label to positive number, or array in the order of `np.unique(labels)`, optional
+    """
+
+    centrosymmetric = True
+
+    def __init__(self, labels: Any, weights: Any = None) -> None:
+        labels = np.asarray(labels)
+        if labels.ndim not in (1, 2) or labels.size == 0:
+            raise ValueError(f"labels must be a vector (or matrix) with one label per coordinate; got shape {labels.shape}")
+        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+            raise ValueError("labels must not contain NaN or infinity")
+        self.shape = labels.shape
+        self.names, self._group = np.unique(labels, return_inverse=True)
+        self._group = self._group.ravel()
+        if weights is None:
+            self.weights = np.ones(self.names.size)
+        else:
+            listed = [weights[name] for name in self.names.tolist()] if hasattr(weights, "keys") else weights
+            self.weights = _checks.real_vector("weights", listed, self.names.size, " (one per group)")
+            if self.weights.min() <= 0:
+                raise ValueError(f"weights must be positive; got {self.weights.min()}")
+
+    def __repr__(self) -> str:
+        return f"Groups({self.count} groups of {self.n} coordinates)"
+
+    @property
+    def count(self) -> int:
+        return self.names.size
+
+    @cached_property
+    def blocks(self) -> list[IntArray]:
+        """The coordinates of each group."""
+        order = np.argsort(self._group, kind="stable")
+        return np.split(order, np.cumsum(np.bincount(self._group))[:-1])
+
+    def _norms(self, x: Array) -> FloatArray:
+        return np.sqrt(np.bincount(self._group, weights=x * x, minlength=self.count))
+
+    def gauge(self, x: Array) -> float:
+        return float(np.dot(self.weights, self._norms(self.read_point(x).ravel())))
+
+    def alignments(self, z: ModelDual) -> FloatArray:
+        return self._norms(linalg.as_flat(z)) / self.weights
+
+    def face(self, which: IntArray, z: ModelDual) -> GroupCoordinates:
+        z = linalg.as_flat(z)
+        spots = [self.blocks[g] for g in which]
+        directions = [_unit(z[s]) / self.weights[g] for g, s in zip(which, spots, strict=True)]
+        return GroupCoordinates(
+            indices=np.concatenate(spots) if spots else np.empty(0, dtype=np.intp),
+            starts=np.concatenate([[0], np.cumsum([s.size for s in spots])]).astype(np.intp),
+            directions=np.concatenate(directions) if directions else np.zeros(0),
+            group=np.asarray(which, dtype=np.intp),
+            names=self.names[which],
+            weights=self.weights[which],
+            shape=self.shape,
+        )
+
+    def atom_norms(self, M: Any) -> FloatArray | None:
+        norms = M.block_norms(self.blocks)
+        return None if norms is None else norms / self.weights
+
+    def operator_norm(self, M: Any) -> float | None:
+        norms = self.atom_norms(M)
+        return None if norms is None else float(norms.max())
+
+    def shrink(self, points: Combination, z: ModelDual, step: float) -> Shrinkage:
+        w = step * linalg.as_flat(z)
+        for multiplier, face, c in points:
+            w[face.indices] += multiplier * c
+        return _BlockThreshold(self, w, self._norms(w))
+
+    def reshaped(self, shape: tuple[int, ...]) -> Groups:
+        if math.prod(shape) != self.n:
+            return self
+        other = object.__new__(Groups)
+        other.__dict__.update(self.__dict__, shape=shape)
+        return other
+
+
+@dataclass
+class _BlockThreshold(Shrinkage):
+    atoms: Groups
+    w: FloatArray
+    sizes: FloatArray
+
+    def at(self, t: float) -> tuple[GroupCoordinates, FloatArray]:
+        left = np.maximum(self.sizes - t * self.atoms.weights, 0.0)
+        which = np.flatnonzero(left)
+        face = self.atoms.face(which, self.w)
+        shares = np.repeat(left[which] / self.sizes[which], np.diff(face.starts))
+        return face, shares * self.w[face.indices]
+
+    def gauge(self, t: float) -> float:
+        return float(np.dot(self.atoms.weights, np.maximum(self.sizes - t * self.atoms.weights, 0.0)))
+
+
+def _unit(v: Array) -> Array:
+    norm = np.linalg.norm(v)
+    return v / norm if norm > 0 else np.eye(1, v.size)[0]

@@ -1,0 +1,175 @@
+"""Linear images of a set: dictionaries, sparsity in a basis, any finite set of atoms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import aslinearoperator
+
+from fewatoms import _checks, linalg
+from fewatoms._types import Array, Budget, FloatArray, IntArray, ModelDual
+from fewatoms.atoms.base import AtomicSet, Combination, Shrinkage
+from fewatoms.atoms.cuts import gauge_by_cuts
+from fewatoms.atoms.onehot import NonnegativeOneHot, SignedOneHot
+from fewatoms.faces import Face, MappedFace
+
+
+class LinearMap:
+    """A real linear map B given by an array, a sparse matrix, or anything with matvec and rmatvec."""
+
+    def __init__(self, operator: Any, name: str) -> None:
+        self.matrix: Any = None
+        if not (hasattr(operator, "matvec") and hasattr(operator, "rmatvec")):
+            matrix = operator if sp.issparse(operator) else np.asarray(operator)
+            if matrix.ndim != 2 or 0 in matrix.shape:
+                raise ValueError(f"{name} must be a matrix with rows and columns; got shape {matrix.shape}")
+            if matrix.dtype.kind not in "biuf":
+                raise TypeError(f"{name} must be real; got an array of {matrix.dtype}")
+            _checks.finite(name, matrix.data if sp.issparse(matrix) else matrix)
+            matrix = matrix.astype(np.float64, copy=False)
+            self.matrix = operator = matrix.tocsc() if sp.issparse(matrix) else matrix
+        elif np.dtype(operator.dtype or float).kind == "c":
+            raise TypeError(f"{name} must be real; got an operator of {operator.dtype}")
+        self.op = aslinearoperator(operator)
+        self.shape: tuple[int, int] = self.op.shape
+
+    def forward(self, w: Array) -> Array:
+        """B w."""
+        return np.asarray(self.op.matvec(w))
+
+    def backward(self, z: Array) -> Array:
+        """B^T z."""
+        return np.asarray(self.op.rmatvec(z))
+
+    def columns(self, indices: IntArray) -> Array:
+        """Columns of B."""
+        if self.matrix is not None:
+            block = self.matrix[:, indices]
+            return np.asarray(block.toarray() if sp.issparse(block) else block)
+        E = np.zeros((self.shape[1], indices.size))
+        E[indices, np.arange(indices.size)] = 1.0
+        return np.asarray(self.op.matmat(E))
+
+
+class Mapped(AtomicSet):
+    """{B a : a in A}, for a linear map B from the space of A.
+
+    x = B w is reported through w: indices and coefficients are those of the atoms of A. The gauge of x is the smallest
+    gauge of any w with B w = x, an optimisation of its own (`gauge` solves it, for small problems).
+
+    Parameters
+    ----------
+    operator : (n, n_A) array, sparse matrix, LinearOperator or PyLops operator
+    inner : AtomicSet
+        A sum or union is mapped part by part.
+    """
+
+    def __new__(cls, operator: Any, inner: AtomicSet) -> Any:
+        from fewatoms.atoms.sums import Sum, Union
+
+        if isinstance(inner, (Sum, Union)):
+            return type(inner)(*(Mapped(operator, part) for part in inner.parts))
+        return super().__new__(cls)
+
+    def __init__(self, operator: Any, inner: AtomicSet) -> None:
+        self.map = operator if isinstance(operator, LinearMap) else LinearMap(operator, "operator")
+        self.inner = inner
+        if self.map.shape[1] != inner.n:
+            raise ValueError(
+                f"operator must take models of {inner!r}, {inner.n} entries; it has shape {self.map.shape}"
+            )
+        self.shape = (self.map.shape[0],)
+        self.centrosymmetric, self.finite, self.bounded = inner.centrosymmetric, inner.finite, inner.bounded
+
+    def __repr__(self) -> str:
+        return f"Mapped({self.map.shape[0]} x {self.map.shape[1]}, {self.inner!r})"
+
+    @property
+    def count(self) -> int:
+        return self.inner.count
+
+    def _pull(self, z: ModelDual) -> Array:
+        return self.map.backward(linalg.as_flat(z))
+
+    def _wrap(self, face: Face) -> MappedFace:
+        return MappedFace(self.map, face, self.shape)
+
+    def gauge(self, x: Array) -> float:
+        return gauge_by_cuts(self, self.read_point(x))
+
+    def support(self, z: ModelDual) -> float:
+        return self.inner.support(self._pull(z))
+
+    def expose(self, z: ModelDual, k: Budget) -> Face:
+        return self._wrap(self.inner.expose(self._pull(z), k))
+
+    def exposed(self, z: ModelDual, eps: float, limit: int | None = None) -> Face:
+        return self._wrap(self.inner.exposed(self._pull(z), eps, limit))
+
+    def extreme(self, z: ModelDual, tie: float = 0.0) -> tuple[float, Face]:
+        sigma, face = self.inner.extreme(self._pull(z), tie)
+        return sigma, self._wrap(face)
+
+    def alignments(self, z: ModelDual) -> FloatArray | None:
+        return self.inner.alignments(self._pull(z))
+
+    def spectrum(self, z: ModelDual, k: int) -> FloatArray | None:
+        return self.inner.spectrum(self._pull(z), k)
+
+    def atom_norms(self, M: Any) -> FloatArray | None:
+        return self.inner.atom_norms(M.after(self.map, self.inner.shape))
+
+    def operator_norm(self, M: Any) -> float | None:
+        return self.inner.operator_norm(M.after(self.map, self.inner.shape))
+
+    def shrink(self, points: Combination, z: ModelDual, step: float) -> Shrinkage:
+        inner = [(a, f.inner_face, c) for a, f, c in points]
+        return _MappedShrinkage(self, self.inner.shrink(inner, self._pull(z), step))
+
+    def reshaped(self, shape: tuple[int, ...]) -> AtomicSet:
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, shape=shape if int(np.prod(shape)) == self.n else self.shape)
+        return other
+
+
+class Dictionary(Mapped):
+    """Any finite set of atoms, given as the columns of D; with `symmetric` their negatives are atoms too.
+
+    Parameters
+    ----------
+    D : (n, count) array, sparse matrix or operator
+    symmetric : bool
+        Whether coefficients may be negative.
+    """
+
+    def __new__(cls, D: Any, *, symmetric: bool) -> Any:
+        return object.__new__(cls)
+
+    def __init__(self, D: Any, *, symmetric: bool) -> None:
+        if not isinstance(symmetric, (bool, np.bool_)):
+            raise TypeError(f"symmetric must be True or False; got {symmetric!r}")
+        map_ = LinearMap(D, "D")
+        inner = SignedOneHot(map_.shape[1]) if symmetric else NonnegativeOneHot(map_.shape[1])
+        super().__init__(map_, inner)
+        self.symmetric = bool(symmetric)
+
+    def __repr__(self) -> str:
+        return f"Dictionary({self.map.shape[0]} x {self.map.shape[1]}, symmetric={self.symmetric})"
+
+
+@dataclass
+class _MappedShrinkage(Shrinkage):
+    """The proximal map in the space of the inner set, where x = B w."""
+
+    atoms: Mapped
+    inner: Shrinkage
+
+    def at(self, t: float) -> tuple[Face, FloatArray]:
+        face, c = self.inner.at(t)
+        return self.atoms._wrap(face), c
+
+    def gauge(self, t: float) -> float:
+        return self.inner.gauge(t)

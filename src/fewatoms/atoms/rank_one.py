@@ -1,0 +1,96 @@
+"""Rank-one matrices: low rank."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fewatoms import _checks, linalg
+from fewatoms._types import Array, Budget, FloatArray, ModelDual
+from fewatoms.atoms.base import AtomicSet, Combination, Shrinkage
+from fewatoms.faces import Factors
+
+
+class RankOne(AtomicSet):
+    """A = {u v^T : |u| = |v| = 1}, matrices of shape (rows, cols).
+
+    The gauge is the nuclear norm, the support function the largest singular value. A face of k atoms is the set of all
+    U C V^T with the k leading singular vectors of z; its points have rank at most k.
+    """
+
+    centrosymmetric = True
+    finite = False
+
+    def __init__(self, rows: int, cols: int) -> None:
+        self.shape = (_checks.integer("rows", rows, 1), _checks.integer("cols", cols, 1))
+
+    def __repr__(self) -> str:
+        return f"RankOne({self.shape[0]}, {self.shape[1]})"
+
+    @property
+    def count(self) -> int:
+        return min(self.shape)
+
+    def _matrix(self, z: ModelDual) -> Any:
+        return linalg.as_matrix(z, (self.shape[0], self.shape[1]))
+
+    def gauge(self, x: Array) -> float:
+        return float(np.linalg.svd(self.read_point(x), compute_uv=False).sum())
+
+    def support(self, z: ModelDual) -> float:
+        return float(linalg.top_svd(self._matrix(z), 1)[1][0])
+
+    def expose(self, z: ModelDual, k: Budget) -> Factors:
+        if k == 0:
+            return Factors(np.zeros((self.shape[0], 0)), np.zeros((self.shape[1], 0)))
+        u, _, v = linalg.top_svd(self._matrix(z), k)
+        return Factors(u, v)
+
+    def exposed(self, z: ModelDual, eps: float, limit: int | None = None) -> Factors:
+        limit = self.count if limit is None else min(limit, self.count)
+        if limit == 0:
+            return self.expose(z, 0)
+        k = min(limit, 4)
+        while True:
+            u, s, v = linalg.top_svd(self._matrix(z), k)
+            if k == limit or s[-1] < s[0] - eps:
+                keep = s >= s[0] - eps
+                return Factors(u[:, keep], v[:, keep])
+            k = min(limit, 2 * k)
+
+    def extreme(self, z: ModelDual, tie: float = 0.0) -> tuple[float, Factors]:
+        u, s, v = linalg.top_svd(self._matrix(z), 1)
+        return float(s[0]), Factors(u, v)
+
+    def spectrum(self, z: ModelDual, k: int) -> FloatArray:
+        return linalg.top_svd(self._matrix(z), k)[1]
+
+    def operator_norm(self, M: Any) -> float | None:
+        return M.rank_one_norm()  # type: ignore[no-any-return]
+
+    def shrink(self, points: Combination, z: ModelDual, step: float) -> Shrinkage:
+        pairs = [(a, f.U, f.matrix(c), f.V) for a, f, c in points]
+        return _SingularThreshold(linalg.low_rank_plus(pairs, step, self._matrix(z)), max([1] + [f.size for _, f, _ in points]))
+
+
+class _SingularThreshold(Shrinkage):
+    """Singular values are fetched down to the lowest threshold asked so far, not further."""
+
+    def __init__(self, w: Any, guess: int) -> None:
+        self.w, self.guess, self.floor = w, guess, np.inf
+
+    def _fetch(self, t: float) -> tuple[Array, FloatArray, Array]:
+        if t < self.floor:
+            self.triplets = linalg.svd_above(self.w, t, self.guess + 1)
+            self.floor = t
+        u, s, v = self.triplets
+        keep = s > t
+        return u[:, keep], s[keep] - t, v[:, keep]
+
+    def at(self, t: float) -> tuple[Factors, FloatArray]:
+        u, s, v = self._fetch(t)
+        return Factors(u, v), np.diag(s).ravel()
+
+    def gauge(self, t: float) -> float:
+        return float(self._fetch(t)[1].sum())

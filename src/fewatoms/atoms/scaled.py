@@ -1,0 +1,92 @@
+"""Multiples of a set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from fewatoms import _checks
+from fewatoms._types import Array, Budget, FloatArray, ModelDual
+from fewatoms.atoms.base import AtomicSet, Combination, Shrinkage
+from fewatoms.faces import Face, ScaledFace
+
+
+def scaled(scale: Any, atoms: AtomicSet) -> AtomicSet:
+    """scale * A; a multiple of a sum or union is the sum or union of the multiples."""
+    from fewatoms.atoms.sums import Sum, Union
+
+    size = _checks.number("the scale of an atomic set", abs(scale), positive=True)
+    value = size if scale > 0 else -size
+    if isinstance(atoms, (Sum, Union)):
+        return type(atoms)(*(scaled(value, part) for part in atoms.parts))
+    if isinstance(atoms, Scaled):
+        return scaled(value * atoms.scale, atoms.inner)
+    return atoms if value == 1.0 else Scaled(value, atoms)
+
+
+class Scaled(AtomicSet):
+    """{scale a : a in A}. gauge(x) = gauge_A(x / scale), support(z) = support_A(scale z)."""
+
+    def __init__(self, scale: float, inner: AtomicSet) -> None:
+        self.scale, self.inner = scale, inner
+        self.shape, self.centrosymmetric = inner.shape, inner.centrosymmetric
+        self.finite, self.bounded = inner.finite, inner.bounded
+
+    def __repr__(self) -> str:
+        return f"{self.scale:g} * {self.inner!r}"
+
+    @property
+    def count(self) -> int:
+        return self.inner.count
+
+    def gauge(self, x: Array) -> float:
+        return self.inner.gauge(self.read_point(x) / self.scale)
+
+    def support(self, z: ModelDual) -> float:
+        return self.inner.support(self.scale * z)
+
+    def expose(self, z: ModelDual, k: Budget) -> Face:
+        return ScaledFace(self.scale, self.inner.expose(self.scale * z, k))
+
+    def exposed(self, z: ModelDual, eps: float, limit: int | None = None) -> Face:
+        return ScaledFace(self.scale, self.inner.exposed(self.scale * z, eps, limit))
+
+    def extreme(self, z: ModelDual, tie: float = 0.0) -> tuple[float, Face]:
+        sigma, face = self.inner.extreme(self.scale * z, tie)
+        return sigma, ScaledFace(self.scale, face)
+
+    def alignments(self, z: ModelDual) -> FloatArray | None:
+        return self.inner.alignments(self.scale * z)
+
+    def spectrum(self, z: ModelDual, k: int) -> FloatArray | None:
+        return self.inner.spectrum(self.scale * z, k)
+
+    def atom_norms(self, M: Any) -> FloatArray | None:
+        norms = self.inner.atom_norms(M)
+        return None if norms is None else abs(self.scale) * norms
+
+    def operator_norm(self, M: Any) -> float | None:
+        norm = self.inner.operator_norm(M)
+        return None if norm is None else abs(self.scale) * norm
+
+    def shrink(self, points: Combination, z: ModelDual, step: float) -> Shrinkage:
+        inner = [(a, f.inner_face, c) for a, f, c in points]
+        return _ScaledShrinkage(self.scale, self.inner.shrink(inner, self.scale * z, step))
+
+    def reshaped(self, shape: tuple[int, ...]) -> AtomicSet:
+        return Scaled(self.scale, self.inner.reshaped(shape))
+
+
+@dataclass
+class _ScaledShrinkage(Shrinkage):
+    """The proximal map in the coordinates of the inner set, where x = scale w."""
+
+    scale: float
+    inner: Shrinkage
+
+    def at(self, t: float) -> tuple[Face, FloatArray]:
+        face, c = self.inner.at(t)
+        return ScaledFace(self.scale, face), c
+
+    def gauge(self, t: float) -> float:
+        return self.inner.gauge(t)

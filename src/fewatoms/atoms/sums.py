@@ -1,0 +1,195 @@
+"""Sums and unions of sets: x = x_1 + x_2 + ..., each summand from its own set."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fewatoms._types import Array, Budget, FloatArray, ModelDual
+from fewatoms.atoms.base import AtomicSet, Combination, Shrinkage
+from fewatoms.atoms.cuts import gauge_by_cuts
+from fewatoms.faces import Face, SumFace
+
+
+class _Parts(AtomicSet):
+    """What sums and unions share: parts over one model space, and one budget per part."""
+
+    _joined: bool
+    _symbol: str
+
+    def __init__(self, *parts: AtomicSet) -> None:
+        flat: list[AtomicSet] = []
+        for part in parts:
+            flat.extend(part.parts if type(part) is type(self) and isinstance(part, _Parts) else [part])
+        sizes = {part.n for part in flat}
+        if len(sizes) > 1:
+            told = ", ".join(f"{p!r} has {p.n}" for p in flat)
+            raise ValueError(f"the parts of a sum or union must have the same number of entries; {told}")
+        shapes = {part.shape for part in flat if len(part.shape) > 1}
+        if len(shapes) > 1:
+            raise ValueError(f"the parts of a sum or union must have the same shape; got {sorted(shapes)}")
+        self.shape = shapes.pop() if shapes else flat[0].shape
+        self.parts = tuple(p if p.shape == self.shape else p.reshaped(self.shape) for p in flat)
+        self.centrosymmetric = all(p.centrosymmetric for p in self.parts)
+        self.finite = all(p.finite for p in self.parts)
+        self.bounded = all(p.bounded for p in self.parts)
+
+    def __repr__(self) -> str:
+        return "(" + f" {self._symbol} ".join(repr(p) for p in self.parts) + ")"
+
+    @property
+    def count(self) -> int:
+        return sum(p.count for p in self.parts)
+
+    def budget(self, k: Any) -> Budget:
+        demand = f"k must give one budget for each of the {len(self.parts)} parts of {self!r}"
+        try:
+            given = tuple(k)
+        except TypeError:
+            raise TypeError(f"{demand}; got {k!r}") from None
+        if len(given) != len(self.parts):
+            raise ValueError(f"{demand}; got {len(given)}: {given!r}")
+        return tuple(p.budget(j) for p, j in zip(self.parts, given, strict=True))
+
+    def combine(self, faces: list[Face]) -> SumFace:
+        """The face of a sum from the faces of its parts."""
+        return SumFace(tuple(faces), self._joined, self.shape)
+
+    def gauge(self, x: Array) -> float:
+        return gauge_by_cuts(self, self.read_point(x))
+
+    def expose(self, z: ModelDual, k: Budget) -> SumFace:
+        budgets = [0] * len(self.parts) if isinstance(k, int) and k == 0 else k
+        return self.combine([p.expose(z, j) for p, j in zip(self.parts, budgets, strict=True)])
+
+    def shrink(self, points: Combination, z: ModelDual, step: float) -> Shrinkage:
+        pieces: list[Shrinkage] = []
+        for i, part in enumerate(self.parts):
+            mine = [(a, f.faces[i], f.split(c)[i]) for a, f, c in points]
+            pieces.append(part.shrink(mine, z, step))
+        return self._shrinkage(pieces)
+
+    @abstractmethod
+    def _shrinkage(self, pieces: list[Shrinkage]) -> Shrinkage: ...
+
+    def _norms(self, M: Any) -> list[float] | None:
+        norms = [p.operator_norm(M) for p in self.parts]
+        return None if any(v is None for v in norms) else [float(v) for v in norms if v is not None]
+
+
+class Sum(_Parts):
+    """A + B = {a + b}: gauge(x) is the least max(gauge_A(x_1), gauge_B(x_2)) over x = x_1 + x_2, support the sum.
+
+    The paper's robust PCA. The relative scale of the sets matters: the relaxation expects both gauges to be equal at
+    the answer.
+    """
+
+    _joined = False
+    _symbol = "+"
+
+    def support(self, z: ModelDual) -> float:
+        return sum(p.support(z) for p in self.parts)
+
+    def exposed(self, z: ModelDual, eps: float, limit: int | None = None) -> SumFace:
+        return self.combine([p.exposed(z, eps, limit) for p in self.parts])
+
+    def extreme(self, z: ModelDual, tie: float = 0.0) -> tuple[float, SumFace]:
+        pairs = [p.extreme(z, tie) for p in self.parts]
+        return sum(s for s, _ in pairs), self.combine([f for _, f in pairs])
+
+    def operator_norm(self, M: Any) -> float | None:
+        norms = self._norms(M)
+        return None if norms is None else sum(norms)
+
+    def _shrinkage(self, pieces: list[Shrinkage]) -> Shrinkage:
+        return _MaxShrinkage(self, pieces)
+
+
+class Union(_Parts):
+    """A | B: gauge(x) is the least gauge_A(x_1) + gauge_B(x_2) over x = x_1 + x_2, support the larger of the two.
+
+    Classical principal component pursuit is `RankOne(p, q) | (1 / lam) * SignedOneHot((p, q))`, lam = max(p, q)**-0.5.
+    """
+
+    _joined = True
+    _symbol = "|"
+
+    def support(self, z: ModelDual) -> float:
+        return max(p.support(z) for p in self.parts)
+
+    def exposed(self, z: ModelDual, eps: float, limit: int | None = None) -> SumFace:
+        supports = [p.support(z) for p in self.parts]
+        top = max(supports)
+        faces = []
+        for part, sigma in zip(self.parts, supports, strict=True):
+            short = top - sigma
+            faces.append(part.exposed(z, eps - short, limit) if short <= eps else part.expose(z, 0))
+        return self.combine(faces)
+
+    def extreme(self, z: ModelDual, tie: float = 0.0) -> tuple[float, SumFace]:
+        pairs = [p.extreme(z, tie) for p in self.parts]
+        top = max(s for s, _ in pairs)
+        faces = [f if s >= top * (1 - tie) else p.expose(z, 0) for p, (s, f) in zip(self.parts, pairs, strict=True)]
+        return top, self.combine(faces)
+
+    def operator_norm(self, M: Any) -> float | None:
+        norms = self._norms(M)
+        return None if norms is None else max(norms)
+
+    def _shrinkage(self, pieces: list[Shrinkage]) -> Shrinkage:
+        return _AddShrinkage(self, pieces)
+
+
+@dataclass
+class _AddShrinkage(Shrinkage):
+    """Gauges add: every part is shrunk by the same threshold."""
+
+    atoms: _Parts
+    pieces: list[Shrinkage]
+
+    def at(self, t: float) -> tuple[SumFace, FloatArray]:
+        return self._join([t] * len(self.pieces))
+
+    def _join(self, thresholds: list[float]) -> tuple[SumFace, FloatArray]:
+        shrunk = [p.at(t) for p, t in zip(self.pieces, thresholds, strict=True)]
+        return self.atoms.combine([f for f, _ in shrunk]), np.concatenate([c for _, c in shrunk])
+
+    def gauge(self, t: float) -> float:
+        return sum(p.gauge(t) for p in self.pieces)
+
+
+class _MaxShrinkage(_AddShrinkage):
+    """The largest gauge counts: the thresholds add up to t, and parts that are shrunk end at the same gauge."""
+
+    def at(self, t: float) -> tuple[SumFace, FloatArray]:
+        return self._join(self._thresholds(t))
+
+    def gauge(self, t: float) -> float:
+        return max(p.gauge(s) for p, s in zip(self.pieces, self._thresholds(t), strict=True))
+
+    def _threshold_for(self, piece: Shrinkage, level: float, high: float) -> float:
+        """The least threshold in [0, high] that brings a piece's gauge down to `level`."""
+        if piece.gauge(0.0) <= level:
+            return 0.0
+        low = 0.0
+        if piece.gauge(high) > level:
+            return math.inf
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if piece.gauge(middle) > level else (low, middle)
+        return high
+
+    def _thresholds(self, t: float) -> list[float]:
+        low, high = 0.0, max(p.gauge(0.0) for p in self.pieces)
+        to_zero = [self._threshold_for(p, 0.0, t) for p in self.pieces]
+        if sum(to_zero) <= t:
+            return to_zero
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            total = sum(self._threshold_for(p, middle, t) for p in self.pieces)
+            low, high = (middle, high) if total > t else (low, middle)
+        return [self._threshold_for(p, high, t) for p in self.pieces]

@@ -1,0 +1,270 @@
+"""What is proven about an answer: losses recomputed, duality gaps, the paper's epsilon_i, bounds on beta, safe sets.
+
+Every statement about duality is about a relaxation at its own lambda, tau or alpha. None of them proves optimality for
+the cardinality problem (P).
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fewatoms._types import FloatArray, ModelDual
+from fewatoms.atoms import AtomicSet
+from fewatoms.atoms.sums import Sum, Union
+from fewatoms.operators import Counting
+from fewatoms.problem import Problem
+from fewatoms.relaxations import P1, P2, P3, Relaxation
+from fewatoms.solution import Candidate, DualPoint
+
+ROUNDING = 16 * np.finfo(float).eps
+
+
+class LevelBounds:
+    """Bounds on tau* and beta* of (P3) from any primal and dual points, exact subproblems not needed.
+
+    v(tau) = min f subject to gauge <= tau is convex and decreasing, with slope -1/beta* at the root v(tau*) = alpha.
+    Left of the root, a primal value u and a dual bound l > alpha at tau with s = support(M*y) give
+    1/beta* <= s (u - alpha) / (l - alpha) and tau* >= tau + (l - alpha) / s; a point of gauge tau with u < alpha gives
+    1/beta* >= (alpha - u) / (tau - tau_low).
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.alpha = problem.alpha
+        self.tau_low = 0.0
+        self.inverse_beta_high = math.inf
+        self.first_step: float | None = None  # the first dual point's bound from tau = 0: the size of a sensible x
+        self._right: list[tuple[float, float]] = []
+
+    def see_dual(self, dual: DualPoint) -> None:
+        """Take what a dual point (with or without a primal one) tells."""
+        if self.alpha is None or not math.isfinite(dual.support) or dual.support <= 0:
+            return
+        problem = self.problem
+        at_zero = float(np.dot(problem.b, dual.y)) - problem.loss.conjugate(dual.y)
+        pairs = [(0.0, problem.at_zero)] + ([(dual.gauge, dual.loss)] if math.isfinite(dual.gauge) else [])
+        for tau, upper in pairs:
+            lower = at_zero - tau * dual.support
+            if lower > self.alpha * (1 + ROUNDING):
+                self.tau_low = max(self.tau_low, tau + (lower - self.alpha) / dual.support)
+                ratio = dual.support * (upper - self.alpha) / (lower - self.alpha)
+                self.inverse_beta_high = min(self.inverse_beta_high, ratio)
+                if self.first_step is None:
+                    self.first_step = self.tau_low
+        self.see_point(dual.loss, dual.gauge)
+
+    def see_point(self, loss: float, gauge: float) -> None:
+        """Take a primal point that may lie right of the root."""
+        if self.alpha is not None and loss < self.alpha and math.isfinite(gauge):
+            self._right.append((gauge, loss))
+            if len(self._right) > 32:
+                self._right.sort(key=lambda p: p[0] / (self.alpha - p[1]))  # type: ignore[operator]
+                del self._right[16:]
+
+    @property
+    def beta(self) -> tuple[float, float]:
+        """(low, high) with low <= beta* <= high; (0, inf) if nothing is known."""
+        if self.alpha is None:
+            return 0.0, math.inf
+        low = 1.0 / self.inverse_beta_high if self.inverse_beta_high > 0 else 0.0
+        inverse_low = max(
+            ((self.alpha - u) / (tau - self.tau_low) for tau, u in self._right if tau > self.tau_low), default=0.0
+        )
+        return low, 1.0 / inverse_low if inverse_low > 0 else math.inf
+
+
+class Evidence:
+    """What a run collects for its certificate: the best feasible dual vector and the best primal value."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.relaxation: Relaxation | None = None
+        self.y: FloatArray | None = None
+        self.dual = math.inf
+        self.primal = math.inf
+        self.levels = LevelBounds(problem)
+
+    def see(self, dual: DualPoint) -> None:
+        """Take a dual point. A new relaxation starts a new account; products are made for the nonnegative cone only."""
+        if self.relaxation is None or dual.relaxation != self.relaxation:
+            self.relaxation, self.y, self.dual, self.primal = dual.relaxation, None, math.inf, math.inf
+        y, value = dual.relaxation.feasible(dual.y, dual.z, dual.support)
+        if value < self.dual:
+            self.dual, self.y = value, np.array(y)
+        self.primal = min(self.primal, dual.relaxation.primal_value(dual.loss, dual.gauge))
+        self.levels.see_dual(dual)
+
+    def see_candidate(self, candidate: Candidate) -> None:
+        """Take a primal point; it counts for whatever relaxation it is feasible for."""
+        gauge = candidate.gauge
+        if self.relaxation is not None:
+            self.primal = min(self.primal, self.relaxation.primal_value(candidate.loss, gauge))
+        self.levels.see_point(candidate.loss, gauge)
+
+    @property
+    def gap(self) -> float:
+        """The best duality gap so far, not below a few units of rounding."""
+        return clamped_gap(self.primal, self.dual)
+
+
+def clamped_gap(primal: float, dual: float) -> float:
+    """primal + dual, clamped from below at a few eps (|primal| + |dual|)."""
+    if math.isinf(primal) or math.isinf(dual):
+        return math.inf
+    return max(primal + dual, ROUNDING * (abs(primal) + abs(dual)))
+
+
+class Certificate:
+    """What is proven about an answer. `str(certificate)` says it in words, and says what is not.
+
+    loss, cardinality, gauge : recomputed from the answer (gauge: of its representation, an upper bound)
+    meets_bound, within_budget : bool or None; whether the loss meets alpha, whether k is kept
+    relaxation : P1, P2 or P3, the one the dual vectors were made for; None if there was no dual vector
+    y : a feasible dual vector of it; primal, dual : best values seen; gap : their sum
+    tau_lower : every x that meets alpha has a gauge of at least this
+    beta_bounds : (low, high) around beta* of (P3), or None
+
+    Computed on first access, counted in `products`:
+
+    norm : a proven upper bound of |M|_A, or None
+    epsilon : atoms of any solution of the relaxation are epsilon-exposed by M*y (Theorem 2), or None
+    threshold : the alignment <a, M*y> that every such atom has at least, or None
+    safe_set : for listed atoms, the only ones that can occur in a solution of the relaxation, or None
+    hausdorff : for matrix sets, a bound of the distance from such atoms to the k leading singular pairs, or None
+    """
+
+    def __init__(
+        self, problem: Problem, candidate: Candidate, evidence: Evidence, *, cardinality: int, within_budget: bool
+    ) -> None:
+        self._problem = problem
+        self._M = Counting(problem.M.inner)
+        self.loss, self.gauge = candidate.loss, candidate.gauge
+        self.cardinality, self.within_budget = cardinality, within_budget
+        self.meets_bound = None if problem.alpha is None else problem.meets(candidate.loss)
+        self.relaxation = evidence.relaxation
+        self.y, self.primal, self.dual = evidence.y, evidence.primal, evidence.dual
+        self.gap = evidence.gap
+        self.tau_lower = evidence.levels.tau_low
+        bounds = evidence.levels.beta
+        self.beta_bounds = bounds if problem.alpha and bounds != (0.0, math.inf) else None
+
+    @property
+    def products(self) -> int:
+        """Products with M and M* made for the parts of this certificate that were asked for."""
+        return self._M.products
+
+    @cached_property
+    def _z(self) -> ModelDual:
+        return self._M.adjoint(self.y)  # type: ignore[arg-type]
+
+    @cached_property
+    def norm(self) -> float | None:
+        value = self._problem.atoms.operator_norm(self._M)
+        return value if value is not None and math.isfinite(value) else None
+
+    @cached_property
+    def radius(self) -> float | None:
+        """A bound of |y - y*|, the distance to the dual solution, or None."""
+        if self.y is None or math.isinf(self.gap):
+            return None
+        L = self._problem.loss.smoothness
+        if not isinstance(self.relaxation, P3):
+            return math.sqrt(2 * L * self.gap)
+        if self.beta_bounds is None or math.isinf(self.beta_bounds[1]):
+            return None
+        low, high = self.beta_bounds
+        worst = max(self.relaxation.dual_at(self.y, low), self.relaxation.dual_at(self.y, high))
+        excess = clamped_gap(self.primal, worst)
+        return math.sqrt(2 * high * L * excess) if math.isfinite(excess) else None
+
+    @cached_property
+    def epsilon(self) -> float | None:
+        if self.radius is None or self.norm is None:
+            return None
+        return (2 if isinstance(self.relaxation, P2) else 1) * self.norm * self.radius
+
+    @cached_property
+    def _level(self) -> float:
+        """The alignment that support atoms have with M*y* less what y may be off: lambda, 1, or the support value."""
+        if isinstance(self.relaxation, P1):
+            return self.relaxation.lam if self._problem.atoms.bounded else 0.0
+        return 1.0 if isinstance(self.relaxation, P3) else self._problem.atoms.support(self._z)
+
+    @cached_property
+    def threshold(self) -> float | None:
+        return None if self.epsilon is None else self._level - self.epsilon
+
+    @cached_property
+    def safe_set(self) -> Any:
+        if self.radius is None or not self._problem.atoms.finite:
+            return None
+        return self._safe(self._problem.atoms)
+
+    def _safe(self, atoms: AtomicSet) -> Any:
+        if isinstance(atoms, (Sum, Union)):
+            return tuple(self._safe_part(part) for part in atoms.parts)
+        return self._safe_part(atoms)
+
+    def _safe_part(self, part: AtomicSet) -> Any:
+        """Indices of the atoms (classes) of one part that reach the threshold; per-atom norms where they are known."""
+        if isinstance(part, (Sum, Union)):
+            return self._safe(part)
+        whole, z = self._problem.atoms, self._z
+        alignments = part.alignments(z)
+        assert alignments is not None and self.radius is not None
+        level = self._level
+        norms: Any = None
+        if isinstance(whole, Sum):
+            level -= whole.support(z) - part.support(z)
+        elif not isinstance(whole, Union) or all(not isinstance(p, Sum) for p in whole.parts):
+            norms = part.atom_norms(self._M)
+        if norms is None:
+            norms = self.norm
+        if norms is None:
+            return None
+        slack = norms * self.radius
+        if isinstance(self.relaxation, P2):
+            if self.norm is None:
+                return None
+            slack = slack + self.norm * self.radius
+        return np.flatnonzero(alignments >= level - slack - 1e-12 * abs(level))
+
+    @cached_property
+    def hausdorff(self) -> float | None:
+        atoms, k = self._problem.atoms, self._problem.k
+        if self.epsilon is None or atoms.finite or isinstance(atoms, (Sum, Union)) or k is None or k >= atoms.count:
+            return None
+        spectrum = atoms.spectrum(self._z, k + 1)
+        assert spectrum is not None
+        spread = float(spectrum[0] - spectrum[-1])
+        return math.sqrt(2 * min(self.epsilon / spread, 1.0)) if spread > 0 else math.sqrt(2)
+
+    def __str__(self) -> str:
+        return "\n".join(self._sentences())
+
+    def _sentences(self) -> list[str]:
+        bound = self._problem.alpha
+        lines = [f"Recomputed: loss {self.loss:.6g} with {self.cardinality} atoms (budget {self._problem.k})."]
+        if bound is not None:
+            lines.append(f"The bound alpha = {bound:.6g} is {'met' if self.meets_bound else 'not met'}.")
+        if self.tau_lower > 0:
+            lines.append(f"Proven: every x that meets alpha has a gauge of at least {self.tau_lower:.6g}.")
+        if self.relaxation is None:
+            lines.append("No dual vector was computed, so nothing else is proven.")
+            return lines
+        about = f"({self.relaxation.name} at {self.relaxation.parameter:.6g})"
+        if math.isinf(self.gap):
+            lines.append(f"No feasible pair of the relaxation {about} was found: its gap is not known.")
+        else:
+            lines.append(f"Proven: the relaxation {about} has its optimum within {self.gap:.3g} of {self.primal:.6g}.")
+        if "epsilon" in self.__dict__:  # dear: told only if it was asked for
+            if self.epsilon is None:
+                lines.append("No epsilon: the operator's norm, a feasible pair or bounds on beta are missing.")
+            else:
+                lines.append(f"Proven: atoms of its solutions are aligned with M*y to at least {self.threshold:.6g}.")
+        lines.append("Not proven: that no other k atoms fit better. The relaxation does not decide this.")
+        return lines

@@ -1,0 +1,247 @@
+"""The one caller of ARPACK and LAPACK's decompositions: it knows their limits, seeds, counts and fall-backs.
+
+Everything random here starts from the generator of the current `session`; everything that multiplies by an implicit
+matrix is counted in it. Outside a session a fixed seed is used and the count is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, svds
+
+from fewatoms._types import Array, FloatArray, IntArray, ModelDual
+
+DENSE_SIDE = 300  # up to this shorter side a full decomposition costs no more than a careful partial one
+DENSE_SIZE = 40_000_000  # and up to this many entries an implicit matrix may be formed for it
+
+
+@dataclass
+class Session:
+    """What the decompositions of one solve share: the generator of start vectors, and a count of products."""
+
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+    products: int = 0
+
+
+_current: ContextVar[Session | None] = ContextVar("fewatoms_session", default=None)
+
+
+@contextmanager
+def session(rng: Any = None) -> Iterator[Session]:
+    """Seed the decompositions made inside the block and count their products with implicit matrices."""
+    opened = Session(np.random.default_rng(0 if rng is None else rng))
+    token = _current.set(opened)
+    try:
+        yield opened
+    finally:
+        _current.reset(token)
+
+
+def _session() -> Session:
+    return _current.get() or Session()
+
+
+def single_thread() -> AbstractContextManager[Any]:
+    """Keep BLAS to one thread: small solves spend more time waking threads than computing."""
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(limits=1, user_api="blas")  # type: ignore[no-any-return]
+
+
+# Reading z -----------------------------------------------------------------------------------------------------------
+
+
+def as_flat(z: ModelDual) -> Array:
+    """z as a flat array in C order. An implicit z is formed: it costs as many products as it has columns."""
+    if isinstance(z, LinearOperator):
+        z = _form(z)
+    elif sp.issparse(z):
+        z = z.toarray()
+    return np.asarray(z).ravel()
+
+
+def as_matrix(z: ModelDual, shape: tuple[int, int]) -> Any:
+    """z as a matrix of the given shape: sparse and implicit ones as they are, arrays reshaped without a copy."""
+    if isinstance(z, LinearOperator) or sp.issparse(z):
+        return z
+    return np.asarray(z).reshape(shape)
+
+
+def hermitian_part(z: ModelDual, n: int) -> Any:
+    """(Z + Z^H) / 2 for arrays and sparse matrices. Implicit matrices come from `Quadratic` and are Hermitian."""
+    z = as_matrix(z, (n, n))
+    return z if isinstance(z, LinearOperator) else 0.5 * (z + z.conj().T)
+
+
+def _form(z: LinearOperator) -> Array:
+    _session().products += z.shape[1]
+    return np.asarray(z @ np.eye(z.shape[1]))
+
+
+def _counted(z: Any) -> LinearOperator:
+    """z as a LinearOperator whose products are counted in the session."""
+    tally = _session()
+
+    def forward(x: Array) -> Array:
+        tally.products += 1 if x.ndim == 1 else x.shape[1]
+        return z @ x  # type: ignore[no-any-return]
+
+    adjoint = z.H if isinstance(z, LinearOperator) else z.conj().T
+
+    def backward(x: Array) -> Array:
+        tally.products += 1 if x.ndim == 1 else x.shape[1]
+        return adjoint @ x  # type: ignore[no-any-return]
+
+    return LinearOperator(z.shape, matvec=forward, rmatvec=backward, matmat=forward, rmatmat=backward, dtype=z.dtype)
+
+
+# The largest entries -------------------------------------------------------------------------------------------------
+
+
+def top_k(values: Array, k: int) -> IntArray:
+    """Indices of the k largest values, largest first; ties go to the lower index.
+
+    Read in chunks against a running threshold: on long arrays this is several times faster than a full partition and
+    needs no copy of `values`.
+    """
+    k = min(k, values.size)
+    if k <= 0:
+        return np.empty(0, dtype=np.intp)
+    chunk = max(1 << 16, 4 * k)
+    kept = np.empty(0, dtype=np.intp)
+    floor = None
+    for start in range(0, values.size, chunk):
+        piece = values[start : start + chunk]
+        fresh = np.arange(piece.size) if floor is None else np.flatnonzero(piece > floor)
+        kept = np.concatenate([kept, fresh + start])
+        if kept.size > k:
+            inside = values[kept]
+            cut = np.partition(inside, inside.size - k)[inside.size - k]
+            # strictly better ones all stay; the places left go to ties in order of index
+            above = kept[inside > cut]
+            kept = np.sort(np.concatenate([above, kept[inside == cut][: k - above.size]]))
+        if kept.size == k:
+            floor = values[kept].min()
+    return kept[np.argsort(-values[kept], kind="stable")].astype(np.intp)
+
+
+# Decompositions ------------------------------------------------------------------------------------------------------
+
+
+def top_svd(z: Any, k: int) -> tuple[Array, FloatArray, Array]:
+    """The k largest singular triplets of a matrix: U (p x k), s, V (q x k), largest first, with Z v_i = s_i u_i.
+
+    Small matrices are decomposed in full; larger ones by ARPACK run to machine precision from a seeded start, because
+    these values back certificates. Signs are fixed (largest entry of u positive).
+    """
+    p, q = z.shape
+    k = min(k, p, q)
+    if min(p, q) <= DENSE_SIDE and p * q <= DENSE_SIZE or 3 * k >= min(p, q):
+        return _dense_svd(z, k)
+    try:
+        counted = _counted(z)
+        start = _session().rng.standard_normal(min(p, q))
+        u, s, vh = svds(counted, k=k, solver="arpack", v0=start.astype(z.dtype), maxiter=20 * min(p, q))
+    except (ArpackError, np.linalg.LinAlgError):
+        return _dense_svd(z, k)  # no convergence, or a zero matrix: the sure way
+    order = np.argsort(-s, kind="stable")
+    return _signed(u[:, order], s[order], vh[order].conj().T)
+
+
+def _dense_svd(z: Any, k: int) -> tuple[Array, FloatArray, Array]:
+    if isinstance(z, LinearOperator):
+        z = _form(z)
+    elif sp.issparse(z):
+        z = z.toarray()
+    u, s, vh = scipy.linalg.svd(np.asarray(z), full_matrices=False)
+    return _signed(u[:, :k], s[:k], vh[:k].conj().T)
+
+
+def _signed(u: Array, s: FloatArray, v: Array) -> tuple[Array, FloatArray, Array]:
+    lead = u[np.abs(u).argmax(axis=0), np.arange(u.shape[1])]
+    phase = np.where(lead == 0, 1.0, lead / np.where(lead == 0, 1.0, np.abs(lead)))
+    return u / phase, s, v / phase
+
+
+def top_eigh(z: Any, k: int) -> tuple[FloatArray, Array]:
+    """The k algebraically largest eigenvalues of a Hermitian matrix, largest first, with their vectors (n x k)."""
+    n = z.shape[0]
+    k = min(k, n)
+    if n <= DENSE_SIDE or 3 * k >= n:
+        return _dense_eigh(z, k)
+    try:
+        start = _session().rng.standard_normal(n).astype(z.dtype)
+        values, vectors = eigsh(_counted(z), k=k, which="LA", v0=start, maxiter=20 * n)
+    except ArpackError:
+        return _dense_eigh(z, k)
+    order = np.argsort(-values, kind="stable")
+    return values[order], _signed(vectors[:, order], values, vectors[:, order])[0]
+
+
+def _dense_eigh(z: Any, k: int) -> tuple[FloatArray, Array]:
+    if isinstance(z, LinearOperator):
+        z = _form(z)
+    elif sp.issparse(z):
+        z = z.toarray()
+    n = z.shape[0]
+    values, vectors = scipy.linalg.eigh(np.asarray(z), subset_by_index=[n - k, n - 1])
+    values, vectors = values[::-1], vectors[:, ::-1]
+    return values, _signed(vectors, values, vectors)[0]
+
+
+def svd_above(z: Any, t: float, guess: int) -> tuple[Array, FloatArray, Array]:
+    """All singular triplets of z with values above t. `guess` is how many are expected; more are fetched as needed."""
+    k = max(1, guess)
+    while True:
+        u, s, v = top_svd(z, k)
+        if s.size < k or s.size == min(z.shape) or s[-1] <= t:
+            keep = s > t
+            return u[:, keep], s[keep], v[:, keep]
+        k = 2 * k
+
+
+def eigh_above(z: Any, t: float, guess: int) -> tuple[FloatArray, Array]:
+    """All eigenpairs of a Hermitian z with values above t."""
+    k = max(1, guess)
+    while True:
+        values, vectors = top_eigh(z, k)
+        if values.size == z.shape[0] or values[-1] <= t:
+            keep = values > t
+            return values[keep], vectors[:, keep]
+        k = 2 * k
+
+
+def orthonormal(*blocks: Array) -> Array:
+    """An orthonormal basis of the span of the blocks' columns; directions below rounding are left out."""
+    stacked = np.concatenate(blocks, axis=1)
+    if stacked.shape[1] == 0:
+        return stacked
+    q, r, _ = scipy.linalg.qr(stacked, mode="economic", pivoting=True)
+    size = np.abs(np.diag(r))
+    return np.asarray(q[:, size > 1e-12 * max(size[0], 1e-300)])
+
+
+def low_rank_plus(pairs: list[tuple[float, Array, Array, Array]], step: float, z: Any) -> Any:
+    """sum_j a_j U_j C_j V_j^H + step Z, as a dense matrix if z is dense and as a LinearOperator otherwise."""
+    if isinstance(z, np.ndarray):
+        return sum((a * (u @ c) @ v.conj().T for a, u, c, v in pairs), start=step * z)
+    z_adjoint = z.H if isinstance(z, LinearOperator) else z.conj().T
+
+    def forward(x: Array) -> Array:
+        return sum((a * (u @ (c @ (v.conj().T @ x))) for a, u, c, v in pairs), start=step * (z @ x))
+
+    def backward(x: Array) -> Array:
+        return sum((a * (v @ (c.conj().T @ (u.conj().T @ x))) for a, u, c, v in pairs), start=step * (z_adjoint @ x))
+
+    kinds = [z.dtype, *(u.dtype for _, u, _, _ in pairs)]
+    return LinearOperator(
+        z.shape, matvec=forward, rmatvec=backward, matmat=forward, rmatmat=backward, dtype=np.result_type(*kinds)
+    )

@@ -1,0 +1,34 @@
+"""M: measurement operators. `as_operator` is the door for everything a user may pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fewatoms.operators.base import Operator
+from fewatoms.operators.counting import Counting
+from fewatoms.operators.identity import Identity
+from fewatoms.operators.matrix import BlackBox, MatrixOperator
+from fewatoms.operators.quadratic import Quadratic
+from fewatoms.operators.sampling import Sampling
+
+
+def as_operator(M: Any) -> Operator:
+    """M as an operator: one of ours, an array, a sparse matrix, or anything with shape, matvec and rmatvec."""
+    if isinstance(M, Operator):
+        return M
+    if sp.issparse(M) or isinstance(M, np.ndarray):
+        return MatrixOperator(M)
+    if hasattr(M, "matvec") and hasattr(M, "rmatvec"):
+        return BlackBox(M)
+    if hasattr(M, "__array__") or isinstance(M, (list, tuple)):
+        return MatrixOperator(np.asarray(M))
+    raise TypeError(
+        "M must be an array, a SciPy sparse matrix, a LinearOperator (anything with shape, matvec and rmatvec) "
+        f"or one of fewatoms' operators; got {type(M).__name__}"
+    )
+
+
+__all__ = ["BlackBox", "Counting", "Identity", "MatrixOperator", "Operator", "Quadratic", "Sampling", "as_operator"]

@@ -1,0 +1,151 @@
+"""The contract of measurement operators M, and what follows from it alone."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from fewatoms import _checks, linalg
+from fewatoms._types import Array, FloatArray, IntArray, ModelDual
+from fewatoms.faces import Coordinates, Face, Factors, GroupCoordinates, SumFace, SymmetricFactors
+from fewatoms.operators.reduced import Columns, Implicit, ReducedOperator, Stacked
+
+PROBE_LIMIT = 4096  # a black box is asked for all its columns (for a proven norm) only up to this many
+
+
+class Operator(ABC):
+    """A linear map from the model space (vectors, or matrices of `model_shape`) to data of length m.
+
+    Required: `shape`, `apply`, `adjoint`. The rest follows, and is overridden where the structure offers more.
+    `adjoint` may return z in any form that `linalg.as_flat` and `linalg.as_matrix` read; it is on loan until the next
+    call and must not be changed.
+    """
+
+    shape: tuple[int, int]
+    explicit = False  # columns cost no products worth the name
+
+    @property
+    def model_shape(self) -> tuple[int, ...]:
+        """The natural shape of x."""
+        return (self.shape[1],)
+
+    @abstractmethod
+    def apply(self, x: Array) -> FloatArray:
+        """Mx, flat, for x in the model's shape or flat in C order."""
+
+    @abstractmethod
+    def adjoint(self, y: FloatArray) -> ModelDual:
+        """M*y."""
+
+    def read_data(self, b: Any) -> FloatArray:
+        """b as a flat array of length m, checked."""
+        array = np.asarray(b)
+        if array.ndim != 1:
+            raise ValueError(f"b must be a vector of length m = {self.shape[0]}; got shape {array.shape}")
+        return _checks.real_vector("b", b, self.shape[0], " (the rows of M)")
+
+    def columns(self, indices: IntArray) -> Array:
+        """The columns M e_i, i in indices, as an m x p array: p products."""
+        out = np.empty((self.shape[0], indices.size))
+        e = np.zeros(self.shape[1])
+        for j, i in enumerate(indices):
+            e[i] = 1.0
+            out[:, j] = self.apply(e)
+            e[i] = 0.0
+        return out
+
+    def apply_block(self, X: Array) -> Array:
+        """M X for the columns of X: as many products as columns."""
+        return np.stack([self.apply(x) for x in X.T], axis=1)
+
+    def images(self, face: Face) -> Array:
+        """The images of a face's basis, m x dim: dim products."""
+        if isinstance(face, Coordinates):
+            return self.columns(face.indices) * face.signs
+        if isinstance(face, GroupCoordinates):
+            return self.columns(face.indices)
+        if face.dim == 0:
+            return np.zeros((self.shape[0], 0))
+        return np.stack([self.apply(face.point(e)) for e in np.eye(face.dim)], axis=1)
+
+    # Restriction to a face: the face calls the method that fits it.
+
+    def restrict(self, face: Face) -> ReducedOperator:
+        """The reduced operator c -> M point(c)."""
+        return face.restrict(self)  # type: ignore[no-any-return]
+
+    def restrict_columns(self, face: Face, indices: IntArray, signs: FloatArray) -> ReducedOperator:
+        if self.explicit:
+            return Columns(self.columns(indices) * signs)
+        return Implicit(self, face)
+
+    def restrict_factors(self, face: Factors) -> ReducedOperator:
+        return Implicit(self, face)
+
+    def restrict_symmetric(self, face: SymmetricFactors) -> ReducedOperator:
+        return Implicit(self, face)
+
+    def restrict_sum(self, face: SumFace) -> ReducedOperator:
+        parts = [self.restrict(f) for f in face.parts]
+        if not any(p.direct for p in parts):  # one product for the sum instead of one for each part
+            return Implicit(self, face)
+        return Stacked(parts)
+
+    def after(self, map_: Any, shape: tuple[int, ...]) -> Operator:
+        """M B for a linear map B from models of `shape`."""
+        return Composed(self, map_, shape)
+
+    # Facts that certificates may rest on: proven, or None.
+
+    def column_norms(self) -> FloatArray | None:
+        """|M e_i| for all i, or None where they are too dear."""
+        return None
+
+    def block_norms(self, blocks: list[IntArray]) -> FloatArray | None:
+        """Upper bounds of the spectral norms of groups of columns, or None."""
+        return None
+
+    def rank_one_norm(self) -> float | None:
+        """An upper bound of |M(u v^T)| over unit vectors u and v, or None."""
+        return None
+
+    def psd_norm(self) -> float | None:
+        """An upper bound of |M(v v^H)| over unit vectors v, or None."""
+        return self.rank_one_norm()
+
+
+class Composed(Operator):
+    """M B: an operator after a linear map (with `forward`, `backward` and perhaps `matrix`)."""
+
+    def __init__(self, M: Operator, map_: Any, shape: tuple[int, ...]) -> None:
+        self.M, self.map = M, map_
+        self.shape = (M.shape[0], int(np.prod(shape)))
+        self._model_shape = shape
+        self.explicit = M.explicit and map_.matrix is not None
+
+    @property
+    def model_shape(self) -> tuple[int, ...]:
+        return self._model_shape
+
+    def apply(self, x: Array) -> FloatArray:
+        return self.M.apply(self.map.forward(x.ravel()))
+
+    def adjoint(self, y: FloatArray) -> ModelDual:
+        return self.map.backward(linalg.as_flat(self.M.adjoint(y)))
+
+    def columns(self, indices: IntArray) -> Array:
+        return self.M.apply_block(self.map.columns(indices)) if indices.size else np.zeros((self.shape[0], 0))
+
+    def column_norms(self) -> FloatArray | None:
+        if self.map.matrix is None or not (self.M.explicit or self.shape[1] <= PROBE_LIMIT):
+            return None
+        everything = np.arange(self.shape[1])
+        blocks = np.array_split(everything, max(1, self.shape[1] // 256))
+        return np.concatenate([np.linalg.norm(self.columns(i), axis=0) for i in blocks])
+
+    def block_norms(self, blocks: list[IntArray]) -> FloatArray | None:
+        if self.map.matrix is None or not (self.M.explicit or self.shape[1] <= PROBE_LIMIT):
+            return None
+        return np.array([np.linalg.norm(self.columns(i), 2) for i in blocks])

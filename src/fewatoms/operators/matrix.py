@@ -1,0 +1,179 @@
+"""Matrices (dense and sparse) and black boxes (SciPy's LinearOperator and whatever looks like it) as operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fewatoms import _checks
+from fewatoms._types import Array, FloatArray, IntArray
+from fewatoms.operators.base import PROBE_LIMIT, Operator
+
+EXACT_NORM_SIDE = 2000  # up to this shorter side the spectral norm is computed instead of bounded
+
+
+class MatrixOperator(Operator):
+    """A dense array or sparse matrix, used in place: no copy is made of a float array.
+
+    Single precision is multiplied in single precision; integers and booleans are converted once.
+    """
+
+    explicit = True
+
+    def __init__(self, matrix: Any) -> None:
+        if sp.issparse(matrix):
+            _refuse_complex(matrix.dtype)
+            matrix = matrix if matrix.format in ("csc", "csr") else matrix.tocsc()
+            _checks.finite("M", matrix.data)
+        else:
+            matrix = np.asarray(matrix)
+            if matrix.ndim != 2:
+                raise ValueError(f"M must be a matrix (2 axes); got shape {matrix.shape}")
+            if matrix.dtype.kind not in "biufc":
+                raise TypeError(f"M must hold real numbers; got an array of {matrix.dtype}")
+            _refuse_complex(matrix.dtype)
+            _checks.finite("M", matrix)
+        if 0 in matrix.shape:
+            raise ValueError(f"M must have at least one row and one column; got shape {matrix.shape}")
+        if matrix.dtype.kind in "biu" or matrix.dtype == np.float16:
+            matrix = matrix.astype(np.float64)
+        self.matrix = matrix
+        self.shape = matrix.shape
+        self._by_column: Any = None
+
+    def apply(self, x: Array) -> FloatArray:
+        return np.asarray(self.matrix @ x.ravel().astype(self.matrix.dtype, copy=False), dtype=np.float64)
+
+    def apply_block(self, X: Array) -> Array:
+        return np.asarray(self.matrix @ X)
+
+    def adjoint(self, y: FloatArray) -> FloatArray:
+        return np.asarray(self.matrix.T @ y.astype(self.matrix.dtype, copy=False), dtype=np.float64)
+
+    def columns(self, indices: IntArray) -> Any:
+        if not sp.issparse(self.matrix):
+            return np.asarray(self.matrix[:, indices], dtype=np.float64)
+        if self._by_column is None:
+            self._by_column = self.matrix.tocsc()
+        block = self._by_column[:, indices]
+        return block.toarray() if block.shape[0] * block.shape[1] <= 4_000_000 else block
+
+    def restrict_columns(self, face: Any, indices: IntArray, signs: FloatArray) -> Any:
+        block = self.columns(indices)
+        if sp.issparse(block):
+            from fewatoms.operators.reduced import Columns
+
+            return Columns(sp.csc_array(block @ sp.diags_array(signs)))
+        return super().restrict_columns(face, indices, signs)
+
+    def column_norms(self) -> FloatArray:
+        if sp.issparse(self.matrix):
+            return np.sqrt(np.asarray(self.matrix.multiply(self.matrix).sum(axis=0), dtype=np.float64).ravel())
+        total = np.zeros(self.shape[1])
+        rows = max(1, (1 << 20) // self.shape[1])
+        for start in range(0, self.shape[0], rows):
+            block = np.asarray(self.matrix[start : start + rows], dtype=np.float64)
+            total += np.einsum("ij,ij->j", block, block)
+        return np.sqrt(total)
+
+    def block_norms(self, blocks: list[IntArray]) -> FloatArray:
+        def norm(indices: IntArray) -> float:
+            block = self.columns(indices)
+            return float(np.linalg.norm(block.toarray() if sp.issparse(block) else block, 2))
+
+        return np.array([norm(i) for i in blocks])
+
+    def rank_one_norm(self) -> float:
+        # The spectral norm over all of vec(X) bounds it over rank-one X.
+        A = self.matrix
+        frobenius = float(np.sqrt((self.column_norms() ** 2).sum()))
+        if min(self.shape) > EXACT_NORM_SIDE:
+            size = abs(A)
+            mixed = float(np.sqrt(np.asarray(size.sum(axis=0)).max() * np.asarray(size.sum(axis=1)).max()))
+            return min(frobenius, mixed)
+        gram = A @ A.T if self.shape[0] <= self.shape[1] else A.T @ A
+        dense = gram.toarray() if sp.issparse(gram) else gram
+        top = float(np.linalg.eigvalsh(np.asarray(dense, dtype=np.float64))[-1])
+        # an eigenvalue is computed to a few eps of the norm: round up, so that the bound stays one
+        return float(np.sqrt(top * (1 + 1e-12) + 1e-14 * frobenius**2))
+
+
+class BlackBox(Operator):
+    """Anything with `shape`, `matvec` and `rmatvec`: SciPy's LinearOperator, PyLops operators, your own."""
+
+    def __init__(self, op: Any) -> None:
+        try:
+            m, n = (int(s) for s in op.shape)
+        except (TypeError, ValueError, AttributeError):
+            raise TypeError(f"M must have a shape (m, n); got {getattr(op, 'shape', None)!r}") from None
+        if min(m, n) < 1:
+            raise ValueError(f"M must have at least one row and one column; got shape {(m, n)}")
+        dtype = getattr(op, "dtype", None)
+        if dtype is not None:
+            _refuse_complex(np.dtype(dtype))
+        self.op, self.shape = op, (m, n)
+
+    def apply(self, x: Array) -> FloatArray:
+        return self._product("matvec", x.ravel(), self.shape[0])
+
+    def adjoint(self, y: FloatArray) -> FloatArray:
+        return self._product("rmatvec", y, self.shape[1])
+
+    def _product(self, name: str, v: Array, size: int) -> FloatArray:
+        try:
+            result = np.asarray(getattr(self.op, name)(v))
+        except NotImplementedError as error:
+            raise TypeError(f"M must have a working {name}; {type(self.op).__name__} does not implement it") from error
+        except ValueError as error:
+            # SciPy reshapes what a subclass returns, and says only that this failed.
+            if "reshape" not in str(error):
+                raise
+            raise ValueError(f"M.{name} must return {size} numbers; {error}") from error
+        if result.size != size:
+            raise ValueError(f"M.{name} must return {size} numbers; got shape {result.shape}")
+        if result.dtype.kind == "c":
+            raise TypeError(f"M.{name} must return real numbers; got an array of {result.dtype}")
+        result = np.asarray(result.ravel(), dtype=np.float64)
+        if not np.isfinite(result.sum()):
+            _checks.finite(f"M.{name}'s result", result)
+        return result
+
+    def columns(self, indices: IntArray) -> Array:
+        width = max(1, (1 << 22) // self.shape[1])
+        if not hasattr(self.op, "matmat") or width == 1:
+            return super().columns(indices)
+        blocks = []
+        for start in range(0, indices.size, width):
+            some = indices[start : start + width]
+            E = np.zeros((self.shape[1], some.size))
+            E[some, np.arange(some.size)] = 1.0
+            blocks.append(self.apply_block(E))
+        return np.concatenate(blocks, axis=1) if blocks else np.zeros((self.shape[0], 0))
+
+    def apply_block(self, X: Array) -> Array:
+        if not hasattr(self.op, "matmat"):
+            return super().apply_block(X)
+        result = np.asarray(self.op.matmat(X), dtype=np.float64)
+        if result.shape != (self.shape[0], X.shape[1]):
+            raise ValueError(f"M.matmat must return shape {(self.shape[0], X.shape[1])}; got {result.shape}")
+        return result
+
+    def column_norms(self) -> FloatArray | None:
+        if self.shape[1] > PROBE_LIMIT:
+            return None
+        blocks = np.array_split(np.arange(self.shape[1]), max(1, self.shape[1] // 256))
+        return np.concatenate([np.linalg.norm(self.columns(i), axis=0) for i in blocks])
+
+    def block_norms(self, blocks: list[IntArray]) -> FloatArray | None:
+        if self.shape[1] > PROBE_LIMIT:
+            return None
+        return np.array([np.linalg.norm(self.columns(i), 2) for i in blocks])
+
+
+def _refuse_complex(dtype: Any) -> None:
+    if np.dtype(dtype).kind == "c":
+        raise TypeError(
+            f"M must be real; got {dtype}. Stack real and imaginary parts, or use Quadratic for intensities of a complex array"
+        )

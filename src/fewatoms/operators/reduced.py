@@ -1,0 +1,347 @@
+"""Reduced operators: M restricted to a face, a map from a few coefficients to the data.
+
+The contract is `dim`, `apply(c)`, `adjoint(r)` and `normal_equations(b, weights)`; where the columns are at hand `matrix`
+holds them, and `direct` says that the normal equations cost little. None holds m times (k squared) numbers: what has
+k squared coefficients accumulates its Gram matrix block by block.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fewatoms import kernels
+from fewatoms._types import Array, FloatArray, IntArray
+from fewatoms.faces import Face, Factors, SymmetricFactors, hermitian_coordinates
+
+BLOCK = 1 << 21  # numbers held at a time while a Gram matrix is accumulated
+
+
+class ReducedOperator(ABC):
+    """c -> M point(c)."""
+
+    dim: int
+    direct = False  # normal_equations is cheap and exact enough to solve with
+    matrix: Any = None  # the columns, dense or sparse, where they have been formed
+    costs: dict[str, int]  # products with M or M* that each method makes
+
+    @abstractmethod
+    def apply(self, c: FloatArray) -> FloatArray:
+        """M point(c)."""
+
+    @abstractmethod
+    def adjoint(self, r: FloatArray) -> FloatArray:
+        """The transpose: the inner products <M a_i, r>."""
+
+    @abstractmethod
+    def normal_equations(self, b: FloatArray, weights: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+        """G = R^T W R (dim x dim) and R^T W b, with W = diag(weights)."""
+
+    def norms(self) -> FloatArray | None:
+        """|M a_i| for each coefficient, where they cost nothing."""
+        return None
+
+    def formed(self) -> ReducedOperator:
+        """The same operator with its columns formed."""
+        eye = np.eye(self.dim)
+        return Columns(np.stack([self.apply(e) for e in eye], axis=1) if self.dim else np.zeros((0, 0)))
+
+    def scaled(self, scale: float) -> ReducedOperator:
+        """The reduced operator of atoms multiplied by `scale`."""
+        return Scaled(self, scale)
+
+
+class Columns(ReducedOperator):
+    """Columns that have been formed, m x dim, dense or sparse."""
+
+    direct = True
+
+    def __init__(self, matrix: Any) -> None:
+        self.matrix = matrix
+        self.dim = matrix.shape[1]
+        self.costs = {"apply": 0, "adjoint": 0, "normal_equations": 0}
+
+    def apply(self, c: FloatArray) -> FloatArray:
+        return np.asarray(self.matrix @ c, dtype=np.float64)
+
+    def adjoint(self, r: FloatArray) -> FloatArray:
+        return np.asarray(self.matrix.T @ r, dtype=np.float64)
+
+    def normal_equations(self, b: FloatArray, weights: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+        A = self.matrix
+        if sp.issparse(A):
+            WA = A if weights is None else A.multiply(weights[:, None]).tocsc()
+            return (A.T @ WA).toarray(), np.asarray(WA.T @ b)
+        G, h = np.zeros((self.dim, self.dim)), np.zeros(self.dim)
+        rows = max(1, BLOCK // max(1, self.dim))
+        for start in range(0, A.shape[0], rows):
+            block = A[start : start + rows]
+            weighted = block if weights is None else block * weights[start : start + rows, None]
+            G += weighted.T @ block
+            h += weighted.T @ b[start : start + rows]
+        return G, h
+
+    def norms(self) -> FloatArray:
+        if sp.issparse(self.matrix):
+            return np.sqrt(np.asarray(self.matrix.multiply(self.matrix).sum(axis=0)).ravel())
+        return np.sqrt(np.einsum("ij,ij->j", self.matrix, self.matrix))
+
+    def formed(self) -> ReducedOperator:
+        return self
+
+    def scaled(self, scale: float) -> ReducedOperator:
+        return Columns(scale * self.matrix)
+
+
+class Implicit(ReducedOperator):
+    """Any operator and any face: one product each way, nothing formed."""
+
+    def __init__(self, M: Any, face: Face) -> None:
+        self.M, self.face, self.dim = M, face, face.dim
+        self.costs = {"apply": 0, "adjoint": 0, "normal_equations": 0}  # M counts its own products
+
+    def apply(self, c: FloatArray) -> FloatArray:
+        return self.M.apply(self.face.point(c))  # type: ignore[no-any-return]
+
+    def adjoint(self, r: FloatArray) -> FloatArray:
+        return self.face.adjoint(self.M.adjoint(r))
+
+    def normal_equations(self, b: FloatArray, weights: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+        w = 1.0 if weights is None else weights
+        G = np.stack([self.adjoint(w * self.apply(e)) for e in np.eye(self.dim)]) if self.dim else np.zeros((0, 0))
+        return 0.5 * (G + G.T), self.adjoint(w * b)
+
+    def formed(self) -> ReducedOperator:
+        return Columns(self.M.images(self.face))
+
+
+class Scaled(ReducedOperator):
+    """A multiple of another reduced operator."""
+
+    def __init__(self, inner: ReducedOperator, scale: float) -> None:
+        self.inner, self.scale, self.dim = inner, scale, inner.dim
+        self.direct, self.costs = inner.direct, inner.costs
+
+    def apply(self, c: FloatArray) -> FloatArray:
+        return self.scale * self.inner.apply(c)
+
+    def adjoint(self, r: FloatArray) -> FloatArray:
+        return self.scale * self.inner.adjoint(r)
+
+    def normal_equations(self, b: FloatArray, weights: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+        G, h = self.inner.normal_equations(b, weights)
+        return self.scale**2 * G, self.scale * h
+
+    def formed(self) -> ReducedOperator:
+        return self.inner.formed().scaled(self.scale)
+
+
+class Stacked(ReducedOperator):
+    """The parts of a sum side by side: c -> sum_i R_i c_i."""
+
+    def __init__(self, parts: Sequence[ReducedOperator]) -> None:
+        self.parts = list(parts)
+        self.dim = sum(p.dim for p in self.parts)
+        self.cuts = np.cumsum([p.dim for p in self.parts])[:-1]
+        self.costs = {"apply": 0, "adjoint": 0, "normal_equations": 0}
+        if all(p.matrix is not None and not sp.issparse(p.matrix) for p in self.parts):
+            self.matrix = np.concatenate([p.matrix for p in self.parts], axis=1)
+            self.direct = True
+
+    def apply(self, c: FloatArray) -> FloatArray:
+        pieces = zip(self.parts, np.split(c, self.cuts), strict=True)
+        first, *others = [p.apply(piece) for p, piece in pieces if p.dim] or [np.zeros(0)]
+        return sum(others, start=first)
+
+    def adjoint(self, r: FloatArray) -> FloatArray:
+        return np.concatenate([p.adjoint(r) if p.dim else np.zeros(0) for p in self.parts])
+
+    def normal_equations(self, b: FloatArray, weights: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+        w = 1.0 if weights is None else weights
+        if self.matrix is not None:
+            return Columns(self.matrix).normal_equations(b, weights)
+        G = np.stack([self.adjoint(w * self.apply(e)) for e in np.eye(self.dim)])
+        return 0.5 * (G + G.T), self.adjoint(w * b)
+
+    def formed(self) -> ReducedOperator:
+        return Columns(np.concatenate([np.asarray(_dense(p.formed().matrix)) for p in self.parts if p.dim], axis=1))
+
+
+def _dense(matrix: Any) -> Array:
+    return matrix.toarray() if sp.issparse(matrix) else matrix  # type: ignore[no-any-return]
+
+
+class SampledFactors(ReducedOperator):
+    """Entries (rows[e], cols[e]) of U C V^T. Entries are sorted by row; `order` leads from there to the user's order."""
+
+    direct = True
+
+    def __init__(self, face: Factors, sampling: Any) -> None:
+        self.face, self.sampling, self.dim = face, sampling, face.dim
+        r = face.size
+        self.costs = {"apply": r, "adjoint": 1, "normal_equations": self.dim}
+
+    def apply(self, c: FloatArray) -> FloatArray:
+        return self.sampling.sample(self.face.U @ self.face.matrix(c), self.face.V)  # type: ignore[no-any-return]
+
+    def adjoint(self, r: FloatArray) -> FloatArray:
+        return self.face.adjoint(self.sampling.adjoint(r))
+
+    def normal_equations(self, b: FloatArray, weights: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+        U, V = self.face.U, self.face.V
+        r, s = U.shape[1], V.shape[1]
+        G = np.zeros((r * r, s * s))
+        for first, grams in self.sampling.row_grams(V, weights):
+            u = U[first : first + len(grams)]
+            G += np.einsum("ia,ic->iac", u, u).reshape(len(u), r * r).T @ grams.reshape(len(u), s * s)
+        G = G.reshape(r, r, s, s).transpose(0, 2, 1, 3).reshape(r * s, r * s)
+        return G, self.adjoint(b if weights is None else weights * b)
+
+
+class IdentityFactors(ReducedOperator):
+    """All entries of U C V^T with orthonormal U and V: an isometry, so the Gram matrix is the identity."""
+
+    direct = True
+
+    def __init__(self, face: Factors) -> None:
+        self.face, self.dim = face, face.dim
+        self.costs = {"apply": 1, "adjoint": 1, "normal_equations": 1}
+
+    def apply(self, c: FloatArray) -> FloatArray:
+        return np.asarray(self.face.point(c).ravel())
+
+    def adjoint(self, r: FloatArray) -> FloatArray:
+        return self.face.adjoint(r.reshape(self.face.shape))
+
+    def normal_equations(self, b: FloatArray, weights: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+        if weights is None:
+            return np.eye(self.dim), self.adjoint(b)
+        U, V = self.face.U, self.face.V
+        r, s = U.shape[1], V.shape[1]
+        W = weights.reshape(self.face.shape)
+        G = np.zeros((r * r, s * s))
+        rows = max(1, BLOCK // max(1, V.size + s * s))
+        for start in range(0, len(U), rows):
+            u = U[start : start + rows]
+            grams = np.einsum("jb,ij,jd->ibd", V, W[start : start + rows], V, optimize=True)
+            G += np.einsum("ia,ic->iac", u, u).reshape(len(u), r * r).T @ grams.reshape(len(u), s * s)
+        return G.reshape(r, r, s, s).transpose(0, 2, 1, 3).reshape(self.dim, self.dim), self.adjoint(weights * b)
+
+
+class Symmetrised(ReducedOperator):
+    """V C V^T through the reduced operator of the pairs (V, V): real symmetric C in its orthonormal coordinates."""
+
+    def __init__(self, inner: ReducedOperator, r: int) -> None:
+        self.inner, self.dim = inner, r * (r + 1) // 2
+        self.direct, self.costs = inner.direct, inner.costs
+        eye = np.eye(r * r).reshape(r * r, r, r)
+        self.basis = np.stack([hermitian_coordinates(e) for e in eye]) if r else np.zeros((0, 0))
+
+    def apply(self, c: FloatArray) -> FloatArray:
+        return self.inner.apply(self.basis @ c)
+
+    def adjoint(self, r: FloatArray) -> FloatArray:
+        return self.basis.T @ self.inner.adjoint(r)
+
+    def normal_equations(self, b: FloatArray, weights: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+        G, h = self.inner.normal_equations(b, weights)
+        return self.basis.T @ G @ self.basis, self.basis.T @ h
+
+
+class QuadraticFactors(ReducedOperator):
+    """diag(W C W^H) with W = A V (m x r), formed once: r products with A."""
+
+    direct = True
+
+    def __init__(self, face: SymmetricFactors, W: Array) -> None:
+        self.face, self.W, self.dim = face, W, face.dim
+        self.costs = {"apply": 0, "adjoint": 0, "normal_equations": 0}
+
+    def apply(self, c: FloatArray) -> FloatArray:
+        return np.einsum("ia,ia->i", self.W @ self.face.matrix(c), self.W.conj()).real
+
+    def adjoint(self, r: FloatArray) -> FloatArray:
+        return hermitian_coordinates(self.W.conj().T @ (r[:, None] * self.W))
+
+    def _rows(self, W: Array) -> FloatArray:
+        """The rows of the reduced matrix: the coordinates of w^H w for each row w of W."""
+        upper = np.triu_indices(W.shape[1], 1)
+        above = np.sqrt(2.0) * W[:, upper[0]].conj() * W[:, upper[1]]
+        pieces = [np.abs(W) ** 2, above.real] + ([above.imag] if self.face.complex else [])
+        return np.concatenate(pieces, axis=1)
+
+    def normal_equations(self, b: FloatArray, weights: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+        G, h = np.zeros((self.dim, self.dim)), np.zeros(self.dim)
+        rows = max(1, BLOCK // max(1, self.dim))
+        for start in range(0, len(self.W), rows):
+            block = self._rows(self.W[start : start + rows])
+            weighted = block if weights is None else block * weights[start : start + rows, None]
+            G += weighted.T @ block
+            h += weighted.T @ b[start : start + rows]
+        return G, h
+
+
+class Tallied(ReducedOperator):
+    """Another reduced operator whose products are counted by the operator it came from."""
+
+    def __init__(self, inner: ReducedOperator, tally: Any) -> None:
+        self.inner, self.tally, self.dim = inner, tally, inner.dim
+        self.direct, self.matrix, self.costs = inner.direct, inner.matrix, inner.costs
+
+    def apply(self, c: FloatArray) -> FloatArray:
+        self.tally.products += self.costs["apply"]
+        return self.inner.apply(c)
+
+    def adjoint(self, r: FloatArray) -> FloatArray:
+        self.tally.products += self.costs["adjoint"]
+        return self.inner.adjoint(r)
+
+    def normal_equations(self, b: FloatArray, weights: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+        self.tally.products += self.costs["normal_equations"]
+        return self.inner.normal_equations(b, weights)
+
+
+def row_grams_in_blocks(V: Array, starts: IntArray, cols: IntArray, weights: FloatArray, loop: bool) -> Any:
+    """Yield (first row, Gram matrices of the entries of consecutive rows), a block of rows at a time."""
+    r = V.shape[1]
+    rows_total = starts.size - 1
+    rows = max(1, BLOCK // max(1, r * r))
+    for first in range(0, rows_total, rows):
+        last = min(rows_total, first + rows)
+        local = starts[first : last + 1]
+        out = np.zeros((last - first, r, r))
+        if loop:
+            kernels.compiled("row_grams")(V, local, cols, weights, out)
+        else:
+            _row_grams_numpy(V, local, cols, weights, out)
+        yield first, out
+
+
+def _row_grams_numpy(V: Array, starts: IntArray, cols: IntArray, weights: FloatArray, out: FloatArray) -> None:
+    filled = np.flatnonzero(np.diff(starts))
+    if not filled.size:
+        return
+    v = V[cols[starts[0] : starts[-1]]]
+    w = weights[starts[0] : starts[-1]]
+    for a in range(V.shape[1]):
+        rank_one_rows = np.add.reduceat((w * v[:, a])[:, None] * v, starts[:-1][filled] - starts[0], axis=0)
+        out[filled, a] = rank_one_rows
+
+
+__all__ = [
+    "Columns",
+    "IdentityFactors",
+    "Implicit",
+    "QuadraticFactors",
+    "ReducedOperator",
+    "SampledFactors",
+    "Scaled",
+    "Stacked",
+    "Symmetrised",
+    "Tallied",
+    "row_grams_in_blocks",
+]

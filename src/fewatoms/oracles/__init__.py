@@ -1,0 +1,28 @@
+"""Where dual vectors come from: one dual method per file, each a generator."""
+
+from fewatoms.oracles.base import Oracle
+from fewatoms.oracles.bundle import Bundle
+from fewatoms.oracles.conditional_gradient import ConditionalGradient
+from fewatoms.oracles.from_iterates import FromIterates
+from fewatoms.oracles.level_set import Bisection, LevelSet, Newton
+from fewatoms.oracles.proximal_gradient import Continuation, ProximalGradient
+from fewatoms.problem import Problem
+
+
+def default_oracle(problem: Problem) -> Oracle:
+    """The oracle for a user who names none."""
+    return Continuation() if problem.atoms.bounded else ProximalGradient()
+
+
+__all__ = [
+    "Bisection",
+    "Bundle",
+    "ConditionalGradient",
+    "Continuation",
+    "FromIterates",
+    "LevelSet",
+    "Newton",
+    "Oracle",
+    "ProximalGradient",
+    "default_oracle",
+]

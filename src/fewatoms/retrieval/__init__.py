@@ -1,0 +1,56 @@
+"""From a dual vector to few atoms: identify, reduced fit, prune, polish.
+
+The paper's rule is the first two with exactly k atoms. On noisy data the best aligned atoms are often tied, and any k of
+them are an arbitrary choice; so the default identifies generously, fits, prunes to k, and polishes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from fewatoms.faces import Face
+from fewatoms.problem import Problem
+from fewatoms.retrieval.identify import Generous, TopK
+from fewatoms.retrieval.polish import Exchange
+from fewatoms.retrieval.reduced_fit import reduced_fit, refit
+from fewatoms.solution import Candidate, DualPoint
+
+
+@dataclass(frozen=True)
+class Retrieval:
+    """A retrieval composed of its parts; `polish=None` leaves that part out.
+
+    identify : (problem, dual) -> Face
+    polish : (problem, candidate) -> Candidate with at most k atoms and no higher loss
+
+    `cone=True` keeps the coefficients of centrosymmetric sets in the paper's essential cone (signs as exposed) instead
+    of its essential span.
+    """
+
+    identify: Callable[[Problem, DualPoint], Face] = field(default_factory=Generous)
+    polish: Callable[[Problem, Candidate], Candidate] | None = field(default_factory=Exchange)
+    cone: bool = False
+
+    def retrieve(self, problem: Problem, dual: DualPoint) -> Candidate:
+        """A candidate with at most k atoms."""
+        face = self.identify(problem, dual)
+        candidate = reduced_fit(problem, face.as_cone() if self.cone else face)
+        if not _within(face, problem.k):
+            candidate = refit(problem, candidate, problem.k)
+        return candidate if self.polish is None else self.polish(problem, candidate)
+
+
+def _within(face: Face, k: object) -> bool:
+    """Whether a face has at most k atoms, part by part."""
+    if isinstance(k, tuple):
+        return all(_within(f, j) for f, j in zip(face.parts, k, strict=True))
+    return face.size <= k  # type: ignore[operator]
+
+
+def paper_rule(*, cone: bool = False) -> Retrieval:
+    """The paper's retrieval exactly as written: the top k atoms of M*y, and the reduced fit over them."""
+    return Retrieval(identify=TopK(), polish=None, cone=cone)
+
+
+__all__ = ["Exchange", "Generous", "Retrieval", "TopK", "paper_rule", "reduced_fit", "refit"]

@@ -1,0 +1,44 @@
+"""Which atoms to look at, given M*y."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from fewatoms._types import Budget
+from fewatoms.atoms.base import AtomicSet
+from fewatoms.atoms.sums import Sum, Union
+from fewatoms.faces import Face
+from fewatoms.problem import Problem
+from fewatoms.solution import DualPoint
+
+
+@dataclass(frozen=True)
+class TopK:
+    """The paper's rule: exactly the k atoms best aligned with M*y."""
+
+    def __call__(self, problem: Problem, dual: DualPoint) -> Face:
+        return problem.atoms.expose(dual.z, problem.k)
+
+
+@dataclass(frozen=True)
+class Generous:
+    """The k best aligned atoms and everything else within the tie, up to a cap.
+
+    tie : share of the support value within which alignments count as tied
+    most : the cap, as a multiple of k
+    """
+
+    tie: float = 0.05
+    most: float = 2.0
+
+    def __call__(self, problem: Problem, dual: DualPoint) -> Face:
+        room = max(1, problem.m // 2)  # a face with more coefficients than data explains nothing
+        return self._face(problem.atoms, dual.z, problem.k, room)
+
+    def _face(self, atoms: AtomicSet, z: Any, k: Budget, room: int) -> Face:
+        if isinstance(atoms, (Sum, Union)):
+            return atoms.combine([self._face(p, z, j, room) for p, j in zip(atoms.parts, k, strict=True)])
+        cap = max(k, min(int(self.most * k), room, atoms.count))
+        face = atoms.exposed(z, self.tie * atoms.support(z), cap) if atoms.bounded and cap > k else None
+        return face if face is not None and face.size >= k else atoms.expose(z, k)

@@ -1,0 +1,267 @@
+"""The reduced problem (PR): min f(b - M point(c)) over the coefficients a face allows.
+
+Least squares goes to direct solvers where columns or normal equations are at hand and to LSMR where only products are;
+other losses to a projected Newton method; small semidefinite and mixed problems to accelerated projected gradients.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator, lsmr
+
+from fewatoms import linalg
+from fewatoms._types import FloatArray
+from fewatoms.faces import Cone, Face
+from fewatoms.losses import LeastSquares, Logistic, Loss
+from fewatoms.operators.reduced import Columns, ReducedOperator
+from fewatoms.problem import Problem
+from fewatoms.solution import Candidate
+
+DENSE = 8_000_000  # numbers in a dense copy of sparse columns at most
+FORM = 3000  # columns of an implicit operator formed at most, where only a direct solve will do
+
+Projection = Callable[[FloatArray], FloatArray]
+
+
+def reduced_fit(problem: Problem, face: Face) -> Candidate:
+    """The best coefficients on a face."""
+    if face.dim == 0:
+        return Candidate(face, np.zeros(0), problem.b.copy(), problem.at_zero)
+    reduced = problem.M.restrict(face)
+    with linalg.single_thread():
+        if isinstance(problem.loss, LeastSquares):
+            c, reduced = _least_squares(reduced, problem.b, problem.loss.weights, face)
+        else:
+            c, reduced = _smooth(reduced, problem.b, problem.loss, face)
+        residual = problem.b - reduced.apply(c)
+    note = ""
+    if isinstance(problem.loss, Logistic) and np.abs(problem.b - residual).max() > 30:
+        note = "the classes are separable on these atoms: the fit has no minimiser and was stopped on its way"
+    return Candidate(face, c, residual, problem.loss.value(residual), reduced.norms(), note)
+
+
+# Least squares -------------------------------------------------------------------------------------------------------
+
+
+def _least_squares(
+    reduced: ReducedOperator, b: FloatArray, weights: FloatArray | None, face: Face
+) -> tuple[FloatArray, ReducedOperator]:
+    root = None if weights is None else np.sqrt(weights)
+    matrix = _dense_columns(reduced)
+    if matrix is not None:
+        A, target = (matrix, b) if root is None else (root[:, None] * matrix, root * b)
+        return _by_columns(A, target, face), Columns(matrix)
+    if reduced.direct and reduced.matrix is None:
+        return _by_normal_equations(reduced, b, weights, face), reduced
+    c, converged = _by_products(reduced, b, root)
+    if not converged and reduced.dim <= FORM:
+        return _least_squares(reduced.formed(), b, weights, face)
+    if not _allowed(face, c):
+        if face.cone is Cone.NONNEGATIVE and reduced.dim <= FORM:
+            return _least_squares(reduced.formed(), b, weights, face)
+        c = _projected_gradient(reduced, b, LeastSquares(weights), face.project, face.project(c))
+    return c, reduced
+
+
+def _dense_columns(reduced: ReducedOperator) -> FloatArray | None:
+    matrix = reduced.matrix
+    if matrix is None or not sp.issparse(matrix):
+        return matrix  # type: ignore[no-any-return]
+    return matrix.toarray() if matrix.shape[0] * matrix.shape[1] <= DENSE else None  # type: ignore[no-any-return]
+
+
+def _allowed(face: Face, c: FloatArray) -> bool:
+    """Whether unconstrained coefficients happen to be allowed: then they are optimal."""
+    return face.cone is Cone.FREE or bool(np.array_equal(face.project(c), c))
+
+
+def _by_columns(A: FloatArray, b: FloatArray, face: Face) -> FloatArray:
+    """Columns at hand: a rank-revealing QR factorisation, or nonnegative least squares on its triangle."""
+    norms = np.linalg.norm(A, axis=0)
+    scale = np.where(norms > 0, norms, 1.0)  # atoms in different units are no reason for rounding errors
+    c = scipy.linalg.lstsq(A / scale, b, lapack_driver="gelsy", check_finite=False)[0] / scale
+    if _allowed(face, c):
+        return np.asarray(c)
+    if face.cone is Cone.NONNEGATIVE:
+        q, r = scipy.linalg.qr(A / scale, mode="economic", check_finite=False)
+        return _nonnegative(r, q.T @ b) / scale
+    return _projected_gradient(Columns(A), b, LeastSquares(), face.project, face.project(c))
+
+
+def _nonnegative(R: FloatArray, target: FloatArray) -> FloatArray:
+    from scipy.optimize import nnls
+
+    size = max(float(np.abs(target).max()), 1e-300)  # nnls judges small numbers by absolute size
+    try:
+        return np.asarray(nnls(R, target / size, maxiter=max(100, 10 * R.shape[1]))[0]) * size
+    except RuntimeError:  # it did not settle within its iterations
+        columns = Columns(R)
+        return _projected_gradient(
+            columns, target, LeastSquares(), lambda c: np.maximum(c, 0.0), np.zeros(R.shape[1])
+        )
+
+
+def _by_normal_equations(
+    reduced: ReducedOperator, b: FloatArray, weights: FloatArray | None, face: Face
+) -> FloatArray:
+    """Structured operators: a small Gram matrix accumulated block by block, one step of refinement on the residual."""
+    G, h = reduced.normal_equations(b, weights)
+    solve = _gram_solver(G)
+    c = solve(h)
+    residual = b - reduced.apply(c)
+    c = c + solve(reduced.adjoint(residual if weights is None else weights * residual))
+    if _allowed(face, c):
+        return c
+    return _gram_projected_gradient(G, h, face.project, face.project(c))
+
+
+def _gram_solver(G: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """x -> G^+ x, by Cholesky where G is safely definite and by its eigenvectors otherwise."""
+    try:
+        factor = scipy.linalg.cho_factor(G, check_finite=False)
+        pivots = np.diag(factor[0])
+        if pivots.min() > 1e-6 * pivots.max():
+            return lambda h: np.asarray(scipy.linalg.cho_solve(factor, h, check_finite=False))
+    except scipy.linalg.LinAlgError:
+        pass
+    values, vectors = np.linalg.eigh(G)
+    keep = values > 1e-14 * max(values[-1], 1e-300)
+    return lambda h: np.asarray(vectors[:, keep] @ ((vectors[:, keep].T @ h) / values[keep]))
+
+
+def _by_products(
+    reduced: ReducedOperator, b: FloatArray, root: FloatArray | None
+) -> tuple[FloatArray, bool]:
+    """Only products: LSMR, given about as many as forming the columns would cost."""
+    w = 1.0 if root is None else root
+    shape = (b.size, reduced.dim)
+    operator = LinearOperator(
+        shape, matvec=lambda c: w * reduced.apply(c), rmatvec=lambda r: reduced.adjoint(w * r), dtype=np.float64
+    )
+    limit = max(30, reduced.dim // 2) if reduced.dim <= FORM else 500
+    c, reason, *_ = lsmr(operator, w * b, atol=1e-12, btol=1e-14, conlim=0.0, maxiter=limit)
+    return np.asarray(c), reason != 7
+
+
+def _gram_projected_gradient(G: FloatArray, h: FloatArray, project: Projection, c: FloatArray) -> FloatArray:
+    """min c'Gc/2 - h'c over a convex set, by accelerated projected gradients with restarts: all in the small space."""
+    lipschitz = float(np.linalg.eigvalsh(G)[-1])
+    if lipschitz <= 0:
+        return project(0.0 * c)
+    v, momentum = c, 1.0
+    for _ in range(20_000):
+        c_next = project(v - (G @ v - h) / lipschitz)
+        step = c_next - c
+        if float(np.dot(v - c_next, step)) > 0:  # the step turns back: the momentum has overshot
+            v, momentum = c, 1.0
+            c_next = project(v - (G @ v - h) / lipschitz)
+            step = c_next - c
+        momentum_next = 0.5 * (1 + math.sqrt(1 + 4 * momentum**2))
+        v = c_next + (momentum - 1) / momentum_next * step
+        c, momentum = c_next, momentum_next
+        if np.abs(step).max() <= 1e-15 * max(float(np.abs(c).max()), 1e-300):
+            break
+    return c
+
+
+# Other losses --------------------------------------------------------------------------------------------------------
+
+
+def _smooth(reduced: ReducedOperator, b: FloatArray, loss: Loss, face: Face) -> tuple[FloatArray, ReducedOperator]:
+    if face.cone in (Cone.FREE, Cone.NONNEGATIVE) and reduced.dim <= FORM:
+        if not reduced.direct:
+            reduced = reduced.formed()
+        return _newton(reduced, b, loss, face), reduced
+    return _projected_gradient(reduced, b, loss, face.project, np.zeros(reduced.dim)), reduced
+
+
+def _newton(reduced: ReducedOperator, b: FloatArray, loss: Loss, face: Face) -> FloatArray:
+    """Projected Newton: coordinates at the border with a gradient pointing out rest, the others make a Newton step."""
+    c = np.zeros(reduced.dim)
+    residual = b.copy()
+    value = loss.value(residual)
+    first = None
+    for _ in range(100):
+        slope = -reduced.adjoint(loss.gradient(residual))
+        free = np.ones(c.size, dtype=bool) if face.cone is Cone.FREE else (c > 0) | (slope < 0)
+        steepness = float(np.abs(slope[free]).max(initial=0.0))
+        first = steepness if first is None else first
+        if steepness <= 1e-13 * first:
+            break
+        H = reduced.normal_equations(residual, loss.curvature(residual))[0][np.ix_(free, free)]
+        ridge = 1e-12 * max(float(np.trace(H)) / max(1, H.shape[0]), loss.smoothness * 1e-12)
+        moved = False
+        for _ in range(40):
+            direction = np.zeros(c.size)
+            direction[free] = -_gram_solver(H + ridge * np.eye(H.shape[0]))(slope[free])
+            t = 1.0
+            for _ in range(30):
+                trial = face.project(c + t * direction)
+                trial_residual = b - reduced.apply(trial)
+                trial_value = loss.value(trial_residual)
+                if trial_value <= value + 1e-4 * float(np.dot(slope, trial - c)):
+                    moved = bool((trial != c).any())
+                    break
+                t *= 0.5
+            if moved:
+                break
+            ridge = max(10 * ridge, 1e-8 * loss.smoothness)  # flat directions (Huber's tails): lean on the gradient
+        if not moved:
+            break
+        fallen = value - trial_value
+        c, residual, value = trial, trial_residual, trial_value
+        if fallen <= 1e-16 * abs(value):
+            break
+    return c
+
+
+def _projected_gradient(
+    reduced: ReducedOperator, b: FloatArray, loss: Loss, project: Projection, c: FloatArray, steps: int = 2000
+) -> FloatArray:
+    """Any loss over any convex coefficient set: accelerated projected gradients with backtracking and restarts."""
+    image = reduced.apply(c)
+    value = loss.value(b - image)
+    v, image_v, momentum, lipschitz = c, image, 1.0, 0.0
+    for _ in range(steps):
+        residual = b - image_v
+        slope = -reduced.adjoint(loss.gradient(residual))
+        value_v = loss.value(residual)
+        if lipschitz == 0.0:
+            probe = reduced.apply(slope)
+            size = float(np.dot(slope, slope))
+            if size == 0.0:
+                break
+            lipschitz = max(loss.smoothness * float(np.dot(probe, probe)) / size, 1e-300)
+        while True:
+            c_next = project(v - slope / lipschitz)
+            image_next = reduced.apply(c_next)
+            value_next = loss.value(b - image_next)
+            d = c_next - v
+            if value_next <= value_v + float(np.dot(slope, d)) + 0.5 * lipschitz * float(np.dot(d, d)) + 1e-14 * value_v:
+                break
+            lipschitz *= 2.0
+        if value_next > value and momentum > 1.0:
+            v, image_v, momentum = c, image, 1.0
+            continue
+        momentum_next = 0.5 * (1 + math.sqrt(1 + 4 * momentum**2))
+        share = (momentum - 1) / momentum_next
+        step = c_next - c
+        v, image_v = c_next + share * step, image_next + share * (image_next - image)
+        still = np.abs(step).max() <= 1e-12 * max(float(np.abs(c_next).max()), 1e-300)
+        c, image, value, momentum = c_next, image_next, value_next, momentum_next
+        lipschitz *= 0.95
+        if still:
+            break
+    return c
+
+
+def refit(problem: Problem, candidate: Candidate, k: Any) -> Candidate:
+    """Prune a candidate to k atoms and fit those anew."""
+    face, _ = candidate.face.prune(candidate.c, k, candidate.norms)
+    return reduced_fit(problem, face)

@@ -1,0 +1,191 @@
+"""What is answered: a status, a few atoms with coefficients, and what was spent on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fewatoms import _checks
+from fewatoms._types import Array, FloatArray, ModelDual
+from fewatoms.faces import Face
+
+if TYPE_CHECKING:
+    from fewatoms.certificates import Certificate
+    from fewatoms.problem import Problem
+    from fewatoms.relaxations import Relaxation
+
+
+class Status(Enum):
+    """Why a run ended, each with a sentence of advice."""
+
+    BOUND_MET = "the bound is met with at most k atoms."
+    SMALLEST_LOSS = "this is the smallest loss found with at most k atoms; no better one turned up for many iterates."
+    ZERO = "zero atoms suffice: b is zero, or x = 0 already meets the bound."
+    NOT_REACHED = (
+        "the bound was not reached with k atoms and progress has stopped: allow more atoms or a larger bound. "
+        "Nothing is proved about other choices of k atoms."
+    )
+    UNREACHABLE = "no x, with any number of atoms of any sensible size, reaches the bound: allow a larger bound."
+    ITERATION_LIMIT = "the iteration limit came first: raise max_iterations, or take the best answer found."
+    STREAM_ENDED = "the oracle's stream of dual vectors ended: give it more, or take the best answer found."
+    STOPPED = "the callback stopped the run; this is the best answer found so far."
+
+
+@dataclass(frozen=True)
+class DualPoint:
+    """One dual vector of an oracle's stream, with what the oracle knows about it.
+
+    y : (m,) array, a positive multiple of grad f(b - Mx) for some x, in dom f*
+    z : M*y, on loan until the next point
+    support : support(z)
+    relaxation : the problem that the stream solves
+    loss, gauge : of the oracle's own primal point, which is not kept; infinite if it has none
+    """
+
+    y: FloatArray
+    z: ModelDual
+    support: float
+    relaxation: Relaxation
+    loss: float = np.inf
+    gauge: float = np.inf
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A few atoms with coefficients, and their residual."""
+
+    face: Face
+    c: FloatArray
+    residual: FloatArray
+    loss: float
+    norms: FloatArray | None = None  # |M a_i| per coefficient, where known
+    note: str = ""
+
+    @property
+    def gauge(self) -> float:
+        """The gauge of the representation."""
+        return self.face.gauge(self.c)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback sees after each iterate; `StopIteration` raised there ends the run."""
+
+    iteration: int
+    loss: float  # of the best candidate so far
+    misfit: float
+    cardinality: int
+    candidate_loss: float  # of this iterate's candidate
+    gap: float  # best duality gap so far of the relaxation in use
+    products: int
+    problem: Problem = field(repr=False)
+    candidate: Candidate = field(repr=False)
+    dual: DualPoint = field(repr=False)
+
+
+class CompactPoint:
+    """x = sum_i c_i a_i in compact form. Nothing of the model's size is formed unless `x` is asked for."""
+
+    def __init__(self, face: Face, c: FloatArray) -> None:
+        self._face, self._c = face, c
+
+    @cached_property
+    def x(self) -> Array:
+        """The model itself, dense, in its natural shape."""
+        return self._face.point(self._c)
+
+    @property
+    def indices(self) -> Array:
+        """Which atoms, largest contribution first: indices, (row, column) pairs or group labels."""
+        return self._face.labels()
+
+    @property
+    def coefficients(self) -> Array:
+        """Their coefficients with signs, in the same order; singular values (eigenvalues) for matrix sets."""
+        return self._face.values(self._c)
+
+    @property
+    def cardinality(self) -> int:
+        """How many atoms."""
+        return sum(f.size for f in self._face.parts)
+
+    @cached_property
+    def _factors(self) -> tuple[Array, Array]:
+        return self._face.factors(self._c)
+
+    @property
+    def left(self) -> Array:
+        """left @ right.T is the matrix; the scale is split evenly."""
+        return self._factors[0]
+
+    @property
+    def right(self) -> Array:
+        """See `left`; for PSD sets it is the conjugate of `left`."""
+        return self._factors[1]
+
+    @property
+    def gauge(self) -> float:
+        """The gauge of the representation: the sum of the coefficients' sizes, an upper bound of the set's gauge."""
+        return self._face.gauge(self._c)
+
+    @cached_property
+    def parts(self) -> tuple[CompactPoint, ...]:
+        """For sums and unions, the summands; otherwise the point alone."""
+        pairs = zip(self._face.parts, self._face.split(self._c), strict=True)
+        return tuple(CompactPoint(f, c) for f, c in pairs)
+
+    def predict(self, rows: Any, cols: Any) -> Array:
+        """Entries (rows, cols) of a matrix model, which is not formed."""
+        shape = self._face.shape
+        if len(shape) != 2:
+            raise ValueError(f"predict(rows, cols) is for matrix models; this one has shape {shape}")
+        rows, cols = np.broadcast_arrays(rows, cols)
+        i, j = _checks.indices("rows", rows, shape[0]), _checks.indices("cols", cols, shape[1])
+        return self._face.entries(self._c, i, j).reshape(rows.shape)
+
+
+class Solution(CompactPoint):
+    """The answer of `fit`.
+
+    status : Status; why the run ended
+    success : bool; whether what was asked holds
+    message : str; both in words, with the figures
+    loss, misfit : recomputed from the answer; misfit is |b - Mx| / |b| (nan for losses where it means nothing)
+    iterations : dual vectors used
+    products : products with M and M*, all of them, the reduced fits included
+    svd_products : products with M*y inside partial decompositions
+    certificate : what is proven; its dear parts are computed on first access
+
+    and, from the compact form, x, indices, coefficients, cardinality, gauge, left, right, parts, predict.
+    """
+
+    def __init__(
+        self,
+        face: Face,
+        c: FloatArray,
+        *,
+        status: Status,
+        success: bool,
+        message: str,
+        loss: float,
+        misfit: float,
+        iterations: int,
+        products: int,
+        svd_products: int,
+        certificate: Certificate,
+    ) -> None:
+        super().__init__(face, c)
+        self.status, self.success, self.message = status, success, message
+        self.loss, self.misfit = loss, misfit
+        self.iterations, self.products, self.svd_products = iterations, products, svd_products
+        self.certificate = certificate
+
+    def __repr__(self) -> str:
+        return (
+            f"Solution({self.status.name}, success={self.success}, cardinality={self.cardinality}, "
+            f"loss={self.loss:.6g}, misfit={self.misfit:.3g}, iterations={self.iterations}, products={self.products})"
+        )
