@@ -16,8 +16,10 @@ _CHUNK = 1 << 20
 
 def integer(name: str, value: Any, low: int, high: float = math.inf, why: str = "") -> int:
     """Return `value` as an int in [low, high], or say what is wrong with it."""
-    demand = f"{name} must be an integer of at least {low}" if high == math.inf else (
-        f"{name} must be an integer between {low} and {high:.0f}"
+    demand = (
+        f"{name} must be an integer of at least {low}"
+        if high == math.inf
+        else (f"{name} must be an integer between {low} and {high:.0f}")
     )
     demand += f" ({why})" if why else ""
     if isinstance(value, (bool, np.bool_)):

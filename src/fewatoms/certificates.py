@@ -215,7 +215,8 @@ class Certificate:
             return self._safe(part)
         whole, z = self._problem.atoms, self._z
         alignments = part.alignments(z)
-        assert alignments is not None and self.radius is not None
+        assert alignments is not None
+        assert self.radius is not None
         level = self._level
         norms: Any = None
         if isinstance(whole, Sum):

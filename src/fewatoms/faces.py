@@ -102,13 +102,30 @@ class Face(ABC):
     def inner(self, c: FloatArray, other: Any, d: FloatArray) -> float:
         """The inner product of two compact points of one set (for images of a set: of their preimages)."""
 
-    def tangent(self, z: ModelDual) -> Face | None:
-        """Atoms that turn the face towards z, for faces that can turn: the singular vectors of matrix sets."""
-        return None
+    # Faces that can turn: matrix faces move in their set by moving their factors. `unfold` gives real unknowns v for a
+    # point, `fold` the face and coefficients of v, `pull` the derivative of <z, point> by v. Other faces stay put.
+
+    turns = False
+
+    def unfold(self, c: FloatArray) -> FloatArray:
+        """Unknowns for `point(c)`: the factors of matrix faces, the coefficients of others."""
+        return c
+
+    def fold(self, v: FloatArray) -> tuple[Face, FloatArray]:
+        """The face and coefficients of the unknowns v."""
+        return self, v
+
+    def pull(self, v: FloatArray, z: ModelDual) -> FloatArray:
+        """The gradient by v of <z, point>."""
+        return self.adjoint(z)
+
+    def lower(self) -> FloatArray:
+        """The least values that the unknowns may take."""
+        return np.full(self.dim, 0.0 if self.cone is Cone.NONNEGATIVE else -np.inf)
 
     def measure(self, M: Any, c: FloatArray) -> FloatArray:
         """M point(c) by one product."""
-        return M.apply(self.point(c))  # type: ignore[no-any-return]
+        return M.apply(self.point(c))
 
     def as_cone(self) -> Face:
         """The paper's essential cone: the same atoms with nonnegative coefficients, where that differs."""
@@ -344,7 +361,7 @@ class Factors(Face):
         return self.U @ self.matrix(c) @ self.V.T
 
     def adjoint(self, z: ModelDual) -> FloatArray:
-        return np.asarray(self.U.T @ (linalg.as_matrix(z, self.shape) @ self.V)).ravel()
+        return np.asarray(self.U.T @ (linalg.as_matrix(z, (self.shape[0], self.shape[1])) @ self.V)).ravel()
 
     def project(self, c: FloatArray) -> FloatArray:
         return c
@@ -374,7 +391,7 @@ class Factors(Face):
         return M.restrict_factors(self)
 
     def measure(self, M: Any, c: FloatArray) -> FloatArray:
-        return self.restrict(M).apply(c)  # type: ignore[no-any-return]
+        return self.restrict(M).apply(c)
 
     def entries(self, c: FloatArray, rows: IntArray, cols: IntArray) -> Array:
         return np.einsum("ij,ij->i", (self.U @ self.matrix(c))[rows], self.V[cols])
@@ -385,12 +402,31 @@ class Factors(Face):
     def values(self, c: FloatArray) -> Array:
         return self._svd(c)[1]
 
+    turns = True
+
+    def unfold(self, c: FloatArray) -> FloatArray:
+        return np.concatenate([f.ravel() for f in self.factors(c)])
+
+    def _pair(self, v: FloatArray) -> tuple[Array, Array]:
+        p, q = self.shape
+        r = v.size // (p + q)
+        return v[: p * r].reshape(p, r), v[p * r :].reshape(q, r)
+
+    def fold(self, v: FloatArray) -> tuple[Factors, FloatArray]:
+        left, right = self._pair(v)
+        (U, S), (V, T) = np.linalg.qr(left), np.linalg.qr(right)
+        return Factors(U, V), (S @ T.T).ravel()
+
+    def pull(self, v: FloatArray, z: ModelDual) -> FloatArray:
+        left, right = self._pair(v)
+        Z = linalg.as_matrix(z, (self.shape[0], self.shape[1]))
+        return np.concatenate([np.asarray(Z @ right).ravel(), np.asarray(Z.T @ left).ravel()])
+
+    def lower(self) -> FloatArray:
+        return np.full(self.size * sum(self.shape), -np.inf)
+
     def inner(self, c: FloatArray, other: Factors, d: FloatArray) -> float:
         return float(np.sum(((self.U.T @ other.U) @ other.matrix(d) @ (other.V.T @ self.V)) * self.matrix(c)))
-
-    def tangent(self, z: ModelDual) -> Factors:
-        Z = linalg.as_matrix(z, (self.shape[0], self.shape[1]))
-        return Factors(linalg.orthonormal(np.asarray(Z @ self.V)), linalg.orthonormal(np.asarray(Z.T @ self.U)))
 
     def factors(self, c: FloatArray) -> tuple[Array, Array]:
         u, s, v = self._svd(c)
@@ -460,7 +496,7 @@ class SymmetricFactors(Face):
         return M.restrict_symmetric(self)
 
     def measure(self, M: Any, c: FloatArray) -> FloatArray:
-        return self.restrict(M).apply(c)  # type: ignore[no-any-return]
+        return self.restrict(M).apply(c)
 
     def entries(self, c: FloatArray, rows: IntArray, cols: IntArray) -> Array:
         return np.einsum("ij,ij->i", (self.V @ self.matrix(c))[rows], self.V.conj()[cols])
@@ -471,13 +507,28 @@ class SymmetricFactors(Face):
     def values(self, c: FloatArray) -> Array:
         return self._eigh(c)[0]
 
+    turns = True
+
+    def unfold(self, c: FloatArray) -> FloatArray:
+        return self.factors(c)[0].ravel().view(np.float64)
+
+    def _left(self, v: FloatArray) -> Array:
+        return v.view(self.V.dtype).reshape(self.shape[0], -1)
+
+    def fold(self, v: FloatArray) -> tuple[SymmetricFactors, FloatArray]:
+        V, S = np.linalg.qr(self._left(v))
+        return SymmetricFactors(V), hermitian_coordinates(S @ S.conj().T)
+
+    def pull(self, v: FloatArray, z: ModelDual) -> FloatArray:
+        slope = 2.0 * np.asarray(linalg.hermitian_part(z, self.shape[0]) @ self._left(v))
+        return slope.astype(self.V.dtype, copy=False).ravel().view(np.float64)
+
+    def lower(self) -> FloatArray:
+        return np.full(self.size * self.shape[0] * (2 if self.complex else 1), -np.inf)
+
     def inner(self, c: FloatArray, other: SymmetricFactors, d: FloatArray) -> float:
         cross = self.V.conj().T @ other.V
         return float(np.sum((cross @ other.matrix(d) @ cross.conj().T) * self.matrix(c).conj()).real)
-
-    def tangent(self, z: ModelDual) -> SymmetricFactors:
-        Z = linalg.hermitian_part(z, self.shape[0])
-        return SymmetricFactors(linalg.orthonormal(np.asarray(Z @ self.V)))
 
     def factors(self, c: FloatArray) -> tuple[Array, Array]:
         values, vectors = self._eigh(c)
@@ -574,12 +625,25 @@ class ScaledFace(Face):
     def as_cone(self) -> ScaledFace:
         return replace(self, inner_face=self.inner_face.as_cone())
 
+    @property
+    def turns(self) -> bool:  # type: ignore[override]
+        return self.inner_face.turns
+
+    def unfold(self, c: FloatArray) -> FloatArray:
+        return self.inner_face.unfold(c)
+
+    def fold(self, v: FloatArray) -> tuple[ScaledFace, FloatArray]:
+        inner, c = self.inner_face.fold(v)
+        return replace(self, inner_face=inner), c
+
+    def pull(self, v: FloatArray, z: ModelDual) -> FloatArray:
+        return self.inner_face.pull(v, self.scale * z)
+
+    def lower(self) -> FloatArray:
+        return self.inner_face.lower()
+
     def inner(self, c: FloatArray, other: ScaledFace, d: FloatArray) -> float:
         return self.inner_face.inner(c, other.inner_face, d)
-
-    def tangent(self, z: ModelDual) -> ScaledFace | None:
-        turned = self.inner_face.tangent(self.scale * z)
-        return None if turned is None else replace(self, inner_face=turned)
 
     def factors(self, c: FloatArray) -> tuple[Array, Array]:
         left, right = self.inner_face.factors(c)
@@ -608,7 +672,7 @@ class MappedFace(Face):
         return self.inner_face.dim
 
     def point(self, c: FloatArray) -> Array:
-        return self.map.forward(self.inner_face.point(c).ravel()).reshape(self.shape)  # type: ignore[no-any-return]
+        return self.map.forward(self.inner_face.point(c).ravel()).reshape(self.shape)
 
     def adjoint(self, z: ModelDual) -> FloatArray:
         return self.inner_face.adjoint(self.map.backward(linalg.as_flat(z)))
@@ -644,12 +708,25 @@ class MappedFace(Face):
     def as_cone(self) -> MappedFace:
         return replace(self, inner_face=self.inner_face.as_cone())
 
+    @property
+    def turns(self) -> bool:  # type: ignore[override]
+        return self.inner_face.turns
+
+    def unfold(self, c: FloatArray) -> FloatArray:
+        return self.inner_face.unfold(c)
+
+    def fold(self, v: FloatArray) -> tuple[MappedFace, FloatArray]:
+        inner, c = self.inner_face.fold(v)
+        return replace(self, inner_face=inner), c
+
+    def pull(self, v: FloatArray, z: ModelDual) -> FloatArray:
+        return self.inner_face.pull(v, self.map.backward(linalg.as_flat(z)))
+
+    def lower(self) -> FloatArray:
+        return self.inner_face.lower()
+
     def inner(self, c: FloatArray, other: MappedFace, d: FloatArray) -> float:
         return self.inner_face.inner(c, other.inner_face, d)
-
-    def tangent(self, z: ModelDual) -> MappedFace | None:
-        turned = self.inner_face.tangent(self.map.backward(linalg.as_flat(z)))
-        return None if turned is None else replace(self, inner_face=turned)
 
 
 @dataclass(frozen=True)
@@ -727,15 +804,30 @@ class SumFace(Face):
     def values(self, c: FloatArray) -> Array:
         raise AttributeError("the coefficients of a sum are told part by part: use parts[i].coefficients")
 
+    @property
+    def turns(self) -> bool:  # type: ignore[override]
+        return any(f.turns for f in self.faces)
+
+    def _pieces(self, v: FloatArray) -> list[tuple[Face, FloatArray]]:
+        cuts = np.cumsum([f.lower().size for f in self.faces])[:-1]
+        return list(zip(self.faces, np.split(v, cuts), strict=True))
+
+    def unfold(self, c: FloatArray) -> FloatArray:
+        return np.concatenate([f.unfold(p) for f, p in self._pairs(c)])
+
+    def fold(self, v: FloatArray) -> tuple[SumFace, FloatArray]:
+        folded = [f.fold(p) for f, p in self._pieces(v)]
+        return replace(self, faces=tuple(f for f, _ in folded)), np.concatenate([p for _, p in folded])
+
+    def pull(self, v: FloatArray, z: ModelDual) -> FloatArray:
+        return np.concatenate([f.pull(p, z) for f, p in self._pieces(v)])
+
+    def lower(self) -> FloatArray:
+        return np.concatenate([f.lower() for f in self.faces])
+
     def inner(self, c: FloatArray, other: SumFace, d: FloatArray) -> float:
         pairs = zip(self._pairs(c), other._pairs(d), strict=True)
         return sum(f.inner(p, g, q) for (f, p), (g, q) in pairs)
-
-    def tangent(self, z: ModelDual) -> SumFace | None:
-        turned = [f.tangent(z) for f in self.faces]
-        if all(t is None for t in turned):
-            return None
-        return replace(self, faces=tuple(f if t is None else t for f, t in zip(self.faces, turned, strict=True)))
 
     def as_cone(self) -> SumFace:
         return replace(self, faces=tuple(f.as_cone() for f in self.faces))

@@ -18,7 +18,7 @@ from fewatoms.problem import Problem
 from fewatoms.retrieval import Retrieval
 from fewatoms.solution import Candidate, Progress, Solution, Status
 
-PATIENCE = 12  # iterates without a better candidate before the run ends
+PATIENCE = 8  # iterates without a better candidate before the run may end
 HOPELESS = 1e7  # times the gauge of the first Newton step: what no sensible x needs
 
 
@@ -106,7 +106,7 @@ def fit(
             if _hopeless(problem, evidence):
                 status = Status.UNREACHABLE
                 break
-            if since >= PATIENCE * math.sqrt(t):
+            if since >= max(PATIENCE, t // 2):
                 status = Status.SMALLEST_LOSS if problem.alpha is None else Status.NOT_REACHED
                 break
         else:
@@ -126,7 +126,9 @@ def _need(thing: object, name: str, method: str) -> None:
         raise TypeError(f"{name} must have a method {method}(...); got {thing!r}")
 
 
-def _progress(problem: Problem, t: int, best: Candidate, candidate: Candidate, evidence: Evidence, dual: Any) -> Progress:
+def _progress(
+    problem: Problem, t: int, best: Candidate, candidate: Candidate, evidence: Evidence, dual: Any
+) -> Progress:
     return Progress(
         iteration=t,
         loss=best.loss,
@@ -165,9 +167,7 @@ def _answer(
     cardinality = sum(f.size for f in face.parts)
     if status is Status.BOUND_MET and not problem.meets(final.loss):  # rounding took it back
         status = Status.NOT_REACHED
-    success = status is Status.ZERO or (
-        problem.meets(final.loss) if problem.alpha is not None else best is not None
-    )
+    success = status is Status.ZERO or (problem.meets(final.loss) if problem.alpha is not None else best is not None)
     misfit = problem.misfit_of(final.loss, residual)
     asked = f"at most {problem.k} atoms" + (
         "" if problem.alpha is None else f" and a loss of at most {problem.alpha:.6g}"

@@ -47,4 +47,4 @@ def compiled(name: str) -> Callable[..., Any]:
     import numba
 
     loop = {"sampled_products": _sampled_products, "row_grams": _row_grams}[name]
-    return numba.njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})(loop)  # type: ignore[no-any-return]
+    return numba.njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})(loop)

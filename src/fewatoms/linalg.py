@@ -53,7 +53,7 @@ def single_thread() -> AbstractContextManager[Any]:
     """Keep BLAS to one thread: small solves spend more time waking threads than computing."""
     from threadpoolctl import threadpool_limits
 
-    return threadpool_limits(limits=1, user_api="blas")  # type: ignore[no-any-return]
+    return threadpool_limits(limits=1, user_api="blas")
 
 
 # Reading z -----------------------------------------------------------------------------------------------------------
@@ -92,13 +92,13 @@ def _counted(z: Any) -> LinearOperator:
 
     def forward(x: Array) -> Array:
         tally.products += 1 if x.ndim == 1 else x.shape[1]
-        return z @ x  # type: ignore[no-any-return]
+        return z @ x
 
     adjoint = z.H if isinstance(z, LinearOperator) else z.conj().T
 
     def backward(x: Array) -> Array:
         tally.products += 1 if x.ndim == 1 else x.shape[1]
-        return adjoint @ x  # type: ignore[no-any-return]
+        return adjoint @ x
 
     return LinearOperator(z.shape, matvec=forward, rmatvec=backward, matmat=forward, rmatmat=backward, dtype=z.dtype)
 
@@ -144,7 +144,7 @@ def top_svd(z: Any, k: int) -> tuple[Array, FloatArray, Array]:
     """
     p, q = z.shape
     k = min(k, p, q)
-    if min(p, q) <= DENSE_SIDE and p * q <= DENSE_SIZE or 3 * k >= min(p, q):
+    if (min(p, q) <= DENSE_SIDE and p * q <= DENSE_SIZE) or 3 * k >= min(p, q):
         return _dense_svd(z, k)
     try:
         counted = _counted(z)

@@ -144,7 +144,7 @@ class Huber(Loss):
         return self._w * np.clip(r, -self.delta, self.delta)
 
     def curvature(self, r: FloatArray) -> FloatArray:
-        return self._w * (np.abs(r) <= self.delta)
+        return self._w * (np.abs(r) <= self.delta).astype(np.float64)
 
     def conjugate(self, y: FloatArray) -> float:
         # A point on the border, moved out by rounding, still counts as inside.
@@ -244,6 +244,7 @@ def exact_step(loss: Loss, r: FloatArray, d: FloatArray, longest: float) -> floa
 
     One evaluation is O(m); for least squares the first Newton step is exact.
     """
+
     def slope(theta: float) -> float:
         return -float(np.dot(loss.gradient(r - theta * d), d))
 

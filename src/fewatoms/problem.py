@@ -56,7 +56,9 @@ class Problem:
         self.loss = loss
         self.atoms = _fitted(atoms, self.M)
         if loss.weights is not None and loss.weights.size != self.m:
-            raise ValueError(f"weights of the loss must have {self.m} entries, one per row of M; got {loss.weights.size}")
+            raise ValueError(
+                f"weights of the loss must have {self.m} entries, one per row of M; got {loss.weights.size}"
+            )
         self.k: Budget = None if k is None else self.atoms.budget(k)
         self.at_zero = loss.value(self.b)  # f(b), the loss of x = 0
         self.alpha = self._bound(alpha, misfit)
@@ -75,7 +77,8 @@ class Problem:
         if misfit is not None:
             if not isinstance(self.loss, LeastSquares):
                 raise ValueError(
-                    f"misfit is a bound for least squares; with {self.loss!r} give alpha, a bound on the loss; got misfit={misfit!r}"
+                    f"misfit is a bound for least squares; with {self.loss!r} give alpha, a bound on the loss; "
+                    f"got misfit={misfit!r}"
                 )
             return _checks.number("misfit", misfit) ** 2 * self.at_zero
         return None if alpha is None else _checks.number("alpha", alpha)

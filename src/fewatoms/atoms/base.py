@@ -87,7 +87,7 @@ class AtomicSet(ABC):
         return sigma, self.exposed(z, tie * sigma) if tie and self.finite else self.exposed(z, 0.0, 1)
 
     def alignments(self, z: ModelDual) -> FloatArray | None:
-        """For finite sets, <a, z> of the best aligned atom of each class, in the order of the labels; otherwise None."""
+        """For finite sets, <a, z> of the best aligned atom of each class, in their order; otherwise None."""
         return None
 
     def atom_norms(self, M: Any) -> FloatArray | None:
@@ -156,5 +156,3 @@ class FiniteSet(AtomicSet):
         which = np.flatnonzero(a >= max(0.0, float(a.max())) - eps)
         order = linalg.top_k(a[which], which.size if limit is None else limit)
         return self.face(which[order], z)
-
-

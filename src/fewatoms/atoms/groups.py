@@ -33,7 +33,9 @@ class Groups(FiniteSet):
     def __init__(self, labels: Any, weights: Any = None) -> None:
         labels = np.asarray(labels)
         if labels.ndim not in (1, 2) or labels.size == 0:
-            raise ValueError(f"labels must be a vector (or matrix) with one label per coordinate; got shape {labels.shape}")
+            raise ValueError(
+                f"labels must be a vector (or matrix) with one label per coordinate; got shape {labels.shape}"
+            )
         if labels.dtype.kind == "f" and not np.isfinite(labels).all():
             raise ValueError("labels must not contain NaN or infinity")
         self.shape = labels.shape

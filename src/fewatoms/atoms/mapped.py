@@ -23,7 +23,7 @@ class LinearMap:
     def __init__(self, operator: Any, name: str) -> None:
         self.matrix: Any = None
         if not (hasattr(operator, "matvec") and hasattr(operator, "rmatvec")):
-            matrix = operator if sp.issparse(operator) else np.asarray(operator)
+            matrix: Any = operator if sp.issparse(operator) else np.asarray(operator)
             if matrix.ndim != 2 or 0 in matrix.shape:
                 raise ValueError(f"{name} must be a matrix with rows and columns; got shape {matrix.shape}")
             if matrix.dtype.kind not in "biuf":

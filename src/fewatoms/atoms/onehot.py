@@ -47,7 +47,7 @@ class OneHot(FiniteSet):
         return np.ones(which.size)
 
     def atom_norms(self, M: Any) -> FloatArray | None:
-        return M.column_norms()  # type: ignore[no-any-return]
+        return M.column_norms()
 
     def operator_norm(self, M: Any) -> float | None:
         norms = self.atom_norms(M)

@@ -76,7 +76,7 @@ class PSDRankOne(AtomicSet):
         return linalg.top_eigh(self._matrix(z), k)[0]
 
     def operator_norm(self, M: Any) -> float | None:
-        return M.psd_norm()  # type: ignore[no-any-return]
+        return M.psd_norm()
 
     def shrink(self, points: Combination, z: ModelDual, step: float) -> Shrinkage:
         pairs = [(a, f.V, f.matrix(c), f.V) for a, f, c in points]

@@ -67,11 +67,13 @@ class RankOne(AtomicSet):
         return linalg.top_svd(self._matrix(z), k)[1]
 
     def operator_norm(self, M: Any) -> float | None:
-        return M.rank_one_norm()  # type: ignore[no-any-return]
+        return M.rank_one_norm()
 
     def shrink(self, points: Combination, z: ModelDual, step: float) -> Shrinkage:
         pairs = [(a, f.U, f.matrix(c), f.V) for a, f, c in points]
-        return _SingularThreshold(linalg.low_rank_plus(pairs, step, self._matrix(z)), max([1] + [f.size for _, f, _ in points]))
+        return _SingularThreshold(
+            linalg.low_rank_plus(pairs, step, self._matrix(z)), max([1] + [f.size for _, f, _ in points])
+        )
 
 
 class _SingularThreshold(Shrinkage):

@@ -20,6 +20,7 @@ class _Parts(AtomicSet):
 
     _joined: bool
     _symbol: str
+    parts: tuple[AtomicSet, ...]
 
     def __init__(self, *parts: AtomicSet) -> None:
         flat: list[AtomicSet] = []

@@ -74,7 +74,7 @@ class Operator(ABC):
 
     def restrict(self, face: Face) -> ReducedOperator:
         """The reduced operator c -> M point(c)."""
-        return face.restrict(self)  # type: ignore[no-any-return]
+        return face.restrict(self)
 
     def restrict_columns(self, face: Face, indices: IntArray, signs: FloatArray) -> ReducedOperator:
         if self.explicit:

@@ -175,5 +175,5 @@ class BlackBox(Operator):
 def _refuse_complex(dtype: Any) -> None:
     if np.dtype(dtype).kind == "c":
         raise TypeError(
-            f"M must be real; got {dtype}. Stack real and imaginary parts, or use Quadratic for intensities of a complex array"
+            f"M must be real; got {dtype}: stack real and imaginary parts, or use Quadratic for intensities"
         )

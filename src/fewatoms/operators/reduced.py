@@ -1,6 +1,6 @@
 """Reduced operators: M restricted to a face, a map from a few coefficients to the data.
 
-The contract is `dim`, `apply(c)`, `adjoint(r)` and `normal_equations(b, weights)`; where the columns are at hand `matrix`
+The contract is `dim`, `apply(c)`, `adjoint(r)` and `normal_equations(b, weights)`; where columns are at hand `matrix`
 holds them, and `direct` says that the normal equations cost little. None holds m times (k squared) numbers: what has
 k squared coefficients accumulates its Gram matrix block by block.
 """
@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fewatoms import kernels
-from fewatoms._types import Array, FloatArray, IntArray
+from fewatoms._types import Array, FloatArray
 from fewatoms.faces import Face, Factors, SymmetricFactors, hermitian_coordinates
 
 BLOCK = 1 << 21  # numbers held at a time while a Gram matrix is accumulated
@@ -105,7 +105,7 @@ class Implicit(ReducedOperator):
         self.costs = {"apply": 0, "adjoint": 0, "normal_equations": 0}  # M counts its own products
 
     def apply(self, c: FloatArray) -> FloatArray:
-        return self.M.apply(self.face.point(c))  # type: ignore[no-any-return]
+        return self.M.apply(self.face.point(c))
 
     def adjoint(self, r: FloatArray) -> FloatArray:
         return self.face.adjoint(self.M.adjoint(r))
@@ -172,11 +172,11 @@ class Stacked(ReducedOperator):
 
 
 def _dense(matrix: Any) -> Array:
-    return matrix.toarray() if sp.issparse(matrix) else matrix  # type: ignore[no-any-return]
+    return matrix.toarray() if sp.issparse(matrix) else matrix
 
 
 class SampledFactors(ReducedOperator):
-    """Entries (rows[e], cols[e]) of U C V^T. Entries are sorted by row; `order` leads from there to the user's order."""
+    """Entries (rows[e], cols[e]) of U C V^T; nothing of m times dim numbers is held."""
 
     direct = True
 
@@ -186,7 +186,7 @@ class SampledFactors(ReducedOperator):
         self.costs = {"apply": r, "adjoint": 1, "normal_equations": self.dim}
 
     def apply(self, c: FloatArray) -> FloatArray:
-        return self.sampling.sample(self.face.U @ self.face.matrix(c), self.face.V)  # type: ignore[no-any-return]
+        return self.sampling.sample(self.face.U @ self.face.matrix(c), self.face.V)
 
     def adjoint(self, r: FloatArray) -> FloatArray:
         return self.face.adjoint(self.sampling.adjoint(r))
@@ -305,7 +305,7 @@ class Tallied(ReducedOperator):
         return self.inner.normal_equations(b, weights)
 
 
-def row_grams_in_blocks(V: Array, starts: IntArray, cols: IntArray, weights: FloatArray, loop: bool) -> Any:
+def row_grams_in_blocks(V: Array, starts: Array, cols: Array, weights: FloatArray, loop: bool) -> Any:
     """Yield (first row, Gram matrices of the entries of consecutive rows), a block of rows at a time."""
     r = V.shape[1]
     rows_total = starts.size - 1
@@ -321,7 +321,7 @@ def row_grams_in_blocks(V: Array, starts: IntArray, cols: IntArray, weights: Flo
         yield first, out
 
 
-def _row_grams_numpy(V: Array, starts: IntArray, cols: IntArray, weights: FloatArray, out: FloatArray) -> None:
+def _row_grams_numpy(V: Array, starts: Array, cols: Array, weights: FloatArray, out: FloatArray) -> None:
     filled = np.flatnonzero(np.diff(starts))
     if not filled.size:
         return

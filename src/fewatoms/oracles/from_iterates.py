@@ -25,7 +25,9 @@ class FromIterates:
 
     def __init__(self, iterable: Iterable[Any]) -> None:
         if not isinstance(iterable, Iterable):
-            raise TypeError(f"iterable must yield dual vectors; got {type(iterable).__name__}, which cannot be iterated")
+            raise TypeError(
+                f"iterable must yield dual vectors; got {type(iterable).__name__}, which cannot be iterated"
+            )
         self.iterable = iterable
 
     def iterates(self, problem: Problem) -> Iterator[DualPoint]:

@@ -28,7 +28,7 @@ class Newton:
     """
 
     def __init__(self, ratio: float = 1.8) -> None:
-        if not 1.0 < ratio:
+        if not ratio > 1.0:
             raise ValueError(f"ratio must be larger than 1; got {ratio!r}")
         self.ratio = ratio
 
@@ -107,4 +107,3 @@ class LevelSet:
 
 
 __all__ = ["Bisection", "LevelSet", "Newton"]
-

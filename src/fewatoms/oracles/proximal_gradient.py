@@ -53,7 +53,7 @@ class Continuation:
     tol : float
         A rung ends when its duality gap falls below this share of the primal value.
     floor : float
-        The ladder ends below this share of the first lambda.
+        The last rung, as a share of the first lambda.
     """
 
     def __init__(self, shrink: float = 0.6, *, steps: int = 30, tol: float = 1e-2, floor: float = 1e-7) -> None:
@@ -73,9 +73,10 @@ class Continuation:
         goal = None if problem.alpha is None else P3(problem)
         yield descent.point(goal or P1(problem, start), start)
         lam = start
-        while lam > self.floor * start > 0:
-            lam *= self.shrink
+        while True:
+            lam = max(lam * self.shrink, self.floor * start)  # the last rung is solved again and again, ever better
             rung = P1(problem, lam)
+            sigma = 0.0
             for _ in range(self.steps):
                 descent.step(lam)
                 descent.look()

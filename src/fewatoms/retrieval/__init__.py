@@ -1,7 +1,7 @@
 """From a dual vector to few atoms: identify, reduced fit, prune, polish.
 
-The paper's rule is the first two with exactly k atoms. On noisy data the best aligned atoms are often tied, and any k of
-them are an arbitrary choice; so the default identifies generously, fits, prunes to k, and polishes.
+The paper's rule is the first two with exactly k atoms. On noisy data the best aligned atoms are often tied, and any k
+of them are an arbitrary choice; so the default identifies generously, fits, prunes to k, and polishes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from fewatoms.faces import Face
 from fewatoms.problem import Problem
 from fewatoms.retrieval.identify import Generous, TopK
-from fewatoms.retrieval.polish import Exchange
+from fewatoms.retrieval.polish import Exchange, Turn
 from fewatoms.retrieval.reduced_fit import reduced_fit, refit
 from fewatoms.solution import Candidate, DualPoint
 
@@ -53,4 +53,4 @@ def paper_rule(*, cone: bool = False) -> Retrieval:
     return Retrieval(identify=TopK(), polish=None, cone=cone)
 
 
-__all__ = ["Exchange", "Generous", "Retrieval", "TopK", "paper_rule", "reduced_fit", "refit"]
+__all__ = ["Exchange", "Generous", "Retrieval", "TopK", "Turn", "paper_rule", "reduced_fit", "refit"]

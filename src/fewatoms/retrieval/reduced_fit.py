@@ -72,8 +72,8 @@ def _least_squares(
 def _dense_columns(reduced: ReducedOperator) -> FloatArray | None:
     matrix = reduced.matrix
     if matrix is None or not sp.issparse(matrix):
-        return matrix  # type: ignore[no-any-return]
-    return matrix.toarray() if matrix.shape[0] * matrix.shape[1] <= DENSE else None  # type: ignore[no-any-return]
+        return matrix
+    return matrix.toarray() if matrix.shape[0] * matrix.shape[1] <= DENSE else None
 
 
 def _allowed(face: Face, c: FloatArray) -> bool:
@@ -102,14 +102,10 @@ def _nonnegative(R: FloatArray, target: FloatArray) -> FloatArray:
         return np.asarray(nnls(R, target / size, maxiter=max(100, 10 * R.shape[1]))[0]) * size
     except RuntimeError:  # it did not settle within its iterations
         columns = Columns(R)
-        return _projected_gradient(
-            columns, target, LeastSquares(), lambda c: np.maximum(c, 0.0), np.zeros(R.shape[1])
-        )
+        return _projected_gradient(columns, target, LeastSquares(), lambda c: np.maximum(c, 0.0), np.zeros(R.shape[1]))
 
 
-def _by_normal_equations(
-    reduced: ReducedOperator, b: FloatArray, weights: FloatArray | None, face: Face
-) -> FloatArray:
+def _by_normal_equations(reduced: ReducedOperator, b: FloatArray, weights: FloatArray | None, face: Face) -> FloatArray:
     """Structured operators: a small Gram matrix accumulated block by block, one step of refinement on the residual."""
     G, h = reduced.normal_equations(b, weights)
     solve = _gram_solver(G)
@@ -135,9 +131,7 @@ def _gram_solver(G: FloatArray) -> Callable[[FloatArray], FloatArray]:
     return lambda h: np.asarray(vectors[:, keep] @ ((vectors[:, keep].T @ h) / values[keep]))
 
 
-def _by_products(
-    reduced: ReducedOperator, b: FloatArray, root: FloatArray | None
-) -> tuple[FloatArray, bool]:
+def _by_products(reduced: ReducedOperator, b: FloatArray, root: FloatArray | None) -> tuple[FloatArray, bool]:
     """Only products: LSMR, given about as many as forming the columns would cost."""
     w = 1.0 if root is None else root
     shape = (b.size, reduced.dim)
@@ -243,7 +237,10 @@ def _projected_gradient(
             image_next = reduced.apply(c_next)
             value_next = loss.value(b - image_next)
             d = c_next - v
-            if value_next <= value_v + float(np.dot(slope, d)) + 0.5 * lipschitz * float(np.dot(d, d)) + 1e-14 * value_v:
+            if (
+                value_next
+                <= value_v + float(np.dot(slope, d)) + 0.5 * lipschitz * float(np.dot(d, d)) + 1e-14 * value_v
+            ):
                 break
             lipschitz *= 2.0
         if value_next > value and momentum > 1.0:
