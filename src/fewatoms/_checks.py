@@ -14,21 +14,19 @@ from fewatoms._types import Array, FloatArray
 _CHUNK = 1 << 20
 
 
-def integer(name: str, value: Any, low: int, high: float = math.inf, why: str = "") -> int:
-    """Return `value` as an int in [low, high], or say what is wrong with it."""
-    demand = (
-        f"{name} must be an integer of at least {low}"
-        if high == math.inf
-        else (f"{name} must be an integer between {low} and {high:.0f}")
-    )
-    demand += f" ({why})" if why else ""
+def integer(name: str, value: Any, low: int, high: int | None = None, limit: str = "") -> int:
+    """Return `value` as an int in [low, high], or say what is wrong with it; `limit` is how the message spells high."""
+    if high is None:
+        demand = f"{name} must be an integer of at least {low}"
+    else:
+        demand = f"{name} must be an integer between {low} and {limit or high}"
     if isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{demand}; got {value!r}")
     try:
         number = operator.index(value)
     except TypeError:
         raise TypeError(f"{demand}; got {value!r}") from None
-    if not low <= number <= high:
+    if number < low or (high is not None and number > high):
         raise ValueError(f"{demand}; got {number}")
     return number
 
@@ -95,3 +93,16 @@ def shape2(name: str, value: Any) -> tuple[int, int]:
     except (TypeError, ValueError):
         raise TypeError(f"{name} must be a pair of integers (rows, columns); got {value!r}") from None
     return integer(f"{name}[0]", p, 1), integer(f"{name}[1]", q, 1)
+
+
+def real(name: str, value: Any, demand: str) -> float:
+    """Return `value` as a float; whether it is in range is for the caller, by `require`."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise TypeError(f"{name} must be {demand}; got {value!r}")
+    return float(value)
+
+
+def require(holds: bool, name: str, demand: str, value: Any) -> None:
+    """Raise ValueError, naming argument, demand and what came, unless the demand holds."""
+    if not holds:
+        raise ValueError(f"{name} must be {demand}; got {value!r}")

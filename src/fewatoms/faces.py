@@ -148,7 +148,7 @@ class Face(ABC):
 # Coordinates ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Coordinates(Face):
     """Signed one-hot atoms s_i e_i. point(c)[indices] = signs * c."""
 
@@ -230,7 +230,7 @@ def _pick(z: ModelDual, indices: IntArray, shape: tuple[int, ...]) -> Array:
     return linalg.as_flat(z)[indices]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GroupCoordinates(Face):
     """Whole groups of coordinates, free. The atoms of a group are the unit sphere of its coordinates (over its weight).
 
@@ -332,7 +332,7 @@ class GroupCoordinates(Face):
 # Factors -------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Factors(Face):
     """The matrices U C V^T with orthonormal U (p x r), V (q x r') and any C, flat in C order: the essential cone of
     rank-one matrices, which is also their essential span."""
@@ -433,7 +433,7 @@ class Factors(Face):
         return self.U @ (u * np.sqrt(s)), self.V @ (v * np.sqrt(s))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SymmetricFactors(Face):
     """The matrices V C V^H with orthonormal V (n x r) and C positive semidefinite: the essential cone of the PSD
     rank-one matrices. Coefficients are C in an orthonormal basis of the Hermitian (or real symmetric) matrices."""
@@ -562,7 +562,7 @@ def hermitian(c: FloatArray, r: int, complex_: bool) -> Array:
 # Faces made of faces -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ScaledFace(Face):
     """Atoms scale * a for the atoms a of another face."""
 
@@ -651,7 +651,7 @@ class ScaledFace(Face):
         return np.sign(self.scale) * root * left, root * right
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MappedFace(Face):
     """Atoms B a for the atoms a of another face, with a linear map B given by `forward` and `backward`."""
 
@@ -729,7 +729,7 @@ class MappedFace(Face):
         return self.inner_face.inner(c, other.inner_face, d)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SumFace(Face):
     """x = x_1 + x_2 + ..., one summand per part; coefficients are the parts', one after the other.
 

@@ -18,7 +18,7 @@ from fewatoms.problem import Problem
 from fewatoms.retrieval import Retrieval
 from fewatoms.solution import Candidate, Progress, Solution, Status
 
-PATIENCE = 8  # iterates without a better candidate before the run may end
+PATIENCE = 200  # iterates without a better candidate before the run ends, for oracles that do not say
 HOPELESS = 1e7  # times the gauge of the first Newton step: what no sensible x needs
 
 
@@ -80,6 +80,7 @@ def fit(
     retrieval = Retrieval() if retrieval is None else retrieval
     _need(oracle, "oracle", "iterates")
     _need(retrieval, "retrieval", "retrieve")
+    patience = getattr(oracle, "patience", PATIENCE)
     evidence = Evidence(problem)
     best, status, t, since = None, Status.STREAM_ENDED, 0, 0
     with linalg.session(rng) as decompositions:
@@ -106,7 +107,7 @@ def fit(
             if _hopeless(problem, evidence):
                 status = Status.UNREACHABLE
                 break
-            if since >= max(PATIENCE, t // 2):
+            if since >= patience:
                 status = Status.SMALLEST_LOSS if problem.alpha is None else Status.NOT_REACHED
                 break
         else:

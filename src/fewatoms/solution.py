@@ -35,7 +35,7 @@ class Status(Enum):
     STOPPED = "the callback stopped the run; this is the best answer found so far."
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DualPoint:
     """One dual vector of an oracle's stream, with what the oracle knows about it.
 
@@ -54,7 +54,7 @@ class DualPoint:
     gauge: float = np.inf
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Candidate:
     """A few atoms with coefficients, and their residual."""
 
@@ -71,7 +71,7 @@ class Candidate:
         return self.face.gauge(self.c)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Progress:
     """What a callback sees after each iterate; `StopIteration` raised there ends the run."""
 

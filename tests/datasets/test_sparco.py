@@ -297,8 +297,8 @@ def test_dataset_checks_its_parts(b, x, k, message):
         (lambda: HaarSynthesis(24, 4), ValueError, "levels must be an integer between 1 and 3.*n = 24.*; got 4"),
         (lambda: HaarSynthesis(7, 1), ValueError, "n must be even, .*; got 7"),
         (lambda: HaarSynthesis(8, True), TypeError, "levels must be an integer .*; got True"),
-        (lambda: DCTSynthesis(0), ValueError, "n must be an integer, at least 1; got 0"),
-        (lambda: CosinesAndSpikes("4"), TypeError, "n must be an integer, at least 1; got '4'"),
+        (lambda: DCTSynthesis(0), ValueError, "n must be an integer of at least 1; got 0"),
+        (lambda: CosinesAndSpikes("4"), TypeError, "n must be an integer of at least 1; got '4'"),
         (lambda: CausalConvolution([], 4), ValueError, "kernel must be a vector that is not empty; got .*0"),
         (lambda: CausalConvolution(np.eye(2), 4), ValueError, "kernel must be a vector.*2, 2"),
         (lambda: CausalConvolution([1j], 4), ValueError, "kernel must be real; got .*complex128"),
@@ -326,4 +326,4 @@ def test_importing_is_light():
     imported = {node.module for node in top_level if isinstance(node, ast.ImportFrom) and node.level == 0}
     imported |= {alias.name for node in top_level if isinstance(node, ast.Import) for alias in node.names}
     standard = {"__future__", "collections.abc", "dataclasses", "numbers", "typing"}
-    assert imported <= standard | {"numpy", "numpy.typing", "scipy.sparse", "scipy.sparse.linalg"}
+    assert imported <= standard | {"fewatoms", "numpy", "numpy.typing", "scipy.sparse", "scipy.sparse.linalg"}

@@ -100,7 +100,7 @@ class AtomicSet(ABC):
 
     def budget(self, k: Any) -> Budget:
         """k, checked."""
-        return _checks.integer("k", k, 1, self.count, f"{self!r} has {self.count} atoms")
+        return _checks.integer("k", k, 1, self.count, f"{self.count}, the number of atoms of {self!r}")
 
     def reshaped(self, shape: tuple[int, ...]) -> AtomicSet:
         """The same set over models of another shape with as many entries."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._doors import integer
+from fewatoms import _checks
 
 if TYPE_CHECKING:
     from scipy.sparse import sparray, spmatrix
@@ -55,7 +55,7 @@ class Dataset(ShortRepr):
 
     def __post_init__(self) -> None:
         m, n = self.M.shape
-        integer("k", self.k, 0, n, f"{n}, the number of columns of M")
+        _checks.integer("k", self.k, 0, n, f"{n}, the number of columns of M")
         if self.b.shape != (m,):
             raise ValueError(f"b must have shape ({m},), as M has {m} rows; got shape {self.b.shape}")
         if self.x is None:

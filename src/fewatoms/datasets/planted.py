@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 
+from fewatoms import _checks
+
 from ._dataset import Dataset, ShortRepr
-from ._doors import integer, nonnegative, number, require
 from ._draws import Seed, generator, signs
 
 
@@ -85,14 +86,14 @@ def sparse_regression(
 
     Reference: none in particular; with correlation this is the usual autoregressive design of the lasso literature.
     """
-    m = integer("m", m, 1)
-    n = integer("n", n, 1)
-    k = integer("k", k, 1, n, f"n = {n}")
-    noise = nonnegative("noise", noise)
+    m = _checks.integer("m", m, 1)
+    n = _checks.integer("n", n, 1)
+    k = _checks.integer("k", k, 1, n, f"n = {n}")
+    noise = _checks.number("noise", noise)
     between = "a number strictly between -1 and 1"
-    correlation = number("correlation", correlation, between)
-    require(-1 < correlation < 1, "correlation", between, correlation)
-    require(coefficients in ("signs", "gaussian"), "coefficients", '"signs" or "gaussian"', coefficients)
+    correlation = _checks.real("correlation", correlation, between)
+    _checks.require(-1 < correlation < 1, "correlation", between, correlation)
+    _checks.require(coefficients in ("signs", "gaussian"), "coefficients", '"signs" or "gaussian"', coefficients)
     rng = generator(rng)
 
     columns = rng.standard_normal((n, m)) / np.sqrt(m)
@@ -144,9 +145,9 @@ def low_rank(
     """
     p, q, rank = _sizes(p, q, rank)
     share = "a number above 0 and at most 1"
-    observed = number("observed", observed, share)
-    require(0 < observed <= 1, "observed", share, observed)
-    noise = nonnegative("noise", noise)
+    observed = _checks.real("observed", observed, share)
+    _checks.require(0 < observed <= 1, "observed", share, observed)
+    noise = _checks.number("noise", noise)
     rng = generator(rng)
 
     left, right = _factors(rng, p, q, rank)
@@ -186,8 +187,8 @@ def low_rank_plus_sparse(
     """
     p, q, rank = _sizes(p, q, rank)
     share = "a number between 0 and 1"
-    corrupted = number("corrupted", corrupted, share)
-    require(0 <= corrupted <= 1, "corrupted", share, corrupted)
+    corrupted = _checks.real("corrupted", corrupted, share)
+    _checks.require(0 <= corrupted <= 1, "corrupted", share, corrupted)
     rng = generator(rng)
 
     left, right = _factors(rng, p, q, rank)
@@ -219,8 +220,8 @@ def phases(n: int, m: int, *, complex: bool = True, rng: Seed = None) -> PhaseDa
     Reference: E. J. Candès, T. Strohmer, V. Voroninski, "PhaseLift: exact and stable signal recovery from magnitude
     measurements via convex programming", Comm. Pure Appl. Math. 66, 2013.
     """
-    n = integer("n", n, 1)
-    m = integer("m", m, 1)
+    n = _checks.integer("n", n, 1)
+    m = _checks.integer("m", m, 1)
     if not isinstance(complex, bool | np.bool_):
         raise TypeError(f"complex must be True or False; got {complex!r}")
     rng = generator(rng)
@@ -231,9 +232,9 @@ def phases(n: int, m: int, *, complex: bool = True, rng: Seed = None) -> PhaseDa
 
 
 def _sizes(p: int, q: int, rank: int) -> tuple[int, int, int]:
-    p = integer("p", p, 1)
-    q = integer("q", q, 1)
-    return p, q, integer("rank", rank, 1, min(p, q), f"min(p, q) = {min(p, q)}")
+    p = _checks.integer("p", p, 1)
+    q = _checks.integer("q", q, 1)
+    return p, q, _checks.integer("rank", rank, 1, min(p, q), f"min(p, q) = {min(p, q)}")
 
 
 def _factors(rng: np.random.Generator, p: int, q: int, rank: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
+from fewatoms import _checks
+
 from ._dataset import Dataset
-from ._doors import integer, require
 from ._draws import Seed, generator, signs
 
 # In each operator one routine serves a vector and the columns of a matrix, since it works along axis 0 alone.
@@ -45,10 +46,10 @@ class HaarSynthesis(LinearOperator):  # type: ignore[misc]
     """
 
     def __init__(self, n: int, levels: int) -> None:
-        n = integer("n", n, 1)
-        require(n % 2 == 0, "n", "even, so that it can be halved at least once", n)
+        n = _checks.integer("n", n, 1)
+        _checks.require(n % 2 == 0, "n", "even, so that it can be halved at least once", n)
         halvings = (n & -n).bit_length() - 1
-        self.levels = integer("levels", levels, 1, halvings, f"{halvings}, as often as n = {n} can be halved")
+        self.levels = _checks.integer("levels", levels, 1, halvings, f"{halvings}, as often as n = {n} can be halved")
         super().__init__(np.float64, (n, n))
 
     def _matmat(self, c: NDArray[Any]) -> NDArray[Any]:
@@ -98,7 +99,7 @@ class DCTSynthesis(LinearOperator):  # type: ignore[misc]
     """
 
     def __init__(self, n: int) -> None:
-        n = integer("n", n, 1)
+        n = _checks.integer("n", n, 1)
         super().__init__(np.float64, (n, n))
 
     def _matmat(self, c: NDArray[Any]) -> NDArray[Any]:
@@ -163,11 +164,11 @@ class CausalConvolution(LinearOperator):  # type: ignore[misc]
     def __init__(self, kernel: ArrayLike, n: int) -> None:
         from scipy.fft import next_fast_len, rfft
 
-        n = integer("n", n, 1)
+        n = _checks.integer("n", n, 1)
         taps = np.asarray(kernel)
-        require(taps.ndim == 1 and taps.size > 0, "kernel", "a vector that is not empty", f"shape {taps.shape}")
-        require(taps.dtype.kind in "fiub", "kernel", "real", taps.dtype)
-        require(bool(np.all(np.isfinite(taps))), "kernel", "finite", "an infinity or nan among its entries")
+        _checks.require(taps.ndim == 1 and taps.size > 0, "kernel", "a vector that is not empty", f"shape {taps.shape}")
+        _checks.require(taps.dtype.kind in "fiub", "kernel", "real", taps.dtype)
+        _checks.require(bool(np.all(np.isfinite(taps))), "kernel", "finite", "an infinity or nan among its entries")
         self.kernel = taps[:n].astype(np.float64)
         self._padded = next_fast_len(n + self.kernel.size - 1, real=True)
         self._spectrum = rfft(self.kernel, self._padded)

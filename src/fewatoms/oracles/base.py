@@ -13,7 +13,8 @@ from fewatoms.solution import DualPoint
 class Oracle(Protocol):
     """Where dual vectors come from: anything with this one method.
 
-    `iterates` is a generator. Its state lives in its local variables; the caller decides when to stop asking.
+    `iterates` is a generator. Its state lives in its local variables; the caller decides when to stop asking. An oracle
+    whose iterates are few and good may say so by an attribute `patience`: how many without a better answer are enough.
     """
 
     def iterates(self, problem: Problem) -> Iterator[DualPoint]:

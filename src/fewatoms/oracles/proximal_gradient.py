@@ -56,6 +56,8 @@ class Continuation:
         The last rung, as a share of the first lambda.
     """
 
+    patience = 8  # rungs without a better answer
+
     def __init__(self, shrink: float = 0.6, *, steps: int = 30, tol: float = 1e-2, floor: float = 1e-7) -> None:
         if not 0.0 < shrink < 1.0:
             raise ValueError(f"shrink must lie between 0 and 1; got {shrink!r}")

@@ -1,0 +1,53 @@
+"""The command line as a newcomer meets it."""
+
+import builtins
+
+import pytest
+
+from fewatoms import cli
+from fewatoms.demo import jobs
+
+
+def test_demo_prints_a_table_and_draws(tmp_path, capsys):
+    figure = tmp_path / "demo.png"
+    assert cli.main(["demo", "--figure", str(figure)]) == 0
+    out = capsys.readouterr().out
+    for word in ("problem", "atoms", "misfit", "products", "certificate", "Phase retrieval", "P3"):
+        assert word in out
+    assert figure.read_bytes().startswith(b"\x89PNG")
+
+
+def without(monkeypatch, *missing):
+    real = builtins.__import__
+
+    def guarded(name, *args, **kwargs):
+        if name.split(".")[0] in missing:
+            raise ImportError(f"No module named {name!r}")
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", guarded)
+
+
+def test_demo_without_extras_still_tells_everything(monkeypatch, capsys):
+    without(monkeypatch, "rich")
+    assert cli.main(["demo", "--seed", "1"]) == 0
+    captured = capsys.readouterr()
+    assert "Robust PCA" in captured.out
+    assert captured.err.count("done:") == 6
+
+
+def test_figure_without_matplotlib_is_refused_before_any_work(monkeypatch, capsys):
+    without(monkeypatch, "matplotlib")
+    assert cli.main(["demo", "--figure", "x.png"]) == 2
+    assert "fewatoms[plot]" in capsys.readouterr().err
+
+
+def test_no_command_is_an_error():
+    with pytest.raises(SystemExit):
+        cli.main([])
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_demo_holds_for_other_seeds(seed):
+    for job in jobs(seed):
+        assert job.solve(None).success, job.title

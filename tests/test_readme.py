@@ -1,0 +1,58 @@
+"""What the README shows runs, and gives what it says."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+README = Path(__file__).parents[1] / "README.md"
+BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.S)
+
+
+@pytest.fixture(scope="module")
+def space():
+    """The blocks run one after the other, in one namespace, as a reader would type them."""
+    names: dict[str, object] = {}
+    answers = []
+    for block in BLOCKS:
+        exec(compile(block, "README.md", "exec"), names)
+        answers.append(names["s"])
+    return names | {"answers": answers}
+
+
+def test_sparse_vector(space):
+    s = space["answers"][0]
+    assert s.success
+    assert s.indices.tolist() == [50, 3, 200]
+    np.testing.assert_allclose(s.coefficients, [-2.0, 1.0, 0.5], atol=1e-9)
+
+
+def test_matrix_completion(space):
+    s, X = space["answers"][1], space["X"]
+    assert s.left.shape == (40, 2)
+    assert s.right.shape == (30, 2)
+    np.testing.assert_allclose(s.left @ s.right.T, X, atol=1e-4)
+
+
+def test_background_and_foreground(space):
+    s = space["answers"][2]
+    assert s.success
+    assert s.parts[0].left.shape == (40, 2)
+    assert {tuple(i) for i in s.parts[1].indices} == set(zip(*np.nonzero(space["S"]), strict=True))
+
+
+def test_phases(space):
+    s, signal = space["answers"][3], space["signal"]
+    assert s.success
+    np.testing.assert_allclose(s.left @ s.right.T, np.outer(signal, signal.conj()), atol=1e-3)
+
+
+def test_all_blocks_are_tested():
+    assert len(BLOCKS) == 4
+
+
+def test_the_two_commands_stand_at_the_top():
+    head = README.read_text(encoding="utf-8").splitlines()[:5]
+    assert any("make demo" in line for line in head)
+    assert any("make test" in line for line in head)
