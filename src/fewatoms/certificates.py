@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from fewatoms._types import FloatArray, ModelDual
-from fewatoms.atoms import AtomicSet
+from fewatoms.atoms import AtomicSet, PSDRankOne, RankOne
 from fewatoms.atoms.sums import Sum, Union
+from fewatoms.faces import within
 from fewatoms.operators import Counting
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P1, P2, P3, Relaxation
@@ -29,7 +30,8 @@ class LevelBounds:
     v(tau) = min f subject to gauge <= tau is convex and decreasing, with slope -1/beta* at the root v(tau*) = alpha.
     Left of the root, a primal value u and a dual bound l > alpha at tau with s = support(M*y) give
     1/beta* <= s (u - alpha) / (l - alpha) and tau* >= tau + (l - alpha) / s; a point of gauge tau with u < alpha gives
-    1/beta* >= (alpha - u) / (tau - tau_low).
+    1/beta* >= (alpha - u) / (tau - tau_low). All of it is rounded outwards: near the root these are quotients of small
+    differences.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -39,19 +41,27 @@ class LevelBounds:
         self.inverse_beta_high = math.inf
         self.first_step: float | None = None  # the first dual point's bound from tau = 0: the size of a sensible x
         self._right: list[tuple[float, float]] = []
+        # |grad f| <= sqrt(2 L f) turns rounding in a residual of the size of b into rounding of the loss
+        self._slope = math.sqrt(2 * problem.loss.smoothness) * float(np.linalg.norm(problem.b))
+
+    def _above(self, loss: float) -> float:
+        """A computed loss, rounded up."""
+        return loss + ROUNDING * (loss + self._slope * math.sqrt(max(loss, 0.0)))
 
     def see_dual(self, dual: DualPoint) -> None:
         """Take what a dual point (with or without a primal one) tells."""
         if self.alpha is None or not math.isfinite(dual.support) or dual.support <= 0:
             return
         problem = self.problem
-        at_zero = float(np.dot(problem.b, dual.y)) - problem.loss.conjugate(dual.y)
+        conjugate = problem.loss.conjugate(dual.y)
+        at_zero = float(np.dot(problem.b, dual.y)) - conjugate
+        terms = float(np.dot(np.abs(problem.b), np.abs(dual.y))) + abs(conjugate)
         pairs = [(0.0, problem.at_zero)] + ([(dual.gauge, dual.loss)] if math.isfinite(dual.gauge) else [])
         for tau, upper in pairs:
-            lower = at_zero - tau * dual.support
+            lower = at_zero - tau * dual.support - ROUNDING * (terms + tau * dual.support)
             if lower > self.alpha * (1 + ROUNDING):
-                self.tau_low = max(self.tau_low, tau + (lower - self.alpha) / dual.support)
-                ratio = dual.support * (upper - self.alpha) / (lower - self.alpha)
+                self.tau_low = max(self.tau_low, (1 - ROUNDING) * (tau + (lower - self.alpha) / dual.support))
+                ratio = dual.support * (self._above(upper) - self.alpha) / (lower - self.alpha)
                 self.inverse_beta_high = min(self.inverse_beta_high, ratio)
                 if self.first_step is None:
                     self.first_step = self.tau_low
@@ -59,10 +69,10 @@ class LevelBounds:
 
     def see_point(self, loss: float, gauge: float) -> None:
         """Take a primal point that may lie right of the root."""
-        if self.alpha is not None and loss < self.alpha and math.isfinite(gauge):
-            self._right.append((gauge, loss))
-            if len(self._right) > 32:
-                self._right.sort(key=lambda p: p[0] / (self.alpha - p[1]))  # type: ignore[operator]
+        if self.alpha is not None and self._above(loss) < self.alpha and math.isfinite(gauge):
+            self._right.append(((1 + ROUNDING) * gauge, self._above(loss)))
+            if len(self._right) > 32:  # the sharpest stay: those near the root, seen from tau_low
+                self._right.sort(key=lambda p: (p[0] - self.tau_low) / (self.alpha - p[1]))  # type: ignore[operator]
                 del self._right[16:]
 
     @property
@@ -86,6 +96,7 @@ class Evidence:
         self.y: FloatArray | None = None
         self.dual = math.inf
         self.primal = math.inf
+        self.terms = 0.0  # sum |b_i y_i|: the size of what cancels in the dual value
         self.levels = LevelBounds(problem)
 
     def see(self, dual: DualPoint) -> None:
@@ -95,6 +106,7 @@ class Evidence:
         y, value = dual.relaxation.feasible(dual.y, dual.z, dual.support)
         if value < self.dual:
             self.dual, self.y = value, np.array(y)
+            self.terms = float(np.dot(np.abs(self.problem.b), np.abs(y)))
         self.primal = min(self.primal, dual.relaxation.primal_value(dual.loss, dual.gauge))
         self.levels.see_dual(dual)
 
@@ -107,15 +119,18 @@ class Evidence:
 
     @property
     def gap(self) -> float:
-        """The best duality gap so far, not below a few units of rounding."""
-        return clamped_gap(self.primal, self.dual)
+        """The best duality gap so far, with what rounding may hide."""
+        return rounded_gap(self.primal, self.dual, self.terms)
 
 
-def clamped_gap(primal: float, dual: float) -> float:
-    """primal + dual, clamped from below at a few eps (|primal| + |dual|)."""
+def rounded_gap(primal: float, dual: float, terms: float) -> float:
+    """primal + dual, rounded up by a few eps of the values and of the `terms` that cancel in them.
+
+    With a small residual <b, y> is far larger than the dual value, and so is its rounding.
+    """
     if math.isinf(primal) or math.isinf(dual):
         return math.inf
-    return max(primal + dual, ROUNDING * (abs(primal) + abs(dual)))
+    return max(primal + dual, 0.0) + ROUNDING * (abs(primal) + abs(dual) + terms)
 
 
 class Certificate:
@@ -133,21 +148,20 @@ class Certificate:
     norm : a proven upper bound of |M|_A, or None
     epsilon : atoms of any solution of the relaxation are epsilon-exposed by M*y (Theorem 2), or None
     threshold : the alignment <a, M*y> that every such atom has at least, or None
-    safe_set : for listed atoms, the only ones that can occur in a solution of the relaxation, or None
+    safe_set : of listed atoms, the only ones that solutions of the relaxation can use (per part, for sums), or None
     hausdorff : for matrix sets, a bound of the distance from such atoms to the k leading singular pairs, or None
     """
 
-    def __init__(
-        self, problem: Problem, candidate: Candidate, evidence: Evidence, *, cardinality: int, within_budget: bool
-    ) -> None:
+    def __init__(self, problem: Problem, candidate: Candidate, evidence: Evidence, *, cardinality: int) -> None:
         self._problem = problem
         self._M = Counting(problem.M.inner)
         self.loss, self.gauge = candidate.loss, candidate.gauge
-        self.cardinality, self.within_budget = cardinality, within_budget
+        self.cardinality = cardinality
+        self.within_budget = within(candidate.face, problem.k)
         self.meets_bound = None if problem.alpha is None else problem.meets(candidate.loss)
         self.relaxation = evidence.relaxation
         self.y, self.primal, self.dual = evidence.y, evidence.primal, evidence.dual
-        self.gap = evidence.gap
+        self.gap, self._terms = evidence.gap, evidence.terms
         self.tau_lower = evidence.levels.tau_low
         bounds = evidence.levels.beta
         self.beta_bounds = bounds if problem.alpha and bounds != (0.0, math.inf) else None
@@ -178,7 +192,8 @@ class Certificate:
             return None
         low, high = self.beta_bounds
         worst = max(self.relaxation.dual_at(self.y, low), self.relaxation.dual_at(self.y, high))
-        excess = clamped_gap(self.primal, worst)
+        excess = rounded_gap(self.primal, worst, self._terms)
+        excess += high * (self._problem.tolerance - self.relaxation.alpha)  # x may use what counts as meeting alpha
         return math.sqrt(2 * high * L * excess) if math.isfinite(excess) else None
 
     @cached_property
@@ -200,47 +215,37 @@ class Certificate:
 
     @cached_property
     def safe_set(self) -> Any:
-        if self.radius is None or not self._problem.atoms.finite:
-            return None
-        return self._safe(self._problem.atoms)
+        return None if self.radius is None else self._safe(self._problem.atoms, self._level, in_sum=False)
 
-    def _safe(self, atoms: AtomicSet) -> Any:
+    def _safe(self, atoms: AtomicSet, level: float, *, in_sum: bool) -> Any:
+        """Indices of the atoms (classes) that reach the level, part by part; per-atom norms where they are known.
+
+        In a sum each part answers for the level less the supports of the others; they are off by their own norms, so
+        the norm of the whole covers an atom and the others together.
+        """
         if isinstance(atoms, (Sum, Union)):
-            return tuple(self._safe_part(part) for part in atoms.parts)
-        return self._safe_part(atoms)
-
-    def _safe_part(self, part: AtomicSet) -> Any:
-        """Indices of the atoms (classes) of one part that reach the threshold; per-atom norms where they are known."""
-        if isinstance(part, (Sum, Union)):
-            return self._safe(part)
-        whole, z = self._problem.atoms, self._z
-        alignments = part.alignments(z)
-        assert alignments is not None
-        assert self.radius is not None
-        level = self._level
-        norms: Any = None
-        if isinstance(whole, Sum):
-            level -= whole.support(z) - part.support(z)
-        elif not isinstance(whole, Union) or all(not isinstance(p, Sum) for p in whole.parts):
-            norms = part.atom_norms(self._M)
-        if norms is None:
-            norms = self.norm
-        if norms is None:
+            summed = isinstance(atoms, Sum)
+            others = [atoms.support(self._z) - p.support(self._z) if summed else 0.0 for p in atoms.parts]
+            parts = zip(atoms.parts, others, strict=True)
+            sets = tuple(self._safe(p, level - o, in_sum=in_sum or summed) for p, o in parts)
+            return None if all(s is None for s in sets) else sets
+        alignments = atoms.alignments(self._z)
+        norms: Any = None if in_sum else atoms.atom_norms(self._M)
+        norms = self.norm if norms is None else norms
+        if alignments is None or norms is None or self.radius is None:
             return None
-        slack = norms * self.radius
         if isinstance(self.relaxation, P2):
             if self.norm is None:
                 return None
-            slack = slack + self.norm * self.radius
-        return np.flatnonzero(alignments >= level - slack - 1e-12 * abs(level))
+            norms = norms + self.norm
+        return np.flatnonzero(alignments >= level - norms * self.radius - 1e-12 * abs(self._level))
 
     @cached_property
     def hausdorff(self) -> float | None:
         atoms, k = self._problem.atoms, self._problem.k
-        if self.epsilon is None or atoms.finite or isinstance(atoms, (Sum, Union)) or k is None or k >= atoms.count:
+        if self.epsilon is None or not isinstance(atoms, (RankOne, PSDRankOne)) or k is None or k >= atoms.count:
             return None
         spectrum = atoms.spectrum(self._z, k + 1)
-        assert spectrum is not None
         spread = float(spectrum[0] - spectrum[-1])
         return math.sqrt(2 * min(self.epsilon / spread, 1.0)) if spread > 0 else math.sqrt(2)
 

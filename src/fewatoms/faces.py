@@ -831,3 +831,10 @@ class SumFace(Face):
 
     def as_cone(self) -> SumFace:
         return replace(self, faces=tuple(f.as_cone() for f in self.faces))
+
+
+def within(face: Face, k: Budget) -> bool:
+    """Whether a face has at most k atoms, part by part; always without a budget."""
+    if isinstance(k, tuple):
+        return all(within(f, j) for f, j in zip(face.parts, k, strict=True))
+    return k is None or face.size <= k

@@ -12,11 +12,11 @@ import numpy as np
 from fewatoms import _checks, linalg
 from fewatoms.atoms import AtomicSet
 from fewatoms.certificates import Certificate, Evidence
-from fewatoms.losses import Loss
+from fewatoms.losses import LeastSquares, Loss
 from fewatoms.oracles import Oracle, default_oracle
 from fewatoms.problem import Problem
 from fewatoms.retrieval import Retrieval
-from fewatoms.solution import Candidate, Progress, Solution, Status
+from fewatoms.solution import Candidate, DualPoint, Progress, Solution, Status
 
 PATIENCE = 200  # iterates without a better candidate before the run ends, for oracles that do not say
 HOPELESS = 1e7  # times the gauge of the first Newton step: what no sensible x needs
@@ -30,7 +30,7 @@ def fit(
     k: Any,
     alpha: float | None = None,
     misfit: float | None = None,
-    loss: Loss | None = None,
+    loss: Loss = LeastSquares(),
     oracle: Oracle | None = None,
     retrieval: Retrieval | None = None,
     max_iterations: int = 1000,
@@ -54,8 +54,8 @@ def fit(
         Bound on the loss.
     misfit : float, optional
         Bound on |b - Mx| / |b|, least squares only; not together with alpha.
-    loss : Loss, optional
-        LeastSquares() unless given.
+    loss : Loss
+        LeastSquares(), Huber(delta), Logistic(), or your own.
     oracle, retrieval : optional
         Where dual vectors come from, and how atoms are read off them. The defaults serve everyone; experts and
         reproductions of the paper choose, e.g. LevelSet() and paper_rule().
@@ -80,40 +80,113 @@ def fit(
     retrieval = Retrieval() if retrieval is None else retrieval
     _need(oracle, "oracle", "iterates")
     _need(retrieval, "retrieval", "retrieve")
-    patience = getattr(oracle, "patience", PATIENCE)
-    evidence = Evidence(problem)
-    best, status, t, since = None, Status.STREAM_ENDED, 0, 0
+    run = _Run(problem, callback, patience=getattr(oracle, "patience", PATIENCE))
     with linalg.session(rng) as decompositions:
-        if problem.zero_suffices:
-            return _answer(problem, None, evidence, Status.ZERO, 0, 0)
-        for t, dual in enumerate(islice(oracle.iterates(problem), max_iterations), start=1):  # y <- oracle
-            candidate = retrieval.retrieve(problem, dual)  # x <- solution to (PR)
-            evidence.see(dual)
-            evidence.see_candidate(candidate)
-            if best is None or candidate.loss < best.loss:  # keep the best
-                since = 0 if best is None or candidate.loss < best.loss * (1 - 1e-6) else since + 1
-                best = candidate
-            else:
-                since += 1
-            if callback is not None:
-                try:
-                    callback(_progress(problem, t, best, candidate, evidence, dual))
-                except StopIteration:
-                    status = Status.STOPPED
-                    break
-            if problem.meets(best.loss):
-                status = Status.BOUND_MET
+        status = Status.ZERO if problem.zero_suffices else None
+        stream = oracle.iterates(problem) if status is None else iter(())
+        for dual in islice(stream, max_iterations):  # y <- oracle
+            candidate = retrieval.retrieve(problem, dual)  # x <- solution to (PR), at most k atoms
+            status = run.see(dual, candidate)  # keep the best; f(b - Mx) <= alpha?
+            if status is not None:
                 break
-            if _hopeless(problem, evidence):
-                status = Status.UNREACHABLE
-                break
-            if since >= patience:
-                status = Status.SMALLEST_LOSS if problem.alpha is None else Status.NOT_REACHED
-                break
+        if status is None:
+            status = Status.ITERATION_LIMIT if run.iterations == max_iterations else Status.STREAM_ENDED
+        return run.answer(status, decompositions)
+
+
+class _Run:
+    """What the loop keeps: the best candidate, what is proven so far, and for how long nothing better came."""
+
+    def __init__(self, problem: Problem, callback: Callable[[Progress], object] | None, patience: int) -> None:
+        self.problem, self.callback, self.patience = problem, callback, patience
+        self.evidence = Evidence(problem)
+        self.best: Candidate | None = None
+        self.iterations = self.since = 0
+
+    def see(self, dual: DualPoint, candidate: Candidate) -> Status | None:
+        """Take one iterate; the status if the run ends with it."""
+        self.iterations += 1
+        self.evidence.see(dual)
+        self.evidence.see_candidate(candidate)
+        before = math.inf if self.best is None else self.best.loss
+        self.since = 0 if candidate.loss < before * (1 - 1e-6) else self.since + 1
+        if self.best is None or candidate.loss < before:
+            self.best = candidate
+        if self.callback is not None:
+            try:
+                self.callback(self._progress(dual, candidate, self.best))
+            except StopIteration:
+                return Status.STOPPED
+        if self.problem.meets(self.best.loss):
+            return Status.BOUND_MET
+        if self._hopeless():
+            return Status.UNREACHABLE
+        if self.since >= self.patience:
+            return Status.SMALLEST_LOSS if self.problem.alpha is None else Status.NOT_REACHED
+        return None
+
+    def _hopeless(self) -> bool:
+        """Whether every x that meets alpha is proven to be larger than any sensible one."""
+        levels = self.evidence.levels
+        return levels.first_step is not None and levels.tau_low > HOPELESS * levels.first_step
+
+    def _progress(self, dual: DualPoint, candidate: Candidate, best: Candidate) -> Progress:
+        return Progress(
+            iteration=self.iterations,
+            loss=best.loss,
+            misfit=self.problem.misfit_of(best.loss, best.residual),
+            cardinality=sum(f.size for f in best.face.parts),
+            candidate_loss=candidate.loss,
+            gap=self.evidence.gap,
+            products=self.problem.M.products,
+            problem=self.problem,
+            candidate=best,
+            dual=dual,
+        )
+
+    def answer(self, status: Status, decompositions: linalg.Session) -> Solution:
+        """The answer in its final form, with loss and cardinality recomputed from the compact point alone."""
+        problem, note = self.problem, ""
+        if self.best is None:
+            face, c = problem.atoms.expose(np.zeros(problem.atoms.shape), 0), np.zeros(0)
         else:
-            if t == max_iterations:
-                status = Status.ITERATION_LIMIT
-        return _answer(problem, best, evidence, status, t, decompositions.products)
+            face, c = self.best.face.prune(self.best.c, problem.k, self.best.norms)
+            note = self.best.note
+        residual = problem.b - face.measure(problem.M, c) if face.dim else problem.b
+        final = Candidate(face, c, residual, problem.loss.value(residual))
+        self.evidence.see_candidate(final)
+        if status is Status.BOUND_MET and not problem.meets(final.loss):  # rounding took it back
+            status = Status.NOT_REACHED
+        success = status is Status.ZERO or (
+            self.best is not None if problem.alpha is None else problem.meets(final.loss)
+        )
+        cardinality = sum(f.size for f in face.parts)
+        misfit = problem.misfit_of(final.loss, residual)
+        return Solution(
+            face,
+            c,
+            status=status,
+            success=success,
+            message=self._message(status, cardinality, final.loss, misfit, note),
+            loss=final.loss,
+            misfit=misfit,
+            iterations=self.iterations,
+            products=problem.M.products,
+            svd_products=decompositions.products,
+            certificate=Certificate(problem, final, self.evidence, cardinality=cardinality),
+        )
+
+    def _message(self, status: Status, cardinality: int, loss: float, misfit: float, note: str) -> str:
+        problem = self.problem
+        bound = "" if problem.alpha is None else f" and a loss of at most {problem.alpha:.6g}"
+        shown = "" if math.isnan(misfit) else f" (misfit {misfit:.3g})"
+        message = (
+            f"Asked: at most {problem.k} atoms{bound}. Found: {cardinality} atoms with loss {loss:.6g}{shown}. "
+            f"{status.value[0].upper()}{status.value[1:]}"
+        )
+        if status is Status.UNREACHABLE:
+            message += f" Proved: any x that reaches it has a gauge of at least {self.evidence.levels.tau_low:.3g}."
+        return f"{message} Note: {note}." if note else message
 
 
 def _given(k: Any) -> Any:
@@ -125,71 +198,3 @@ def _given(k: Any) -> Any:
 def _need(thing: object, name: str, method: str) -> None:
     if not callable(getattr(thing, method, None)):
         raise TypeError(f"{name} must have a method {method}(...); got {thing!r}")
-
-
-def _progress(
-    problem: Problem, t: int, best: Candidate, candidate: Candidate, evidence: Evidence, dual: Any
-) -> Progress:
-    return Progress(
-        iteration=t,
-        loss=best.loss,
-        misfit=problem.misfit_of(best.loss, best.residual),
-        cardinality=best.face.size,
-        candidate_loss=candidate.loss,
-        gap=evidence.gap,
-        products=problem.M.products,
-        problem=problem,
-        candidate=best,
-        dual=dual,
-    )
-
-
-def _hopeless(problem: Problem, evidence: Evidence) -> bool:
-    """Whether every x that meets alpha is proven to be larger than any sensible one."""
-    if problem.alpha is None or evidence.levels.first_step is None:
-        return False
-    return evidence.levels.tau_low > HOPELESS * evidence.levels.first_step
-
-
-def _answer(
-    problem: Problem, best: Candidate | None, evidence: Evidence, status: Status, iterations: int, svd_products: int
-) -> Solution:
-    """The answer in its final form, with loss and cardinality recomputed from the compact point alone."""
-    if best is None:
-        empty = problem.atoms.expose(np.zeros(problem.atoms.shape), 0)
-        face, c, note = empty, np.zeros(0), ""
-        residual = problem.b
-    else:
-        face, c = best.face.prune(best.c, problem.k, best.norms)
-        residual = problem.b - (face.measure(problem.M, c) if face.dim else 0.0)
-        note = best.note
-    final = Candidate(face, c, residual, problem.loss.value(residual))
-    evidence.see_candidate(final)
-    cardinality = sum(f.size for f in face.parts)
-    if status is Status.BOUND_MET and not problem.meets(final.loss):  # rounding took it back
-        status = Status.NOT_REACHED
-    success = status is Status.ZERO or (problem.meets(final.loss) if problem.alpha is not None else best is not None)
-    misfit = problem.misfit_of(final.loss, residual)
-    asked = f"at most {problem.k} atoms" + (
-        "" if problem.alpha is None else f" and a loss of at most {problem.alpha:.6g}"
-    )
-    got = f"{cardinality} atoms with loss {final.loss:.6g}" + ("" if math.isnan(misfit) else f" (misfit {misfit:.3g})")
-    message = f"Asked: {asked}. Found: {got}. {status.value[0].upper()}{status.value[1:]}"
-    if status is Status.UNREACHABLE:
-        message += f" Proved: any x that reaches it has a gauge of at least {evidence.levels.tau_low:.3g}."
-    if note:
-        message += f" Note: {note}."
-    certificate = Certificate(problem, final, evidence, cardinality=cardinality, within_budget=True)
-    return Solution(
-        face,
-        c,
-        status=status,
-        success=success,
-        message=message,
-        loss=final.loss,
-        misfit=misfit,
-        iterations=iterations,
-        products=problem.M.products,
-        svd_products=svd_products,
-        certificate=certificate,
-    )

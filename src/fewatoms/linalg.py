@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -51,16 +52,22 @@ def _session() -> Session:
 
 def single_thread() -> AbstractContextManager[Any]:
     """Keep BLAS to one thread: small solves spend more time waking threads than computing."""
-    from threadpoolctl import threadpool_limits
+    return _threads().limit(limits=1, user_api="blas")
 
-    return threadpool_limits(limits=1, user_api="blas")
+
+@cache
+def _threads() -> Any:
+    """The handle on BLAS's threads: finding the loaded libraries takes milliseconds, so it is done once."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 # Reading z -----------------------------------------------------------------------------------------------------------
 
 
 def as_flat(z: ModelDual) -> Array:
-    """z as a flat array in C order. An implicit z is formed: it costs as many products as it has columns."""
+    """z as a flat array in C order. An implicit z is formed: as many products as its shorter side is long."""
     if isinstance(z, LinearOperator):
         z = _form(z)
     elif sp.issparse(z):
@@ -82,8 +89,10 @@ def hermitian_part(z: ModelDual, n: int) -> Any:
 
 
 def _form(z: LinearOperator) -> Array:
-    _session().products += z.shape[1]
-    return np.asarray(z @ np.eye(z.shape[1]))
+    """An implicit matrix, written out from its shorter side: the identity it meets is no larger than the result."""
+    p, q = z.shape
+    _session().products += min(p, q)
+    return np.asarray(z @ np.eye(q)) if q <= p else np.asarray(z.H @ np.eye(p)).conj().T
 
 
 def _counted(z: Any) -> LinearOperator:

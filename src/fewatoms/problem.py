@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from fewatoms import _checks
+from fewatoms import _checks, linalg
 from fewatoms._types import Budget, FloatArray
 from fewatoms.atoms import AtomicSet
 from fewatoms.losses import LeastSquares, Loss
@@ -98,6 +99,11 @@ class Problem:
     def zero_suffices(self) -> bool:
         """Whether x = 0 is an answer: it meets the bound, or there is nothing to explain."""
         return self.meets(self.at_zero) or (self.loss.anchored and not self.b.any())
+
+    @cached_property
+    def adjoint_of_ones(self) -> FloatArray:
+        """M*1, one product: where it is positive, it shifts dual vectors of the nonnegative cone into their cone."""
+        return linalg.as_flat(self.M.adjoint(np.ones(self.m)))
 
     def misfit_of(self, loss: float, residual: FloatArray) -> float:
         """|b - Mx| / |b|, in the loss's weights; nan where it means nothing."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fewatoms import _checks
+from fewatoms import _checks, linalg
 from fewatoms._types import Array, FloatArray, ModelDual
 from fewatoms.problem import Problem
 
@@ -80,10 +80,10 @@ class Relaxation(ABC):
 
     def _shifted(self, y: FloatArray, z: ModelDual) -> tuple[FloatArray, float]:
         """For the nonnegative cone: y - t 1 with the smallest t that makes M*y <= 0, if M*1 > 0 (one product)."""
-        down = np.asarray(self.problem.M.adjoint(np.ones(self.problem.m))).ravel()
+        down = self.problem.adjoint_of_ones
         if down.min() <= 0:
             return y, math.inf
-        t = max(0.0, float(np.max(np.asarray(z).ravel() / down)))
+        t = max(0.0, float(np.max(linalg.as_flat(z) / down)))
         shifted = y - t * (1 + 1e-12)
         return shifted, self.dual_value(shifted, 0.0)
 
@@ -127,7 +127,12 @@ class P2(Relaxation):
         return self.tau
 
     def primal_value(self, loss: float, gauge: float) -> float:
-        return loss if gauge <= self.tau * FEASIBLE else math.inf
+        if gauge <= self.tau:
+            return loss
+        if gauge > self.tau * FEASIBLE:
+            return math.inf
+        share = self.tau / gauge  # of x: feasible, and f is convex
+        return share * loss + (1 - share) * self.problem.at_zero
 
     def dual_value(self, y: FloatArray, sigma: float) -> float:
         if math.isinf(sigma):

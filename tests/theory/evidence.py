@@ -22,7 +22,7 @@ def certificate(problem, *points):
         evidence.see(point)
     face = problem.atoms.expose(np.zeros(problem.atoms.shape), 0)
     nothing = Candidate(face, np.zeros(0), problem.b, problem.at_zero)
-    return Certificate(problem, nothing, evidence, cardinality=0, within_budget=True)
+    return Certificate(problem, nothing, evidence, cardinality=0)
 
 
 def near(pair, rng, size):

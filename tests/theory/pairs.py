@@ -142,7 +142,7 @@ def plan_dictionary(rng, n, count, r, sigma, delta, symmetric):
     """Columns in general position, each moved along z until its alignment is as planned."""
     targets, support, signs = one_hot(rng, count, r, sigma, delta, symmetric)
     D = rng.standard_normal((n, count)) * 10.0 ** rng.uniform(-0.5, 0.5, count)
-    z = rng.standard_normal(n)
+    z = sigma * rng.standard_normal(n)
     D += np.outer(z, (targets - z @ D) / (z @ z))
     points = signs[:, None] * D[:, support].T
     c = coefficients(rng, r)

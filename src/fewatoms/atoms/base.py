@@ -63,11 +63,12 @@ class AtomicSet(ABC):
         """The face of the k atoms best aligned with z (the paper's A_k)."""
 
     @abstractmethod
-    def exposed(self, z: ModelDual, eps: float, limit: int | None = None) -> Face:
-        """The face of the eps-exposed atoms, <a, z> >= support(z) - eps; the best `limit` of them if there are more.
+    def exposed(self, z: ModelDual, eps: float, limit: int | None = None, least: int = 0) -> Face:
+        """The face of the eps-exposed atoms, <a, z> >= support(z) - eps: the best `limit` if there are more, the best
+        `least` atoms if there are fewer.
 
-        Empty if all atoms point away from z. Of the infinite sets it holds the singular (eigen-) vectors that are
-        eps-exposed; other eps-exposed atoms may lie outside their span, so it is no safe set there.
+        Empty (with `least` 0) if all atoms point away from z. Of the infinite sets it holds the singular (eigen-)
+        vectors that are eps-exposed; other eps-exposed atoms may lie outside their span, so it is no safe set there.
         """
 
     @abstractmethod
@@ -151,8 +152,11 @@ class FiniteSet(AtomicSet):
     def expose(self, z: ModelDual, k: Budget) -> Face:
         return self.face(linalg.top_k(self.alignments(z), k), z)
 
-    def exposed(self, z: ModelDual, eps: float, limit: int | None = None) -> Face:
+    def exposed(self, z: ModelDual, eps: float, limit: int | None = None, least: int = 0) -> Face:
         a = self.alignments(z)
-        which = np.flatnonzero(a >= max(0.0, float(a.max())) - eps)
-        order = linalg.top_k(a[which], which.size if limit is None else limit)
-        return self.face(which[order], z)
+        count = int(np.count_nonzero(a >= self._ceiling(a) - eps))
+        return self.face(linalg.top_k(a, max(least, count if limit is None else min(limit, count))), z)
+
+    def _ceiling(self, a: FloatArray) -> float:
+        """support(z) from the alignments."""
+        return max(0.0, float(a.max()))

@@ -84,6 +84,9 @@ class Mapped(AtomicSet):
         self.shape = (self.map.shape[0],)
         self.centrosymmetric, self.finite, self.bounded = inner.centrosymmetric, inner.finite, inner.bounded
 
+    def __getnewargs__(self) -> tuple[LinearMap, AtomicSet]:
+        return self.map, self.inner  # for copies and pickles, which go through __new__
+
     def __repr__(self) -> str:
         return f"Mapped({self.map.shape[0]} x {self.map.shape[1]}, {self.inner!r})"
 
@@ -106,8 +109,8 @@ class Mapped(AtomicSet):
     def expose(self, z: ModelDual, k: Budget) -> Face:
         return self._wrap(self.inner.expose(self._pull(z), k))
 
-    def exposed(self, z: ModelDual, eps: float, limit: int | None = None) -> Face:
-        return self._wrap(self.inner.exposed(self._pull(z), eps, limit))
+    def exposed(self, z: ModelDual, eps: float, limit: int | None = None, least: int = 0) -> Face:
+        return self._wrap(self.inner.exposed(self._pull(z), eps, limit, least))
 
     def extreme(self, z: ModelDual, tie: float = 0.0) -> tuple[float, Face]:
         sigma, face = self.inner.extreme(self._pull(z), tie)
@@ -145,7 +148,7 @@ class Dictionary(Mapped):
         Whether coefficients may be negative.
     """
 
-    def __new__(cls, D: Any, *, symmetric: bool) -> Any:
+    def __new__(cls, *_: Any, **__: Any) -> Any:
         return object.__new__(cls)
 
     def __init__(self, D: Any, *, symmetric: bool) -> None:

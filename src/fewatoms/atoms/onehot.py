@@ -111,10 +111,8 @@ class NonnegativeCone(NonnegativeOneHot):
     def support(self, z: ModelDual) -> float:
         return 0.0 if linalg.as_flat(z).max() <= 0 else math.inf
 
-    def exposed(self, z: ModelDual, eps: float, limit: int | None = None) -> Coordinates:
-        a = self.alignments(z)
-        which = np.flatnonzero(a >= -eps)
-        return self.face(which[linalg.top_k(a[which], which.size if limit is None else limit)], z)
+    def _ceiling(self, a: FloatArray) -> float:
+        return 0.0  # rays that point away by no more than eps
 
     def operator_norm(self, M: Any) -> float | None:
         return math.inf

@@ -54,17 +54,17 @@ class PSDRankOne(AtomicSet):
             return SymmetricFactors(np.zeros((self.shape[0], 0), dtype=matrix.dtype))
         return SymmetricFactors(linalg.top_eigh(matrix, k)[1])
 
-    def exposed(self, z: ModelDual, eps: float, limit: int | None = None) -> SymmetricFactors:
+    def exposed(self, z: ModelDual, eps: float, limit: int | None = None, least: int = 0) -> SymmetricFactors:
         limit = self.count if limit is None else min(limit, self.count)
         if limit == 0:
             return self.expose(z, 0)
         matrix = self._matrix(z)
-        k = min(limit, 4)
+        k = min(limit, max(4, least))
         while True:
             values, vectors = linalg.top_eigh(matrix, k)
             level = max(0.0, float(values[0])) - eps
             if k == limit or values[-1] < level:
-                return SymmetricFactors(vectors[:, values >= level])
+                return SymmetricFactors(vectors[:, : max(np.count_nonzero(values >= level), least)])
             k = min(limit, 2 * k)
 
     def extreme(self, z: ModelDual, tie: float = 0.0) -> tuple[float, SymmetricFactors]:

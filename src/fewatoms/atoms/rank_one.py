@@ -47,16 +47,16 @@ class RankOne(AtomicSet):
         u, _, v = linalg.top_svd(self._matrix(z), k)
         return Factors(u, v)
 
-    def exposed(self, z: ModelDual, eps: float, limit: int | None = None) -> Factors:
+    def exposed(self, z: ModelDual, eps: float, limit: int | None = None, least: int = 0) -> Factors:
         limit = self.count if limit is None else min(limit, self.count)
         if limit == 0:
             return self.expose(z, 0)
-        k = min(limit, 4)
+        k = min(limit, max(4, least))
         while True:
             u, s, v = linalg.top_svd(self._matrix(z), k)
             if k == limit or s[-1] < s[0] - eps:
-                keep = s >= s[0] - eps
-                return Factors(u[:, keep], v[:, keep])
+                count = max(np.count_nonzero(s >= s[0] - eps), least)
+                return Factors(u[:, :count], v[:, :count])
             k = min(limit, 2 * k)
 
     def extreme(self, z: ModelDual, tie: float = 0.0) -> tuple[float, Factors]:

@@ -48,8 +48,8 @@ class Scaled(AtomicSet):
     def expose(self, z: ModelDual, k: Budget) -> Face:
         return ScaledFace(self.scale, self.inner.expose(self.scale * z, k))
 
-    def exposed(self, z: ModelDual, eps: float, limit: int | None = None) -> Face:
-        return ScaledFace(self.scale, self.inner.exposed(self.scale * z, eps, limit))
+    def exposed(self, z: ModelDual, eps: float, limit: int | None = None, least: int = 0) -> Face:
+        return ScaledFace(self.scale, self.inner.exposed(self.scale * z, eps, limit, least))
 
     def extreme(self, z: ModelDual, tie: float = 0.0) -> tuple[float, Face]:
         sigma, face = self.inner.extreme(self.scale * z, tie)

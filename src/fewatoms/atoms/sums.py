@@ -95,8 +95,8 @@ class Sum(_Parts):
     def support(self, z: ModelDual) -> float:
         return sum(p.support(z) for p in self.parts)
 
-    def exposed(self, z: ModelDual, eps: float, limit: int | None = None) -> SumFace:
-        return self.combine([p.exposed(z, eps, limit) for p in self.parts])
+    def exposed(self, z: ModelDual, eps: float, limit: int | None = None, least: int = 0) -> SumFace:
+        return self.combine([p.exposed(z, eps, limit, least) for p in self.parts])
 
     def extreme(self, z: ModelDual, tie: float = 0.0) -> tuple[float, SumFace]:
         pairs = [p.extreme(z, tie) for p in self.parts]
@@ -122,13 +122,13 @@ class Union(_Parts):
     def support(self, z: ModelDual) -> float:
         return max(p.support(z) for p in self.parts)
 
-    def exposed(self, z: ModelDual, eps: float, limit: int | None = None) -> SumFace:
+    def exposed(self, z: ModelDual, eps: float, limit: int | None = None, least: int = 0) -> SumFace:
         supports = [p.support(z) for p in self.parts]
         top = max(supports)
         faces = []
         for part, sigma in zip(self.parts, supports, strict=True):
-            short = top - sigma
-            faces.append(part.exposed(z, eps - short, limit) if short <= eps else part.expose(z, 0))
+            short = 0.0 if sigma == top else top - sigma  # (a cone's support may be infinite)
+            faces.append(part.exposed(z, eps - short, limit, least) if short <= eps else part.exposed(z, 0.0, 0, least))
         return self.combine(faces)
 
     def extreme(self, z: ModelDual, tie: float = 0.0) -> tuple[float, SumFace]:

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from fewatoms import _checks
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.operators.base import PROBE_LIMIT, Operator
+from fewatoms.operators.reduced import Columns
 
 EXACT_NORM_SIDE = 2000  # up to this shorter side the spectral norm is computed instead of bounded
 
@@ -57,20 +58,19 @@ class MatrixOperator(Operator):
             return np.asarray(self.matrix[:, indices], dtype=np.float64)
         if self._by_column is None:
             self._by_column = self.matrix.tocsc()
-        block = self._by_column[:, indices]
+        block = self._by_column[:, indices].astype(np.float64, copy=False)
         return block.toarray() if block.shape[0] * block.shape[1] <= 4_000_000 else block
 
     def restrict_columns(self, face: Any, indices: IntArray, signs: FloatArray) -> Any:
         block = self.columns(indices)
         if sp.issparse(block):
-            from fewatoms.operators.reduced import Columns
-
             return Columns(sp.csc_array(block @ sp.diags_array(signs)))
-        return super().restrict_columns(face, indices, signs)
+        return Columns(block * signs)
 
     def column_norms(self) -> FloatArray:
         if sp.issparse(self.matrix):
-            return np.sqrt(np.asarray(self.matrix.multiply(self.matrix).sum(axis=0), dtype=np.float64).ravel())
+            double = self.matrix.astype(np.float64, copy=False)
+            return np.sqrt(np.asarray(double.multiply(double).sum(axis=0)).ravel())
         total = np.zeros(self.shape[1])
         rows = max(1, (1 << 20) // self.shape[1])
         for start in range(0, self.shape[0], rows):
@@ -91,11 +91,9 @@ class MatrixOperator(Operator):
         frobenius = float(np.sqrt((self.column_norms() ** 2).sum()))
         if min(self.shape) > EXACT_NORM_SIDE:
             size = abs(A)
-            mixed = float(np.sqrt(np.asarray(size.sum(axis=0)).max() * np.asarray(size.sum(axis=1)).max()))
-            return min(frobenius, mixed)
-        gram = A @ A.T if self.shape[0] <= self.shape[1] else A.T @ A
-        dense = gram.toarray() if sp.issparse(gram) else gram
-        top = float(np.linalg.eigvalsh(np.asarray(dense, dtype=np.float64))[-1])
+            down, across = (np.asarray(size.sum(axis=i, dtype=np.float64)).max() for i in (0, 1))
+            return min(frobenius, float(np.sqrt(down * across)))
+        top = float(np.linalg.eigvalsh(_gram(A))[-1])
         # an eigenvalue is computed to a few eps of the norm: round up, so that the bound stays one
         return float(np.sqrt(top * (1 + 1e-12) + 1e-14 * frobenius**2))
 
@@ -170,6 +168,20 @@ class BlackBox(Operator):
         if self.shape[1] > PROBE_LIMIT:
             return None
         return np.array([np.linalg.norm(self.columns(i), 2) for i in blocks])
+
+
+def _gram(A: Any) -> FloatArray:
+    """The Gram matrix of the shorter side, summed in double precision whatever that of A."""
+    A = A if A.shape[0] <= A.shape[1] else A.T
+    if sp.issparse(A):
+        A = A.astype(np.float64, copy=False)
+        return np.asarray((A @ A.T).toarray())
+    G = np.zeros((A.shape[0], A.shape[0]))
+    width = max(1, (1 << 22) // A.shape[0])
+    for start in range(0, A.shape[1], width):
+        block = np.asarray(A[:, start : start + width], dtype=np.float64)
+        G += block @ block.T
+    return G
 
 
 def _refuse_complex(dtype: Any) -> None:

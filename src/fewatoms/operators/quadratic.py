@@ -74,8 +74,10 @@ class Quadratic(Operator):
         def product(X: Array) -> Array:
             return self._backward((y[:, None] if X.ndim == 2 else y) * self._forward(X))
 
+        # in double precision, whatever A's: the largest eigenvalue backs certificates
+        kind = np.complex128 if self.complex else np.float64
         return LinearOperator(
-            (self.n, self.n), matvec=product, rmatvec=product, matmat=product, rmatmat=product, dtype=self.op.dtype
+            (self.n, self.n), matvec=product, rmatvec=product, matmat=product, rmatmat=product, dtype=kind
         )
 
     def restrict_symmetric(self, face: SymmetricFactors) -> ReducedOperator:
@@ -85,7 +87,7 @@ class Quadratic(Operator):
         # |M(v v^H)|^2 = sum |a_i v|^4 <= max |a_i|^2 |A|_2^2
         if self.array is None:
             return None
-        A = self.array
+        A = self.array.astype(np.complex128 if self.complex else np.float64, copy=False)
         rows = np.sqrt(np.asarray(abs(A).power(2).sum(axis=1) if sp.issparse(A) else (np.abs(A) ** 2).sum(axis=1)))
         frobenius = float(np.linalg.norm(rows))
         if min(A.shape) <= 2000:

@@ -47,8 +47,9 @@ class ReducedOperator(ABC):
 
     def formed(self) -> ReducedOperator:
         """The same operator with its columns formed."""
-        eye = np.eye(self.dim)
-        return Columns(np.stack([self.apply(e) for e in eye], axis=1) if self.dim else np.zeros((0, 0)))
+        if self.dim == 0:
+            return Columns(np.zeros((self.apply(np.zeros(0)).size, 0)))
+        return Columns(np.stack([self.apply(e) for e in np.eye(self.dim)], axis=1))
 
     def scaled(self, scale: float) -> ReducedOperator:
         """The reduced operator of atoms multiplied by `scale`."""
@@ -154,7 +155,7 @@ class Stacked(ReducedOperator):
 
     def apply(self, c: FloatArray) -> FloatArray:
         pieces = zip(self.parts, np.split(c, self.cuts), strict=True)
-        first, *others = [p.apply(piece) for p, piece in pieces if p.dim] or [np.zeros(0)]
+        first, *others = [p.apply(piece) for p, piece in pieces if p.dim] or [self.parts[0].apply(c)]
         return sum(others, start=first)
 
     def adjoint(self, r: FloatArray) -> FloatArray:
@@ -164,11 +165,11 @@ class Stacked(ReducedOperator):
         w = 1.0 if weights is None else weights
         if self.matrix is not None:
             return Columns(self.matrix).normal_equations(b, weights)
-        G = np.stack([self.adjoint(w * self.apply(e)) for e in np.eye(self.dim)])
+        G = np.stack([self.adjoint(w * self.apply(e)) for e in np.eye(self.dim)]) if self.dim else np.zeros((0, 0))
         return 0.5 * (G + G.T), self.adjoint(w * b)
 
     def formed(self) -> ReducedOperator:
-        return Columns(np.concatenate([np.asarray(_dense(p.formed().matrix)) for p in self.parts if p.dim], axis=1))
+        return Columns(np.concatenate([np.asarray(_dense(p.formed().matrix)) for p in self.parts], axis=1))
 
 
 def _dense(matrix: Any) -> Array:
@@ -265,7 +266,8 @@ class QuadraticFactors(ReducedOperator):
         return np.einsum("ia,ia->i", self.W @ self.face.matrix(c), self.W.conj()).real
 
     def adjoint(self, r: FloatArray) -> FloatArray:
-        return hermitian_coordinates(self.W.conj().T @ (r[:, None] * self.W))
+        gathered = self.W.conj().T @ (r[:, None] * self.W)
+        return hermitian_coordinates(gathered if self.face.complex else gathered.real)
 
     def _rows(self, W: Array) -> FloatArray:
         """The rows of the reduced matrix: the coordinates of w^H w for each row w of W."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from fewatoms.faces import Face
+from fewatoms.faces import Face, within
 from fewatoms.problem import Problem
 from fewatoms.retrieval.identify import Generous, TopK
 from fewatoms.retrieval.polish import Exchange, Turn
@@ -36,16 +36,9 @@ class Retrieval:
         """A candidate with at most k atoms."""
         face = self.identify(problem, dual)
         candidate = reduced_fit(problem, face.as_cone() if self.cone else face)
-        if not _within(face, problem.k):
+        if not within(face, problem.k):
             candidate = refit(problem, candidate, problem.k)
         return candidate if self.polish is None else self.polish(problem, candidate)
-
-
-def _within(face: Face, k: object) -> bool:
-    """Whether a face has at most k atoms, part by part."""
-    if isinstance(k, tuple):
-        return all(_within(f, j) for f, j in zip(face.parts, k, strict=True))
-    return face.size <= k  # type: ignore[operator]
 
 
 def paper_rule(*, cone: bool = False) -> Retrieval:

@@ -40,5 +40,6 @@ class Generous:
         if isinstance(atoms, (Sum, Union)):
             return atoms.combine([self._face(p, z, j, room) for p, j in zip(atoms.parts, k, strict=True)])
         cap = max(k, min(int(self.most * k), room, atoms.count))
-        face = atoms.exposed(z, self.tie * atoms.support(z), cap) if atoms.bounded and cap > k else None
-        return face if face is not None and face.size >= k else atoms.expose(z, k)
+        if cap == k or not atoms.bounded:
+            return atoms.expose(z, k)
+        return atoms.exposed(z, self.tie * atoms.support(z), cap, k)

@@ -31,13 +31,15 @@ class Turn:
         from scipy.optimize import minimize
 
         M, b, loss = problem.M, problem.b, problem.loss
-        size = max(candidate.loss, 1e-300)  # the minimiser's tolerances are absolute
+        start = face.unfold(c)
+        # the minimiser's tolerances and first step are absolute: it sees a loss of 1 and unknowns of length 1
+        size, unit = max(candidate.loss, 1e-300), max(float(np.linalg.norm(start)), 1e-300)
 
         def objective(v: FloatArray) -> tuple[float, FloatArray]:
-            turned, coefficients = face.fold(v)
+            turned, coefficients = face.fold(unit * v)
             residual = b - turned.measure(M, coefficients)
-            slope = -face.pull(v, M.adjoint(loss.gradient(residual)))
-            return loss.value(residual) / size, slope / size
+            slope = -face.pull(unit * v, M.adjoint(loss.gradient(residual)))
+            return loss.value(residual) / size, slope * (unit / size)
 
         def enough(intermediate_result: object) -> None:
             if problem.meets(intermediate_result.fun * size):  # type: ignore[attr-defined]
@@ -47,14 +49,14 @@ class Turn:
         with linalg.single_thread():
             result = minimize(
                 objective,
-                face.unfold(c),
+                start / unit,
                 jac=True,
                 method="L-BFGS-B",
                 bounds=list(zip(lower, np.full(lower.size, np.inf), strict=True)) if np.isfinite(lower).any() else None,
                 callback=enough,
                 options={"maxiter": self.steps, "maxcor": 20, "ftol": 1e-12, "gtol": 1e-12},
             )
-        turned, _ = face.fold(result.x)
+        turned, _ = face.fold(unit * result.x)
         trial = reduced_fit(problem, turned)
         return trial if trial.loss < candidate.loss else candidate
 
