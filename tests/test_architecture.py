@@ -99,3 +99,26 @@ def test_every_public_name_exists_and_is_documented():
     for name in fewatoms.__all__:
         thing = getattr(fewatoms, name)
         assert (thing.__doc__ or "").strip(), f"{name} has no docstring"
+
+
+def asserts(function):
+    """Whether a test function can fail on purpose: an assert, pytest.raises or fail, or a checker of ours or NumPy's."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assert):
+            return True
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            if name.split(".")[-1].startswith(("assert_", "check_", "raises", "fail")):
+                return True
+    return False
+
+
+def test_no_test_is_without_an_assertion():
+    here = Path(__file__).parent
+    idle = [
+        f"{path.relative_to(here)}: {node.name}"
+        for path in here.rglob("test_*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and not asserts(node)
+    ]
+    assert idle == []

@@ -109,7 +109,10 @@ class _Run:
         self.evidence.see(dual)
         self.evidence.see_candidate(candidate)
         before = math.inf if self.best is None else self.best.loss
-        self.since = 0 if candidate.loss < before * (1 - 1e-6) else self.since + 1
+        if candidate.loss < before * (1 - 1e-6):
+            self.since = 0
+        else:  # the same answer found again says more than a worse one
+            self.since += 3 if candidate.loss <= before * (1 + 1e-6) else 1
         if self.best is None or candidate.loss < before:
             self.best = candidate
         if self.callback is not None:

@@ -20,8 +20,9 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, svds
 
 from fewatoms._types import Array, FloatArray, IntArray, ModelDual
 
-DENSE_SIDE = 300  # up to this shorter side a full decomposition costs no more than a careful partial one
-DENSE_SIZE = 40_000_000  # and up to this many entries an implicit matrix may be formed for it
+DENSE_SIDE = (
+    300  # a full decomposition up to the work for a square matrix of this side costs no more than a partial one
+)
 
 
 @dataclass
@@ -153,7 +154,7 @@ def top_svd(z: Any, k: int) -> tuple[Array, FloatArray, Array]:
     """
     p, q = z.shape
     k = min(k, p, q)
-    if (min(p, q) <= DENSE_SIDE and p * q <= DENSE_SIZE) or 3 * k >= min(p, q):
+    if p * q * min(p, q) <= DENSE_SIDE**3 or 3 * k >= min(p, q):
         return _dense_svd(z, k)
     try:
         counted = _counted(z)

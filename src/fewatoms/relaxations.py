@@ -79,13 +79,24 @@ class Relaxation(ABC):
         return t * y, self.dual_value(t * y, t * sigma)
 
     def _shifted(self, y: FloatArray, z: ModelDual) -> tuple[FloatArray, float]:
-        """For the nonnegative cone: y - t 1 with the smallest t that makes M*y <= 0, if M*1 > 0 (one product)."""
+        """For the nonnegative cone: y - t 1 with the smallest t that makes M*y <= 0, if M*1 > 0, shrunk into dom f*."""
         down = self.problem.adjoint_of_ones
         if down.min() <= 0:
             return y, math.inf
         t = max(0.0, float(np.max(linalg.as_flat(z) / down)))
         shifted = y - t * (1 + 1e-12)
+        shifted = shifted * self._share_in_domain(shifted)  # M*y <= 0 is kept by any share of y
         return shifted, self.dual_value(shifted, 0.0)
+
+    def _share_in_domain(self, y: FloatArray) -> float:
+        """The largest t <= 1 with t y in dom f*, which is convex and holds 0."""
+        conjugate = self.problem.loss.conjugate
+        if math.isfinite(conjugate(y)):
+            return 1.0
+        low, high = 0.0, 1.0
+        while low < (middle := 0.5 * (low + high)) < high and high - low > 1e-16:
+            low, high = (middle, high) if math.isfinite(conjugate(middle * y)) else (low, middle)
+        return low * (1 - 1e-11)  # conjugates forgive rounding at the border; this is inside of it
 
 
 class P1(Relaxation):

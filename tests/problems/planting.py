@@ -298,7 +298,7 @@ def plant(set_name: str, operator_name: str, loss_name: str, seed: int = 0) -> P
     loss, value = LOSSES[loss_name]
     clean = measurement.forward(plan.x)
     if loss_name == "logistic":
-        b = np.zeros(clean.size)
+        b = clean - 2.0  # the planted point has margins of 2 in each row
     else:
         noise = rng.standard_normal(clean.size)
         b = clean + 1e-4 * np.linalg.norm(clean) / np.linalg.norm(noise) * noise

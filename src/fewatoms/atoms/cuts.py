@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fewatoms import linalg
 from fewatoms._types import Array, FloatArray
 
 BOX = 1e5  # a finite stand-in for "unbounded": how far a dual may go in directions that no atom opposes
@@ -44,11 +45,17 @@ def gauge_by_cuts(atoms: Any, x: Array, tol: float = 1e-9, rounds: int = 2000) -
         rows = np.vstack([rows, [atom, -atom] if atoms.centrosymmetric else [atom]])
         result = _program(flat, rows)
         z = unit * result.x
-        upper = -unit * float(result.fun)
+        # the multipliers write x as a combination of the atoms found, plus what is left outside of their cone
+        upper = unit * float(np.abs(result.ineqlin.marginals).sum())
+        outside = float(np.abs(result.lower.marginals).sum() + np.abs(result.upper.marginals).sum())
+        if outside > OUTSIDE:
+            upper += unit * BOX * outside
+        else:  # nothing is left: what z has beyond the span of these atoms is the box's doing
+            span = linalg.orthonormal(rows.T)
+            z = span @ (span.T @ z)
         sigma = atoms.support(z.reshape(atoms.shape))
         best = max(best, float(np.dot(z, flat)) / sigma if sigma > 0 else math.inf)
         if upper <= best * (1 + tol):
-            outside = float(np.abs(result.lower.marginals).sum() + np.abs(result.upper.marginals).sum())
             return math.inf if outside > OUTSIDE else upper * scale
         if len(rows) > 8 * flat.size + 50:  # cuts far from binding are forgotten, and found again if needed
             rows = rows[np.argsort(-(rows @ result.x), kind="stable")[: 5 * flat.size + 20]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
@@ -55,6 +54,9 @@ class _Parts(AtomicSet):
         if len(given) != len(self.parts):
             raise ValueError(f"{demand}; got {len(given)}: {given!r}")
         return tuple(p.budget(j) for p, j in zip(self.parts, given, strict=True))
+
+    def reshaped(self, shape: tuple[int, ...]) -> AtomicSet:
+        return type(self)(*(p.reshaped(shape) for p in self.parts))
 
     def combine(self, faces: list[Face]) -> SumFace:
         """The face of a sum from the faces of its parts."""
@@ -172,25 +174,22 @@ class _MaxShrinkage(_AddShrinkage):
     def gauge(self, t: float) -> float:
         return max(p.gauge(s) for p, s in zip(self.pieces, self._thresholds(t), strict=True))
 
-    def _threshold_for(self, piece: Shrinkage, level: float, high: float) -> float:
-        """The least threshold in [0, high] that brings a piece's gauge down to `level`."""
-        if piece.gauge(0.0) <= level:
-            return 0.0
-        low = 0.0
-        if piece.gauge(high) > level:
-            return math.inf
-        for _ in range(60):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if piece.gauge(middle) > level else (low, middle)
-        return high
-
     def _thresholds(self, t: float) -> list[float]:
-        low, high = 0.0, max(p.gauge(0.0) for p in self.pieces)
-        to_zero = [self._threshold_for(p, 0.0, t) for p in self.pieces]
-        if sum(to_zero) <= t:
-            return to_zero
-        for _ in range(60):
-            middle = 0.5 * (low + high)
-            total = sum(self._threshold_for(p, middle, t) for p in self.pieces)
-            low, high = (middle, high) if total > t else (low, middle)
-        return [self._threshold_for(p, high, t) for p in self.pieces]
+        return _levelled(self.pieces, t)
+
+
+def _levelled(pieces: list[Shrinkage], t: float) -> list[float]:
+    """Thresholds that add up to t and level the gauges: a piece left higher than the others takes all of t.
+
+    The more the first piece takes, the lower its gauge and the higher the others': their crossing, by bisection.
+    """
+    first, *others = pieces
+    if not others:
+        return [t]
+    low, high = 0.0, t
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        shares = _levelled(others, t - middle)
+        others_gauge = max(p.gauge(s) for p, s in zip(others, shares, strict=True))
+        low, high = (middle, high) if first.gauge(middle) > others_gauge else (low, middle)
+    return [high, *_levelled(others, t - high)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,17 +23,29 @@ class Turn:
     steps : iterations at most
     """
 
-    steps: int = 200
+    steps: int = 300
 
     def __call__(self, problem: Problem, candidate: Candidate) -> Candidate:
-        face, c = candidate.face.prune(candidate.c, problem.k)
-        if not face.turns or face.dim == 0 or candidate.loss <= 1e-30 * problem.at_zero:
-            return candidate
+        best, left = candidate, self.steps
+        while left > 0 and best.face.turns and best.face.dim and not problem.meets(best.loss):
+            trial, used = self._descend(problem, best, left)
+            left -= used
+            if not trial.loss < best.loss:
+                break
+            far = trial.loss < 0.1 * best.loss  # still falling fast: go on in the new units
+            best = trial
+            if not far or best.loss <= 1e-30 * problem.at_zero:
+                break
+        return best
+
+    def _descend(self, problem: Problem, candidate: Candidate, steps: int) -> tuple[Candidate, int]:
+        """One run of the minimiser, in units in which the loss is 1 and the unknowns have length 1: its tolerances and
+        its first step are absolute."""
         from scipy.optimize import minimize
 
         M, b, loss = problem.M, problem.b, problem.loss
-        start = face.unfold(c)
-        # the minimiser's tolerances and first step are absolute: it sees a loss of 1 and unknowns of length 1
+        face, c = candidate.face.prune(candidate.c, problem.k)
+        start, lower = face.unfold(c), face.lower()
         size, unit = max(candidate.loss, 1e-300), max(float(np.linalg.norm(start)), 1e-300)
 
         def objective(v: FloatArray) -> tuple[float, FloatArray]:
@@ -41,24 +54,22 @@ class Turn:
             slope = -face.pull(unit * v, M.adjoint(loss.gradient(residual)))
             return loss.value(residual) / size, slope * (unit / size)
 
-        def enough(intermediate_result: object) -> None:
-            if problem.meets(intermediate_result.fun * size):  # type: ignore[attr-defined]
+        def enough(intermediate_result: Any) -> None:
+            if problem.meets(intermediate_result.fun * size):
                 raise StopIteration
 
-        lower = face.lower()
         with linalg.single_thread():
             result = minimize(
                 objective,
                 start / unit,
                 jac=True,
                 method="L-BFGS-B",
-                bounds=list(zip(lower, np.full(lower.size, np.inf), strict=True)) if np.isfinite(lower).any() else None,
+                bounds=[(low, None) for low in lower] if np.isfinite(lower).any() else None,
                 callback=enough,
-                options={"maxiter": self.steps, "maxcor": 20, "ftol": 1e-12, "gtol": 1e-12},
+                options={"maxiter": steps, "maxcor": 20, "ftol": 1e-10, "gtol": 1e-10},
             )
         turned, _ = face.fold(unit * result.x)
-        trial = reduced_fit(problem, turned)
-        return trial if trial.loss < candidate.loss else candidate
+        return reduced_fit(problem, turned), max(1, int(result.nit))
 
 
 @dataclass(frozen=True)
@@ -66,8 +77,8 @@ class Exchange:
     """Merge, fit, prune, refit, and accept only a lower loss.
 
     Each round takes y = grad f(b - Mx) of the candidate at hand and offers it the atoms best aligned with M*y, as many
-    as k at first and half as many after each refusal. The union is fitted, pruned back to k atoms, fitted again and,
-    for faces that can turn, turned. One product with M* a round, plus what the fits cost.
+    as k at first and half as many after each refusal. The union is fitted, pruned to k atoms and fitted again; what
+    is accepted is turned, where it can. One product with M* a round, plus what the fits cost.
 
     rounds : offers at most
     gain : an offer must lower the loss by this share to count
@@ -87,12 +98,11 @@ class Exchange:
                 break
             offer = problem.atoms.expose(problem.M.adjoint(y), _part_of(problem.k, share))
             merged = best.face.merge(offer)
-            accepted = False
+            trial = best
             if best.face.dim < merged.dim <= problem.m:
-                trial = self.turn(problem, refit(problem, reduced_fit(problem, merged), problem.k))
-                accepted = trial.loss < best.loss * (1 - self.gain)
-            if accepted:
-                best = trial
+                trial = refit(problem, reduced_fit(problem, merged), problem.k)
+            if trial.loss < best.loss * (1 - self.gain):
+                best = self.turn(problem, trial)
             else:
                 share = _halved(share, problem.k)
         return best
