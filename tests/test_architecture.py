@@ -102,7 +102,7 @@ def test_every_public_name_exists_and_is_documented():
 
 
 def asserts(function):
-    """Whether a test function can fail on purpose: an assert, pytest.raises or fail, or a checker of ours or NumPy's."""
+    """Whether a test function can fail on purpose: an assert, pytest.raises or fail, a checker of ours or NumPy's."""
     for node in ast.walk(function):
         if isinstance(node, ast.Assert):
             return True

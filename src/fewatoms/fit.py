@@ -98,7 +98,8 @@ class _Run:
     """What the loop keeps: the best candidate, what is proven so far, and for how long nothing better came."""
 
     def __init__(self, problem: Problem, callback: Callable[[Progress], object] | None, patience: int) -> None:
-        self.problem, self.callback, self.patience = problem, callback, patience
+        self.problem, self.callback = problem, callback
+        self.patience = patience if problem.alpha is None else 3 * patience  # a bound is worth a longer search
         self.evidence = Evidence(problem)
         self.best: Candidate | None = None
         self.iterations = self.since = 0
@@ -111,8 +112,9 @@ class _Run:
         before = math.inf if self.best is None else self.best.loss
         if candidate.loss < before * (1 - 1e-6):
             self.since = 0
-        else:  # the same answer found again says more than a worse one
-            self.since += 3 if candidate.loss <= before * (1 + 1e-6) else 1
+        else:  # factors that descend to the same loss from another start say more than a worse candidate
+            again = candidate.face.turns and candidate.loss <= before * (1 + 1e-6)
+            self.since += 3 if again else 1
         if self.best is None or candidate.loss < before:
             self.best = candidate
         if self.callback is not None:

@@ -171,7 +171,8 @@ def _dense_svd(z: Any, k: int) -> tuple[Array, FloatArray, Array]:
         z = _form(z)
     elif sp.issparse(z):
         z = z.toarray()
-    u, s, vh = scipy.linalg.svd(np.asarray(z), full_matrices=False)
+    with single_thread():
+        u, s, vh = scipy.linalg.svd(np.asarray(z), full_matrices=False)
     return _signed(u[:, :k], s[:k], vh[:k].conj().T)
 
 
@@ -202,7 +203,8 @@ def _dense_eigh(z: Any, k: int) -> tuple[FloatArray, Array]:
     elif sp.issparse(z):
         z = z.toarray()
     n = z.shape[0]
-    values, vectors = scipy.linalg.eigh(np.asarray(z), subset_by_index=[n - k, n - 1])
+    with single_thread():
+        values, vectors = scipy.linalg.eigh(np.asarray(z), subset_by_index=[n - k, n - 1])
     values, vectors = values[::-1], vectors[:, ::-1]
     return values, _signed(vectors, values, vectors)[0]
 

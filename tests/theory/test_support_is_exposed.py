@@ -25,7 +25,8 @@ def test_atoms_of_a_solvers_solution_are_exposed(name, loss):
             if isinstance(whole, fa.atoms.Union):
                 target = whole.support(z)
             room = 1e-4 * np.linalg.norm(y) * np.linalg.norm(s.problem.M.inner.matrix, 2)
-            assert np.all(points[used] @ z >= target - room * max(1.0, np.linalg.norm(points[used], axis=1).max()))
+            size = np.linalg.norm(points[used], axis=1).max(initial=1.0)
+            assert np.all(points[used] @ z >= target - room * size)
             seen += int(used.sum())
         assert seen > 0
 
