@@ -80,11 +80,11 @@ class LevelBounds:
         """(low, high) with low <= beta* <= high; (0, inf) if nothing is known."""
         if self.alpha is None:
             return 0.0, math.inf
-        low = 1.0 / self.inverse_beta_high if self.inverse_beta_high > 0 else 0.0
+        low = 1.0 / float(self.inverse_beta_high) if self.inverse_beta_high > 0 else 0.0
         inverse_low = max(
             ((self.alpha - u) / (tau - self.tau_low) for tau, u in self._right if tau > self.tau_low), default=0.0
         )
-        return low, 1.0 / inverse_low if inverse_low > 0 else math.inf
+        return low, 1.0 / float(inverse_low) if inverse_low > 0 else math.inf
 
 
 class Evidence:

@@ -13,13 +13,13 @@ from fewatoms import _checks, linalg
 from fewatoms.atoms import AtomicSet
 from fewatoms.certificates import Certificate, Evidence
 from fewatoms.losses import LeastSquares, Loss
-from fewatoms.oracles import Oracle, default_oracle
+from fewatoms.oracles import Continuation, Oracle
 from fewatoms.problem import Problem
 from fewatoms.retrieval import Retrieval
 from fewatoms.solution import Candidate, DualPoint, Progress, Solution, Status
 
 PATIENCE = 200  # iterates without a better candidate before the run ends, for oracles that do not say
-HOPELESS = 1e7  # times the gauge of the first Newton step: what no sensible x needs
+HOPELESS = 1e5  # times the gauge of the first Newton step: what no sensible x needs
 
 
 def fit(
@@ -76,7 +76,7 @@ def fit(
     """
     problem = Problem(M, b, atoms=atoms, k=_given(k), alpha=alpha, misfit=misfit, loss=loss)
     max_iterations = _checks.integer("max_iterations", max_iterations, 1)
-    oracle = default_oracle(problem) if oracle is None else oracle
+    oracle = Continuation() if oracle is None else oracle
     retrieval = Retrieval() if retrieval is None else retrieval
     _need(oracle, "oracle", "iterates")
     _need(retrieval, "retrieval", "retrieve")

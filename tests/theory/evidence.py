@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from theory.pairs import flat
+from theory.pairs import aligned, flat
 
+import fewatoms as fa
 from fewatoms.certificates import Certificate, Evidence
 from fewatoms.solution import Candidate, DualPoint
 
@@ -46,7 +47,7 @@ def mixture(pair, rng, stretch, others):
 
 def alignments(pair, y):
     """<a, M*y> for the atoms of the true support."""
-    return pair.plan.points @ flat(pair.operator.adjoint(y))
+    return aligned(pair.plan.points, flat(pair.operator.adjoint(y)))
 
 
 def excluded(pair, cert):
@@ -57,3 +58,47 @@ def excluded(pair, cert):
     sets = cert.safe_set if isinstance(cert.safe_set, tuple) else (cert.safe_set,)
     missed = [np.setdiff1d(true, safe).size for true, safe in zip(pair.plan.parts, sets, strict=True)]
     return by_threshold + sum(missed)
+
+
+# What a run could have seen ------------------------------------------------------------------------------------------
+
+
+def seen_by_p1(pair, problem, rng, size):
+    """One dual vector and one primal point, both about `size` away from the solution of (P1)."""
+    loss, gauge, _ = mixture(pair, rng, 1 + size * rng.uniform(-0.5, 0.5), size * rng.random())
+    return [dual_point(problem, fa.P1(problem, pair.lam), near(pair, rng, size), loss, gauge)]
+
+
+def seen_by_p2(pair, problem, rng, size):
+    """The same for (P2): the primal point has a gauge of tau at most."""
+    others = min(1.0, size * rng.random())
+    loss, gauge, _ = mixture(pair, rng, 1 - others, others)
+    tau = pair.tau * (1 + 4 * np.finfo(float).eps)
+    return [dual_point(problem, fa.P2(problem, tau), near(pair, rng, size), loss, min(gauge, tau))]
+
+
+def seen_by_p3(pair, problem, rng, size):
+    """For (P3): inexact points on both sides of the root, and a dual vector about `size` away."""
+    relaxation = fa.P3(problem)
+    points = []
+    over = 0.1 * size
+    while over > 1e-15:  # right of the root: stretch x* until the loss is below alpha
+        loss, gauge, residual = mixture(pair, rng, 1 + 10 * over, over if rng.random() < 0.5 else 0.0)
+        if loss < problem.alpha:
+            points.append(dual_point(problem, relaxation, pair.loss.gradient(residual), loss, gauge))
+            break
+        over /= 4
+    loss, gauge, residual = mixture(pair, rng, 1 - min(0.5, size), 0.0)
+    points.append(dual_point(problem, relaxation, pair.loss.gradient(residual), loss, gauge))
+    points.append(dual_point(problem, relaxation, near(pair, rng, size), loss, gauge))
+    return points
+
+
+SEEN = {"P1": seen_by_p1, "P2": seen_by_p2, "P3": seen_by_p3}
+
+
+def screened(pair, cert):
+    """How many classes of atoms a safe set rules out."""
+    sets = cert.safe_set if isinstance(cert.safe_set, tuple) else (cert.safe_set,)
+    parts = getattr(pair.atoms, "parts", (pair.atoms,))
+    return sum(part.count - safe.size for part, safe in zip(parts, sets, strict=True) if safe is not None)

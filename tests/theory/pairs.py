@@ -55,7 +55,7 @@ class Pair:
     @property
     def lam(self):
         """support(M*y*), by the alignment of the support's atoms."""
-        return float((self.plan.points @ self.z).mean())
+        return float(aligned(self.plan.points, self.z).mean())
 
     @property
     def z(self):
@@ -86,6 +86,11 @@ class Pair:
 def flat(z):
     """M*y as a flat array, whatever form the operator gave it."""
     return np.asarray(z.toarray() if hasattr(z, "toarray") else z).ravel()
+
+
+def aligned(points, z):
+    """<a, z> for rows a, real also where both are complex."""
+    return (points.conj() @ z).real
 
 
 # Losses --------------------------------------------------------------------------------------------------------------
@@ -277,12 +282,13 @@ def pair_with(M, plan, loss, r):
 def plant_under(rng, M, atoms, loss, noise=1.0):
     """A pair with one rank-one atom under an operator of its own structure: the leading one of M*y*, y* being free."""
     operator = fa.operators.as_operator(M)
-    r = noise * rng.standard_normal(operator.shape[0])
-    y = loss.gradient(r)
-    z = operator.adjoint(y)
-    sigma, face = atoms.extreme(z)
+    sigma = 0.0
+    while sigma <= 0:  # atoms of one-sided sets may all point away
+        r = noise * rng.standard_normal(operator.shape[0])
+        y = loss.gradient(r)
+        z = operator.adjoint(y)
+        sigma, face = atoms.extreme(z)
     point = np.asarray(face.point(face.mean_atom())).ravel()
     c = float(rng.uniform(0.5, 5.0))
     plan = Plan(atoms, flat(z), c * point, c, point[None], (None,))
-    assert sigma > 0
     return Pair(M, operator.apply(c * point) + r, loss, plan, y, r)

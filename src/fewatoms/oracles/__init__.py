@@ -6,13 +6,6 @@ from fewatoms.oracles.conditional_gradient import ConditionalGradient
 from fewatoms.oracles.from_iterates import FromIterates
 from fewatoms.oracles.level_set import Bisection, LevelSet, Newton
 from fewatoms.oracles.proximal_gradient import Continuation, ProximalGradient
-from fewatoms.problem import Problem
-
-
-def default_oracle(problem: Problem) -> Oracle:
-    """The oracle for a user who names none."""
-    return Continuation() if problem.atoms.bounded else ProximalGradient()
-
 
 __all__ = [
     "Bisection",
@@ -24,5 +17,4 @@ __all__ = [
     "Newton",
     "Oracle",
     "ProximalGradient",
-    "default_oracle",
 ]

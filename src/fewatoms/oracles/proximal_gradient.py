@@ -44,6 +44,7 @@ class Continuation:
 
     Each rung is solved roughly, starting from the one above; it yields at the start and at the end of each rung. The
     default oracle: it needs neither alpha nor tau. With a bound it certifies (P3), without one (P1) at the last rung.
+    The nonnegative cone has no penalty: there every rung is a further stretch of the same descent.
 
     Parameters
     ----------
@@ -69,16 +70,14 @@ class Continuation:
     def iterates(self, problem: Problem) -> Iterator[DualPoint]:
         descent = Descent(problem)
         descent.look()
-        start = problem.atoms.support(descent.z)
-        if math.isinf(start):
-            raise ValueError(f"oracle Continuation needs a bounded set of atoms; {problem.atoms!r} is a cone")
-        goal = None if problem.alpha is None else P3(problem)
-        yield descent.point(goal or P1(problem, start), start)
+        sigma = problem.atoms.support(descent.z)
+        start = sigma if problem.atoms.bounded else 0.0
+        goal = P3(problem) if problem.alpha is not None and problem.atoms.bounded else None
+        yield descent.point(goal or P1(problem, start), sigma)
         lam = start
         while True:
             lam = max(lam * self.shrink, self.floor * start)  # the last rung is solved again and again, ever better
             rung = P1(problem, lam)
-            sigma = 0.0
             for _ in range(self.steps):
                 descent.step(lam)
                 descent.look()

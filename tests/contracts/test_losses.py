@@ -1,0 +1,258 @@
+"""Every loss: derivatives, conjugate, domain, perspective, and the exact step built on them."""
+
+import math
+
+import numpy as np
+import pytest
+from contracts.families import generator, losses, over
+
+from fewatoms import Huber, LeastSquares, Logistic, Loss
+from fewatoms.losses import exact_step
+from fewatoms.testing import check_loss
+
+M = 12
+every_loss = pytest.mark.parametrize(("name", "loss"), **over(losses(M)))
+
+
+@every_loss
+def test_identities(name, loss):
+    check_loss(loss, M, rng=0)
+
+
+@pytest.mark.parametrize("loss", [LeastSquares(), Huber(), Logistic()], ids=repr)
+def test_identities_for_a_single_residual(loss):
+    check_loss(loss, 1, rng=1)
+
+
+@every_loss
+def test_written_out_term_by_term(name, loss):
+    weights = np.ones(M) if loss.weights is None else loss.weights
+    r = 2 * generator().standard_normal(M)
+    r[0] = 0.0
+
+    def term(t):
+        if isinstance(loss, LeastSquares):
+            return t * t / 2
+        if isinstance(loss, Huber):
+            return t * t / 2 if abs(t) <= loss.delta else loss.delta * abs(t) - loss.delta**2 / 2
+        return math.log(1 + math.exp(t))
+
+    assert loss.value(r) == pytest.approx(sum(w * term(t) for w, t in zip(weights, r, strict=True)), rel=1e-14)
+
+
+@every_loss
+def test_smoothness_is_attained(name, loss):
+    """L is the constant itself, not just a bound: the curvature at 0 of the heaviest entry reaches it."""
+    assert loss.curvature(np.zeros(M)).max() == pytest.approx(loss.smoothness, rel=1e-15)
+
+
+@every_loss
+def test_conjugate_is_the_supremum(name, loss):
+    """f*(y) = sup <y, w> - f(w), by brute force over each coordinate of a separable loss."""
+    y = loss.gradient(generator(1).standard_normal(M))
+    grid = np.linspace(-8, 8, 160_001)
+    weights = np.ones(M) if loss.weights is None else loss.weights
+    scalar = type(loss)(loss.delta) if isinstance(loss, Huber) else type(loss)()
+    values = np.array([scalar.value(np.array([g])) for g in grid[::1000]])
+    assert np.isfinite(values).all()
+    total = 0.0
+    for y_i, w in zip(y, weights, strict=True):
+        f = w * _terms(loss, grid)
+        total += float((y_i * grid - f).max())
+    assert loss.conjugate(y) == pytest.approx(total, rel=1e-6, abs=1e-6)
+
+
+def _terms(loss, r):
+    """The unweighted terms of a loss, entry by entry, from its value."""
+    if isinstance(loss, LeastSquares):
+        return r**2 / 2
+    if isinstance(loss, Huber):
+        return np.where(np.abs(r) <= loss.delta, r**2 / 2, loss.delta * np.abs(r) - loss.delta**2 / 2)
+    return np.logaddexp(0, r)
+
+
+@every_loss
+def test_outside_the_domain_the_conjugate_is_infinite(name, loss):
+    far = np.full(M, 1e3)
+    if isinstance(loss, LeastSquares):
+        assert loss.clip(far) is far
+        assert math.isfinite(loss.conjugate(far))
+    else:
+        assert loss.conjugate(far) == math.inf
+        assert loss.conjugate(-far) == math.inf
+        assert np.isfinite(loss.conjugate(loss.clip(far)))
+
+
+@every_loss
+def test_the_border_of_the_domain_belongs_to_it(name, loss):
+    r = np.full(M, 800.0)
+    for sign in (1.0, -1.0):
+        y = loss.gradient(sign * r)
+        assert math.isfinite(loss.conjugate(y))
+        assert math.isfinite(loss.conjugate(loss.clip(y * (1 + 1e-15))))
+
+
+@every_loss
+def test_large_residuals_overflow_nowhere(name, loss):
+    r = np.array([1e8, -1e8] * (M // 2))
+    assert math.isfinite(loss.value(r))
+    assert np.isfinite(loss.gradient(r)).all()
+    assert np.isfinite(loss.curvature(r)).all()
+
+
+def test_closed_forms_of_the_perspective():
+    rng = generator(2)
+    for _ in range(20):
+        y, alpha = rng.standard_normal(M), rng.uniform(0.01, 5)
+        assert LeastSquares().support_of_sublevel(y, alpha) == pytest.approx(
+            math.sqrt(2 * alpha) * np.linalg.norm(y), rel=1e-14
+        )
+        beta = max(np.abs(y).max() / 0.7, np.linalg.norm(y) / math.sqrt(2 * alpha))
+        assert Huber(0.7).best_beta(y, alpha) == pytest.approx(beta, rel=1e-14)
+
+
+@every_loss
+@pytest.mark.parametrize("alpha", [1e-6, 0.3, 50.0])
+def test_perspective_infimum_against_a_fine_grid(name, loss, alpha):
+    rng = generator(3)
+    for y in (loss.gradient(rng.standard_normal(M)), 40 * np.abs(rng.standard_normal(M))):
+        found = loss.support_of_sublevel(y, alpha)
+        best = loss.best_beta(y, alpha)
+        grid = best * np.geomspace(1e-4, 1e4, 2001)
+        values = np.array([loss.perspective(y, beta, alpha) for beta in grid])
+        assert found <= values.min() + 1e-9 * abs(found)
+        near = min(loss.perspective(y, best * t, alpha) for t in np.geomspace(1, 1.001, 11))
+        assert near == pytest.approx(found, rel=1e-3, abs=1e-3 * alpha * best)
+
+
+@every_loss
+def test_support_of_the_sublevel_set_is_attained_on_its_border(name, loss):
+    """At beta the point r = grad f*(y / beta) has f(r) = alpha (where f* is smooth) and <y, r> is the support."""
+    s = 0.3 * generator(4).standard_normal(M)
+    alpha = loss.value(s)
+    y = 2.5 * loss.gradient(s)  # so that s is the maximiser, and beta = 2.5
+    assert loss.support_of_sublevel(y, alpha) == pytest.approx(float(y @ s), rel=1e-9)
+    assert loss.best_beta(y, alpha) == pytest.approx(2.5, rel=1e-5)
+
+
+@every_loss
+def test_zero_bound_and_zero_dual(name, loss):
+    y, zero = loss.gradient(np.linspace(-1, 1, M)), np.zeros(M)
+    assert loss.support_of_sublevel(zero, 1.0) == 0.0
+    if isinstance(loss, Logistic):
+        assert loss.support_of_sublevel(y, 0.0) == -math.inf  # no r reaches it
+    else:
+        assert loss.support_of_sublevel(y, 0.0) == 0.0  # only r = 0 does
+        assert loss.best_beta(y, 0.0) == math.inf
+    assert loss.perspective(zero, 0.0, 1.0) == 0.0
+    assert loss.perspective(y, 0.0, 1.0) == math.inf
+
+
+def test_logistic_dual_of_mixed_signs_is_infeasible():
+    y = np.array([1.0, -0.5, 0.2])
+    assert Logistic().support_of_sublevel(y, 2.0) == math.inf
+    assert Logistic().support_of_sublevel(-np.abs(y), 2.0) == math.inf
+
+
+@every_loss
+@pytest.mark.parametrize("longest", [0.05, 2.0, math.inf])
+def test_exact_step_against_a_grid(name, loss, longest):
+    rng = generator(5)
+    for _ in range(5):
+        r, d = 3 * rng.standard_normal((2, M))
+        if isinstance(loss, Logistic):
+            d[0] = -abs(d[0])  # both signs, so that a finite step is best
+            d[1] = abs(d[1])
+        theta = exact_step(loss, r, d, longest)
+        assert 0 <= theta <= longest
+        least = min(loss.value(r - t * d) for t in np.linspace(0, min(longest, 20.0), 4001))
+        assert loss.value(r - theta * d) <= least * (1 + 1e-12)
+
+
+def test_exact_step_goes_nowhere_uphill():
+    r = np.array([1.0, 2.0])
+    assert exact_step(LeastSquares(), r, -r, 1.0) == 0.0
+    assert exact_step(LeastSquares(), r, r, math.inf) == pytest.approx(1.0, rel=1e-14)
+
+
+def test_a_wrong_gradient_is_named():
+    class Wrong(LeastSquares):
+        def gradient(self, r):
+            return 1.01 * r
+
+    with pytest.raises(AssertionError, match=r"gradient: .* does not hold: .* against .* allowed"):
+        check_loss(Wrong(), 5)
+
+
+def test_a_wrong_conjugate_is_named():
+    class Wrong(LeastSquares):
+        def conjugate(self, y):
+            return 0.5 * super().conjugate(y)
+
+    with pytest.raises(AssertionError, match="Fenchel-Young"):
+        check_loss(Wrong(), 5)
+
+
+def test_a_wrong_smoothness_is_named():
+    class Wrong(Logistic):
+        smoothness = 0.2
+
+    with pytest.raises(AssertionError, match="smoothness"):
+        check_loss(Wrong(), 5)
+
+
+def test_a_wrong_domain_is_named():
+    class Wrong(Huber):
+        def clip(self, y):
+            return y
+
+    with pytest.raises(AssertionError, match="dom f"):
+        check_loss(Wrong(), 5)
+
+
+def test_a_wrong_beta_is_named():
+    class Wrong(Logistic):
+        def best_beta(self, y, alpha):
+            return 1.5 * super().best_beta(y, alpha)
+
+    with pytest.raises(AssertionError, match="perspective"):
+        check_loss(Wrong(), 5)
+
+
+def test_a_loss_needs_the_abstract_members_and_nothing_else():
+    class Cubic(Loss):
+        """sum of r^2 / 2 + log cosh r: smooth, with a conjugate found by Newton's method."""
+
+        smoothness = 2.0
+
+        def value(self, r):
+            return float(np.sum(r**2 / 2 + np.logaddexp(r, -r) - math.log(2)))
+
+        def gradient(self, r):
+            return r + np.tanh(r)
+
+        def curvature(self, r):
+            return 2 - np.tanh(r) ** 2
+
+        def _inverse(self, y):
+            r = y / 2
+            for _ in range(100):
+                r = r - (self.gradient(r) - y) / self.curvature(r)
+            return r
+
+        def conjugate(self, y):
+            r = self._inverse(y)
+            return float(y @ r) - self.value(r)
+
+        def clip(self, y):
+            return y
+
+        def best_beta(self, y, alpha):
+            low, high = 1e-6, 1e6
+            for _ in range(200):
+                middle = math.sqrt(low * high)
+                low, high = (middle, high) if self.value(self._inverse(y / middle)) > alpha else (low, middle)
+            return high
+
+    check_loss(Cubic(), 6, tol=1e-7, trials=1)
+    assert Cubic().anchored
