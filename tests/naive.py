@@ -31,6 +31,11 @@ def dense_operator(M):
     return np.stack([M.apply(e) for e in np.eye(M.shape[1])], axis=1)
 
 
+def dense(matrix):
+    """An array of a dense or sparse matrix."""
+    return matrix.toarray() if hasattr(matrix, "toarray") else np.asarray(matrix)
+
+
 def dense_map(map_):
     """The matrix of a linear map with `forward`."""
     return np.stack([map_.forward(e) for e in np.eye(map_.shape[1])], axis=1)

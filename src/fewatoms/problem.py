@@ -123,6 +123,8 @@ def _fitted(atoms: AtomicSet, M: Counting) -> AtomicSet:
         raise ValueError(
             f"atoms must live in the space that M takes, {M.shape[1]} entries (shape {shape}); {atoms!r} has {atoms.n}"
         )
+    if M.complex and not atoms.takes_complex:
+        raise TypeError(f"atoms must be PSDRankOne(n), or made of it, where M measures complex matrices; got {atoms!r}")
     if len(shape) > 1 and atoms.shape != shape:
         if len(atoms.shape) > 1:
             raise ValueError(f"atoms must have the shape that M takes, {shape}; {atoms!r} has {atoms.shape}")

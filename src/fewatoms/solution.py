@@ -23,7 +23,9 @@ class Status(Enum):
     """Why a run ended, each with a sentence of advice."""
 
     BOUND_MET = "the bound is met with at most k atoms."
-    SMALLEST_LOSS = "this is the smallest loss found with at most k atoms; no better one turned up for many iterates."
+    SMALLEST_LOSS = (
+        "this is the smallest loss found with at most k atoms; no better one turned up for many iterates, or none can."
+    )
     ZERO = "zero atoms suffice: b is zero, or x = 0 already meets the bound."
     NOT_REACHED = (
         "the bound was not reached with k atoms and progress has stopped: allow more atoms or a larger bound. "

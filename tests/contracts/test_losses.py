@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from contracts.families import generator, losses, over
 
+from contracts.families import generator, losses, over
 from fewatoms import Huber, LeastSquares, Logistic, Loss
 from fewatoms.losses import exact_step
 from fewatoms.testing import check_loss
@@ -29,15 +29,7 @@ def test_written_out_term_by_term(name, loss):
     weights = np.ones(M) if loss.weights is None else loss.weights
     r = 2 * generator().standard_normal(M)
     r[0] = 0.0
-
-    def term(t):
-        if isinstance(loss, LeastSquares):
-            return t * t / 2
-        if isinstance(loss, Huber):
-            return t * t / 2 if abs(t) <= loss.delta else loss.delta * abs(t) - loss.delta**2 / 2
-        return math.log(1 + math.exp(t))
-
-    assert loss.value(r) == pytest.approx(sum(w * term(t) for w, t in zip(weights, r, strict=True)), rel=1e-14)
+    assert loss.value(r) == pytest.approx(float(np.sum(weights * _terms(loss, r))), rel=1e-14)
 
 
 @every_loss
@@ -52,18 +44,12 @@ def test_conjugate_is_the_supremum(name, loss):
     y = loss.gradient(generator(1).standard_normal(M))
     grid = np.linspace(-8, 8, 160_001)
     weights = np.ones(M) if loss.weights is None else loss.weights
-    scalar = type(loss)(loss.delta) if isinstance(loss, Huber) else type(loss)()
-    values = np.array([scalar.value(np.array([g])) for g in grid[::1000]])
-    assert np.isfinite(values).all()
-    total = 0.0
-    for y_i, w in zip(y, weights, strict=True):
-        f = w * _terms(loss, grid)
-        total += float((y_i * grid - f).max())
+    total = sum(float((y_i * grid - w * _terms(loss, grid)).max()) for y_i, w in zip(y, weights, strict=True))
     assert loss.conjugate(y) == pytest.approx(total, rel=1e-6, abs=1e-6)
 
 
 def _terms(loss, r):
-    """The unweighted terms of a loss, entry by entry, from its value."""
+    """The unweighted terms of a loss, entry by entry."""
     if isinstance(loss, LeastSquares):
         return r**2 / 2
     if isinstance(loss, Huber):
@@ -236,7 +222,7 @@ def test_a_loss_needs_the_abstract_members_and_nothing_else():
 
         def _inverse(self, y):
             r = y / 2
-            for _ in range(100):
+            for _ in range(12):
                 r = r - (self.gradient(r) - y) / self.curvature(r)
             return r
 
@@ -249,7 +235,7 @@ def test_a_loss_needs_the_abstract_members_and_nothing_else():
 
         def best_beta(self, y, alpha):
             low, high = 1e-6, 1e6
-            for _ in range(200):
+            for _ in range(80):
                 middle = math.sqrt(low * high)
                 low, high = (middle, high) if self.value(self._inverse(y / middle)) > alpha else (low, middle)
             return high

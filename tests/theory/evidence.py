@@ -78,19 +78,21 @@ def seen_by_p2(pair, problem, rng, size):
 
 
 def seen_by_p3(pair, problem, rng, size):
-    """For (P3): inexact points on both sides of the root, and a dual vector about `size` away."""
-    relaxation = fa.P3(problem)
-    points = []
-    over = 0.1 * size
+    """For (P3): a dual vector about `size` away, and inexact points at a larger distance on both sides of the root.
+
+    (Bounds on beta* are quotients: they are sharp when the distance to the root outweighs the points' own errors.)
+    """
+    relaxation, y = fa.P3(problem), near(pair, rng, size)
+    points, over = [], 0.1 * np.sqrt(size)
     while over > 1e-15:  # right of the root: stretch x* until the loss is below alpha
-        loss, gauge, residual = mixture(pair, rng, 1 + 10 * over, over if rng.random() < 0.5 else 0.0)
+        loss, gauge, residual = mixture(pair, rng, 1 + 10 * over, size * over if rng.random() < 0.5 else 0.0)
         if loss < problem.alpha:
             points.append(dual_point(problem, relaxation, pair.loss.gradient(residual), loss, gauge))
             break
         over /= 4
-    loss, gauge, residual = mixture(pair, rng, 1 - min(0.5, size), 0.0)
+    loss, gauge, residual = mixture(pair, rng, 1 - min(0.5, np.sqrt(size)), 0.0)
     points.append(dual_point(problem, relaxation, pair.loss.gradient(residual), loss, gauge))
-    points.append(dual_point(problem, relaxation, near(pair, rng, size), loss, gauge))
+    points.append(dual_point(problem, relaxation, y, loss, gauge))
     return points
 
 

@@ -279,6 +279,21 @@ def pair_with(M, plan, loss, r):
     return Pair(M, M @ plan.x + r, loss, plan, y, r)
 
 
+def reweighted(plan, c):
+    """The same support with other coefficients."""
+    return Plan(plan.atoms, plan.z, c @ plan.points, float(np.sum(c)), plan.points, plan.parts)
+
+
+def gentle(rng, kind, loss="least squares", *, m=30, delta=0.3, noise=0.05):
+    """A pair that iterative methods take kindly to: unit columns, coefficients between 1 and 2, a small residual."""
+    loss = make_loss(loss, m, rng)
+    r = rng.standard_normal(m) * noise
+    sigma = 0.4 * float(np.linalg.norm(loss.gradient(r)))
+    plan = PLANS[kind](rng, sigma, delta * sigma)
+    M = rng.standard_normal((m, plan.z.size)) / np.sqrt(m)
+    return pair_with(M, reweighted(plan, rng.uniform(1, 2, len(plan.points))), loss, r)
+
+
 def plant_under(rng, M, atoms, loss, noise=1.0):
     """A pair with one rank-one atom under an operator of its own structure: the leading one of M*y*, y* being free."""
     operator = fa.operators.as_operator(M)

@@ -7,7 +7,7 @@ certificate rules out is a failure, whatever the rounding.
 import numpy as np
 import pytest
 from theory.evidence import SEEN, alignments, certificate, dual_point, excluded, mixture, near, screened
-from theory.pairs import LOSSES, PLANS, Pair, Plan, _dictionary_at, pair_with, plan_sum, plant, plant_under
+from theory.pairs import LOSSES, PLANS, Pair, Plan, _dictionary_at, pair_with, plan_sum, plant, plant_under, reweighted
 
 import fewatoms as fa
 
@@ -45,10 +45,9 @@ def test_nor_when_rounding_is_all_there_is(kind, name):
 
 def with_faint_atoms(pair, rng):
     """The same pair with all atoms of the support but the first made faint."""
-    points = pair.plan.points
-    c = 10.0 ** rng.uniform(-11, -6, len(points))
+    c = 10.0 ** rng.uniform(-11, -6, len(pair.plan.points))
     c[0] = 10.0
-    plan = Plan(pair.atoms, pair.plan.z, c @ points, float(c.sum()), points, pair.plan.parts)
+    plan = reweighted(pair.plan, c)
     return Pair(pair.M, pair.M @ plan.x + pair.residual, pair.loss, plan, pair.y, pair.residual)
 
 

@@ -39,6 +39,7 @@ class AtomicSet(ABC):
     centrosymmetric: bool  # -a is an atom whenever a is: coefficients need no sign constraint
     finite: bool  # atoms (or classes of atoms) can be listed, so that safe sets are index sets
     bounded = True  # the gauge vanishes at 0 only
+    takes_complex = False  # z may be complex
 
     @property
     def n(self) -> int:

@@ -83,6 +83,7 @@ class Mapped(AtomicSet):
             )
         self.shape = (self.map.shape[0],)
         self.centrosymmetric, self.finite, self.bounded = inner.centrosymmetric, inner.finite, inner.bounded
+        self.takes_complex = inner.takes_complex
 
     def __getnewargs__(self) -> tuple[LinearMap, AtomicSet]:
         return self.map, self.inner  # for copies and pickles, which go through __new__

@@ -22,6 +22,7 @@ class PSDRankOne(AtomicSet):
 
     centrosymmetric = False
     finite = False
+    takes_complex = True
 
     def __init__(self, n: int) -> None:
         n = _checks.integer("n", n, 1)

@@ -30,7 +30,7 @@ class Scaled(AtomicSet):
     def __init__(self, scale: float, inner: AtomicSet) -> None:
         self.scale, self.inner = scale, inner
         self.shape, self.centrosymmetric = inner.shape, inner.centrosymmetric
-        self.finite, self.bounded = inner.finite, inner.bounded
+        self.finite, self.bounded, self.takes_complex = inner.finite, inner.bounded, inner.takes_complex
 
     def __repr__(self) -> str:
         return f"{self.scale:g} * {self.inner!r}"

@@ -37,6 +37,7 @@ class _Parts(AtomicSet):
         self.centrosymmetric = all(p.centrosymmetric for p in self.parts)
         self.finite = all(p.finite for p in self.parts)
         self.bounded = all(p.bounded for p in self.parts)
+        self.takes_complex = all(p.takes_complex for p in self.parts)
 
     def __repr__(self) -> str:
         return "(" + f" {self._symbol} ".join(repr(p) for p in self.parts) + ")"

@@ -25,6 +25,7 @@ class Operator(ABC):
 
     shape: tuple[int, int]
     explicit = False  # columns cost no products worth the name
+    complex = False  # M*y is a complex Hermitian matrix
 
     @property
     def model_shape(self) -> tuple[int, ...]:

@@ -25,7 +25,7 @@ class Counting(Operator):
         self.inner: Operator = as_operator(inner)
         self.products = 0
         self.shape = self.inner.shape
-        self.explicit = self.inner.explicit
+        self.explicit, self.complex = self.inner.explicit, self.inner.complex
 
     def __repr__(self) -> str:
         return f"Counting({self.inner!r}, products={self.products})"

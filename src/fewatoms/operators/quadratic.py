@@ -52,9 +52,13 @@ class Quadratic(Operator):
         return (self.n, self.n)
 
     def _forward(self, X: Array) -> Array:
+        if 0 in X.shape:  # not every operator takes an empty block
+            return np.zeros((self.m, 0), dtype=X.dtype)
         return np.asarray(self.op @ X)
 
     def _backward(self, Y: Array) -> Array:
+        if 0 in Y.shape:
+            return np.zeros((self.n, 0), dtype=Y.dtype)
         return np.asarray((self.op.H if self.array is None else self.array.conj().T) @ Y)
 
     def apply(self, x: Array) -> FloatArray:

@@ -237,10 +237,8 @@ def _projected_gradient(
             image_next = reduced.apply(c_next)
             value_next = loss.value(b - image_next)
             d = c_next - v
-            if (
-                value_next
-                <= value_v + float(np.dot(slope, d)) + 0.5 * lipschitz * float(np.dot(d, d)) + 1e-14 * value_v
-            ):
+            moved = float(np.dot(d, d)) + 1e-30 * float(np.dot(v, v))  # not less than rounding: the test must end
+            if value_next <= value_v + float(np.dot(slope, d)) + 0.5 * lipschitz * moved + 1e-14 * value_v:
                 break
             lipschitz *= 2.0
         if value_next > value and momentum > 1.0:

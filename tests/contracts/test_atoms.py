@@ -1,0 +1,577 @@
+"""Every atomic set: gauge and support function, exposed atoms, proximal maps, algebra."""
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.sparse.linalg import aslinearoperator
+
+import naive
+from contracts.families import (
+    black_box,
+    generator,
+    hermitian_dual,
+    matrix_sets,
+    over,
+    square_sets,
+    vector_sets,
+)
+from fewatoms import (
+    Dictionary,
+    Groups,
+    Mapped,
+    NonnegativeCone,
+    NonnegativeOneHot,
+    PSDRankOne,
+    RankOne,
+    SignedOneHot,
+    linalg,
+)
+from fewatoms.atoms import Scaled, Sum, Union
+from fewatoms.atoms.cuts import gauge_by_cuts
+from fewatoms.testing import check_atoms
+
+SETS = vector_sets(6) | matrix_sets(2, 3) | square_sets(2)
+EDGES = {
+    "one coordinate": SignedOneHot(1),
+    "one positive coordinate": NonnegativeOneHot(1),
+    "one entry": RankOne(1, 1),
+    "one row": RankOne(1, 4),
+    "one column": RankOne(4, 1),
+    "one number, psd": PSDRankOne(1),
+    "one group": Groups([3, 3, 3]),
+    "groups of one": Groups([2, 0, 1]),
+    "one atom": Dictionary(np.array([[1.0], [2.0]]), symmetric=False),
+    "atoms twice": Dictionary(np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]), symmetric=True),
+    "a zero atom": Dictionary(np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), symmetric=True),
+    "rays mapped": Mapped(np.array([[1.0, 1.0], [0.0, 1.0]]), NonnegativeCone(2)),
+    "rays and atoms": NonnegativeCone(3) | SignedOneHot(3),
+    "rays plus atoms": NonnegativeCone(3) + SignedOneHot(3),
+    "a long sum": SignedOneHot(2) + NonnegativeOneHot(2) + Groups([0, 0]) + 2.0 * SignedOneHot(2),
+}
+EVERY = SETS | EDGES
+every_set = pytest.mark.parametrize(("name", "atoms"), **over(EVERY))
+
+
+def budget(atoms, k):
+    parts = getattr(atoms, "parts", None)
+    return min(k, atoms.count) if parts is None else tuple(budget(p, k) for p in parts)
+
+
+def is_optimised(atoms):
+    """Whether the gauge is an optimisation of its own."""
+    return isinstance(atoms, (Sum, Union, Mapped)) or (isinstance(atoms, Scaled) and is_optimised(atoms.inner))
+
+
+def holds_rank_one(atoms):
+    return any(isinstance(a, (RankOne, PSDRankOne)) for a in (atoms, *getattr(atoms, "parts", ()))) or (
+        isinstance(atoms, Mapped) and isinstance(atoms.inner, (RankOne, PSDRankOne))
+    )
+
+
+@every_set
+def test_identities(name, atoms):
+    slow = is_optimised(atoms)
+    cheap = not (slow and holds_rank_one(atoms)) and (atoms.bounded or not slow)
+    check_atoms(atoms, rng=0, exact=cheap, trials=1 if slow else 3)
+
+
+@pytest.mark.parametrize("name", ["low rank plus sparse", "low rank or sparse", "psd or nonnegative", "mapped psd"])
+def test_identities_with_the_exact_gauge_of_matrix_sums(name):
+    check_atoms(SETS[name], rng=1, trials=1)
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.0, -1.5])
+def test_identities_for_complex_duals(scale):
+    check_atoms(scale * PSDRankOne(3), rng=0, duals=hermitian_dual(3))
+    check_atoms(PSDRankOne(3) | scale * PSDRankOne(3), rng=0, duals=hermitian_dual(3), exact=False)
+
+
+@pytest.mark.parametrize(("name", "atoms"), **over(matrix_sets(3, 4) | square_sets(3)))
+@pytest.mark.parametrize("form", [sp.csr_array, sp.csc_array, aslinearoperator, np.asfortranarray])
+def test_duals_come_in_any_form(name, atoms, form):
+    if len(atoms.shape) == 1:
+        atoms = atoms.reshaped((3, 3))
+    rng = generator(1)
+    z = rng.standard_normal(atoms.shape)
+    z = z + z.T if z.shape[0] == z.shape[1] else z
+    given = form(z)
+    k = budget(atoms, 2)
+    assert atoms.support(given) == pytest.approx(atoms.support(z))
+    expected = atoms.expose(z, k)
+    c = rng.standard_normal(expected.dim)
+    np.testing.assert_allclose(atoms.expose(given, k).point(c), expected.point(c), atol=1e-10)
+    eps = 0.3 * atoms.support(z)
+    assert atoms.exposed(given, eps).size == atoms.exposed(z, eps).size
+    assert atoms.extreme(given)[0] == pytest.approx(atoms.support(z))
+    face, d = atoms.shrink([(1.0, expected, expected.project(c))], given, 0.5).at(0.2)
+    same, e = atoms.shrink([(1.0, expected, expected.project(c))], z, 0.5).at(0.2)
+    np.testing.assert_allclose(face.point(d), same.point(e), atol=1e-9)
+
+
+# Support and gauge against lists and conic programs
+
+
+LISTED = {
+    name: atoms
+    for name, atoms in EVERY.items()
+    if atoms.finite
+    and atoms.bounded
+    and "group" not in name
+    and "sparse matrix" not in name
+    and name not in ("sum", "union of three", "a long sum")
+}
+
+
+@pytest.mark.parametrize(("name", "atoms"), **over(LISTED))
+def test_support_and_gauge_against_the_list_of_atoms(name, atoms):
+    columns = naive.listed(atoms)
+    rng = generator(2)
+    for _ in range(5):
+        z = rng.standard_normal(atoms.shape)
+        for dual in (z, -np.abs(z), np.round(z), 0 * z):
+            assert atoms.support(dual) == pytest.approx(naive.support_of_list(columns, dual), abs=1e-12)
+    inside = columns @ np.abs(rng.standard_normal(columns.shape[1]))
+    for x in (inside, columns[:, 0], -columns[:, 0], rng.standard_normal(atoms.n), np.zeros(atoms.n)):
+        assert atoms.gauge(x.reshape(atoms.shape)) == pytest.approx(naive.gauge_of_list(columns, x), rel=1e-7, abs=1e-9)
+
+
+BOUNDED = {name: atoms for name, atoms in EVERY.items() if atoms.bounded}
+
+
+@pytest.mark.parametrize(("name", "atoms"), **over(BOUNDED))
+def test_gauge_against_a_conic_program(name, atoms):
+    rng = generator(3)
+    face = atoms.expose(rng.standard_normal(atoms.shape), budget(atoms, 2))
+    x = face.point(face.project(rng.standard_normal(face.dim)))
+    assert atoms.gauge(x) == pytest.approx(naive.gauge(atoms, x), rel=1e-6, abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    "atoms", [SignedOneHot(5), NonnegativeOneHot(5), Groups([0, 0, 1, 1, 2]), RankOne(2, 3), PSDRankOne(2)], ids=repr
+)
+def test_gauge_by_cuts_against_closed_forms(atoms):
+    rng = generator(4)
+    for scale in (1e-6, 1.0, 1e6):
+        face = atoms.expose(rng.standard_normal(atoms.shape), 2)
+        x = scale * face.point(face.project(rng.standard_normal(face.dim)))
+        assert gauge_by_cuts(atoms, x) == pytest.approx(atoms.gauge(x), rel=1e-8)
+        assert gauge_by_cuts(1e-4 * atoms, x) == pytest.approx(1e4 * atoms.gauge(x), rel=1e-8)
+    assert gauge_by_cuts(atoms, np.zeros(atoms.shape)) == 0.0
+
+
+def test_gauge_by_cuts_outside_of_the_cone():
+    assert gauge_by_cuts(NonnegativeOneHot(3), np.array([1.0, -0.01, 2.0])) == math.inf
+    assert gauge_by_cuts(NonnegativeOneHot(3), np.array([-1.0, -1.0, -2.0])) == math.inf
+    assert gauge_by_cuts(PSDRankOne(2), np.diag([1.0, -0.01])) == math.inf
+    narrow = Dictionary(np.eye(4)[:, :2], symmetric=True)
+    assert narrow.gauge(np.array([1.0, -2.0, 0.0, 0.0])) == pytest.approx(3.0)
+    assert narrow.gauge(np.array([1.0, -2.0, 0.0, 0.1])) == math.inf
+    assert narrow.gauge(np.array([0.0, 0.0, 0.0, 0.1])) == math.inf
+    turned = np.linalg.qr(generator(5).standard_normal((5, 5)))[0]
+    assert Dictionary(turned[:, :3], symmetric=True).gauge(turned[:, 4]) == math.inf
+    assert Dictionary(turned[:, :3], symmetric=True).gauge(turned[:, :3].sum(axis=1)) == pytest.approx(3.0)
+
+
+def test_gauge_by_cuts_says_what_it_cannot_do():
+    with pytest.raises(ValueError, match="cone"):
+        (NonnegativeCone(2) + SignedOneHot(2)).gauge(np.ones(2))
+    with pytest.raises(TypeError, match="real"):
+        (PSDRankOne(2) | PSDRankOne(2)).gauge(1j * np.ones((2, 2)))
+
+
+def test_gauges_written_out():
+    x = np.array([[3.0, 0.0], [-4.0, 0.0]])
+    assert SignedOneHot((2, 2)).gauge(x) == 7.0
+    assert RankOne(2, 2).gauge(x) == pytest.approx(5.0)
+    assert Groups([[0, 1], [0, 1]], weights=[2.0, 1.0]).gauge(x) == pytest.approx(10.0)
+    assert NonnegativeOneHot((2, 2)).gauge(x) == math.inf
+    assert (2.0 * SignedOneHot((2, 2))).gauge(x) == 3.5
+    assert (-1.5 * NonnegativeOneHot(2)).gauge(np.array([-3.0, 0.0])) == 2.0
+    assert NonnegativeCone(2).gauge(np.array([5.0, 0.0])) == 0.0
+    assert NonnegativeCone(2).gauge(np.array([5.0, -1e-9])) == math.inf
+    assert PSDRankOne(2).gauge(np.array([[2.0, 1.0], [1.0, 2.0]])) == 4.0
+    assert PSDRankOne(2).gauge(np.array([[2.0, 1.0], [0.0, 2.0]])) == math.inf
+    assert PSDRankOne(2).gauge(np.zeros((2, 2))) == 0.0
+    assert PSDRankOne(2).gauge(np.array([[1.0, 1j], [-1j, 1.0]])) == 2.0
+
+
+# Exposed atoms
+
+
+FINITE = {name: atoms for name, atoms in EVERY.items() if atoms.finite and not hasattr(atoms, "parts")}
+
+
+@pytest.mark.parametrize(("name", "atoms"), **over(FINITE))
+def test_the_k_best_aligned_atoms(name, atoms):
+    rng = generator(6)
+    z = np.round(2 * rng.standard_normal(atoms.shape)) / 2  # with ties
+    a = atoms.alignments(z)
+    assert a.size == atoms.count
+    for k in (1, 2, atoms.count):
+        k = min(k, atoms.count)
+        face = atoms.expose(z, k)
+        assert face.size == k
+        reached = np.sort([alignment(face, i, z) for i in range(k)])[::-1]
+        np.testing.assert_allclose(reached, a[naive.top_k(a, k)], atol=1e-12)
+
+
+def alignment(face, i, z):
+    """<a, z> of the i-th exposed atom."""
+    starts = innermost(face)
+    if starts is None:
+        return float(face.adjoint(z)[i])
+    c = np.zeros(face.dim)
+    c[starts[i] : starts[i + 1]] = innermost_face(face).directions[starts[i] : starts[i + 1]]
+    return float(np.vdot(face.point(c), z))
+
+
+def innermost_face(face):
+    while hasattr(face, "inner_face"):
+        face = face.inner_face
+    return face
+
+
+def innermost(face):
+    return getattr(innermost_face(face), "starts", None)
+
+
+@every_set
+def test_a_dual_that_all_atoms_oppose(name, atoms):
+    """One-sided sets: support 0 and nothing exposed; two-sided sets have no such dual but 0."""
+    z = np.zeros(atoms.shape)
+    assert atoms.support(z) == 0.0
+    sigma, face = atoms.extreme(z)
+    assert sigma == 0.0
+    assert np.isfinite(face.point(face.mean_atom())).all()
+    assert atoms.exposed(z, 0.0, 1).dim <= face.dim or not atoms.bounded
+
+
+@pytest.mark.parametrize(
+    ("atoms", "z"),
+    [
+        (NonnegativeOneHot(3), -np.ones(3)),
+        (-1.5 * NonnegativeOneHot(3), np.ones(3)),
+        (PSDRankOne(2), -np.eye(2)),
+        (Dictionary(np.eye(3), symmetric=False), -np.ones(3)),
+        (NonnegativeOneHot(3) | 2.0 * NonnegativeOneHot(3), -np.ones(3)),
+        (NonnegativeOneHot(3) + 2.0 * NonnegativeOneHot(3), -np.ones(3)),
+        (NonnegativeCone(3), -np.ones(3)),
+    ],
+    ids=lambda a: repr(a) if not isinstance(a, np.ndarray) else "",
+)
+def test_nothing_is_exposed_where_all_atoms_point_away(atoms, z):
+    assert atoms.support(z) == 0.0
+    sigma, face = atoms.extreme(z)
+    assert sigma == 0.0
+    assert face.size == 0
+    assert face.dim == 0
+    assert atoms.exposed(z, 0.0).size == 0
+    assert atoms.exposed(z, 0.5).size == 0
+    assert atoms.exposed(z, 1e9).size == sum(p.count for p in getattr(atoms, "parts", [atoms]))
+    assert atoms.expose(z, budget(atoms, 2)).size >= 2  # asked for two, they are given
+
+
+def test_exposed_atoms_of_a_matrix():
+    Z = np.diag([5.0, 4.9, 3.0, -6.0])
+    assert RankOne(4, 4).exposed(Z, 0.0).size == 1
+    assert RankOne(4, 4).exposed(Z, 1.05).size == 2
+    assert RankOne(4, 4).exposed(Z, 3.0).size == 4
+    assert RankOne(4, 4).exposed(Z, 3.0, 2).size == 2
+    assert RankOne(4, 4).exposed(Z, 3.0, 0).size == 0
+    assert PSDRankOne(4).exposed(Z, 0.2).size == 2
+    assert PSDRankOne(4).exposed(Z, 11.0).size == 4
+    assert PSDRankOne(4).exposed(Z, 11.0, 3).size == 3
+    assert PSDRankOne(4).exposed(Z, 11.0, 0).size == 0
+    np.testing.assert_allclose(RankOne(4, 4).spectrum(Z, 3), [6.0, 5.0, 4.9])
+    np.testing.assert_allclose(PSDRankOne(4).spectrum(Z, 3), [5.0, 4.9, 3.0])
+    np.testing.assert_allclose((-2.0 * PSDRankOne(4)).spectrum(Z, 2), [12.0, -6.0])
+
+
+def test_exposed_atoms_of_wide_ties():
+    """More tied atoms than are fetched at first."""
+    Z = np.zeros((20, 25))
+    Z[:13, :13] = np.eye(13)
+    assert RankOne(20, 25).exposed(Z, 0.5).size == 13
+    assert PSDRankOne(20).exposed(Z[:, :20], 0.5).size == 13
+    assert PSDRankOne(20).exposed(Z[:, :20], 1.0).size == 20
+
+
+def test_ties_go_to_the_lower_index():
+    z = np.array([1.0, -2.0, 2.0, 2.0])
+    face = SignedOneHot(4).expose(z, 2)
+    np.testing.assert_array_equal(face.indices, [1, 2])
+    np.testing.assert_array_equal(face.signs, [-1, 1])
+    assert list(SignedOneHot(4).exposed(z, 0.0).indices) == [1, 2, 3]
+    assert SignedOneHot(4).exposed(z, 0.0, 1).indices == [1]
+
+
+def test_extreme_with_a_tie_averages_finite_sets():
+    z = np.array([1.0, -0.99, 0.5])
+    assert SignedOneHot(3).extreme(z)[1].size == 1
+    sigma, face = SignedOneHot(3).extreme(z, tie=0.05)
+    assert (sigma, face.size) == (1.0, 2)
+    np.testing.assert_allclose(face.point(face.mean_atom()), [0.5, -0.5, 0.0])
+    assert (2.0 * SignedOneHot(3)).extreme(z, tie=0.05)[1].size == 2
+    assert Mapped(np.eye(3), SignedOneHot(3)).extreme(z, tie=0.05)[1].size == 2
+    union = SignedOneHot(3) | 0.97 * SignedOneHot(3)
+    assert union.extreme(z, tie=0.05)[1].size == 4
+    assert union.extreme(z)[1].size == 1
+    assert (SignedOneHot(3) + SignedOneHot(3)).extreme(z, tie=0.05)[1].size == 4
+
+
+def test_eps_exposed_atoms_of_a_union_share_one_threshold():
+    z = np.array([1.0, 0.8, -0.5])
+    union = SignedOneHot(3) | 0.9 * NonnegativeOneHot(3)
+    for eps in (0.0, 0.1, 0.2, 0.3, 0.6):
+        face = union.exposed(z, eps)
+        signed, positive = face.faces
+        assert signed.size == np.count_nonzero(np.abs(z) >= 1 - eps - 1e-15)
+        assert positive.size == np.count_nonzero(0.9 * z >= 1 - eps - 1e-15)
+
+
+def test_rays_in_a_union_are_exposed_alone():
+    face = (SignedOneHot(3) | NonnegativeCone(3)).exposed(np.array([1.0, 2.0, -1.0]), 0.0)
+    assert face.faces[0].size == 0
+    assert list(face.faces[1].indices) == [1, 0]
+
+
+# Proximal maps
+
+
+PLAIN = {
+    name: atoms
+    for name, atoms in (EVERY | square_sets(3)).items()
+    if not is_optimised(atoms) and not isinstance(atoms, Scaled)
+}
+
+
+@pytest.mark.parametrize(("name", "atoms"), **over(PLAIN))
+def test_proximal_map_against_its_formula(name, atoms):
+    rng = generator(7)
+    first = atoms.expose(rng.standard_normal(atoms.shape), min(2, atoms.count))
+    second = atoms.expose(rng.standard_normal(atoms.shape), 1)
+    points = [(0.6, first, rng.standard_normal(first.dim)), (-1.0, second, rng.standard_normal(second.dim))]
+    z = rng.standard_normal(atoms.shape)
+    before = z.copy()
+    w = sum(a * f.point(c).ravel() for a, f, c in points) + 0.3 * z.ravel()
+    shrinkage = atoms.shrink(points, z, 0.3)
+    for t in (1.0, 0.1, 0.4, 0.0, 100.0):
+        face, c = shrinkage.at(t)
+        np.testing.assert_allclose(face.point(c).ravel(), naive.proximal(atoms, w, t), atol=1e-12)
+        assert shrinkage.gauge(t) == pytest.approx(face.gauge(c), abs=1e-12)
+    np.testing.assert_array_equal(z, before)
+
+
+PARTS = {
+    name: atoms
+    for name, atoms in SETS.items()
+    if isinstance(atoms, (Sum, Union)) and name not in ("union of images", "sum with a union")
+}
+
+
+@pytest.mark.parametrize(("name", "atoms"), **over(PARTS))
+def test_proximal_map_of_sums_against_a_conic_program(name, atoms):
+    rng = generator(8)
+    z = rng.standard_normal(atoms.shape)
+    shrinkage = atoms.shrink([], z, 1.0)
+    # each part works in its own coordinates: z times its scale
+    pieces = [getattr(p, "scale", 1.0) * z.ravel() for p in atoms.parts]
+    inner = [p.inner if isinstance(p, Scaled) else p for p in atoms.parts]
+    symmetric = [
+        0.5 * (w.reshape(p.shape) + w.reshape(p.shape).T).ravel() if isinstance(p, PSDRankOne) else w
+        for p, w in zip(inner, pieces, strict=True)
+    ]
+    for t in (0.2, 1.0):
+        face, c = shrinkage.at(t)
+        expected = naive.proximal_pieces(type(atoms)(*inner), symmetric, t)
+        for part, p, x in zip(face.parts, face.split(c), expected, strict=True):
+            base = part.inner_face if hasattr(part, "inner_face") else part
+            np.testing.assert_allclose(base.point(p).ravel(), x, atol=2e-5)
+
+
+@every_set
+def test_shrinking_far_enough_leaves_nothing(name, atoms):
+    z = generator(9).standard_normal(atoms.shape)
+    face, c = atoms.shrink([], z, 1.0).at(1e6)
+    if atoms.bounded:
+        assert face.gauge(c) == 0.0
+        np.testing.assert_allclose(face.point(c), 0.0, atol=1e-14)
+    assert face.gauge(c) == atoms.shrink([], z, 1.0).gauge(1e6) == 0.0
+
+
+def test_thresholds_may_come_in_any_order():
+    z = generator(10).standard_normal((4, 5))
+    shrinkage = RankOne(4, 5).shrink([], z, 1.0)
+    gauges = {t: shrinkage.gauge(t) for t in (3.0, 0.1, 1.0, 0.0, 0.5)}
+    s = np.linalg.svd(z, compute_uv=False)
+    for t, found in gauges.items():
+        assert found == pytest.approx(np.maximum(s - t, 0).sum())
+
+
+# Algebra, shapes, budgets
+
+
+def test_multiples_of_multiples_and_sums():
+    A, B = SignedOneHot(3), Groups([0, 0, 1])
+    assert isinstance(1.0 * A, SignedOneHot)
+    twice = 2.0 * (-3.0 * A)
+    assert twice.scale == -6.0
+    assert twice.inner is A
+    total = 2.0 * (A + B)
+    assert isinstance(total, Sum)
+    assert [p.scale for p in total.parts] == [2.0, 2.0]
+    z = np.array([1.0, 2.0, -4.0])
+    assert total.support(z) == pytest.approx(2 * (A + B).support(z))
+    assert (A * 2.0).support(z) == (2.0 * A).support(z) == 8.0
+    three = A + B + 0.5 * A
+    assert len(three.parts) == 3
+    assert len((A | B | A).parts) == 3
+    assert len((A + (A | B)).parts) == 2
+
+
+def test_sums_take_the_shape_of_their_matrix_part():
+    atoms = RankOne(2, 3) + SignedOneHot(6)
+    assert atoms.shape == (2, 3)
+    assert all(p.shape == (2, 3) for p in atoms.parts)
+
+
+def test_mapping_a_sum_maps_its_parts():
+    B = generator(11).standard_normal((4, 3))
+    mapped = Mapped(B, SignedOneHot(3) | NonnegativeOneHot(3))
+    assert isinstance(mapped, Union)
+    assert all(isinstance(p, Mapped) for p in mapped.parts)
+    z = np.ones(4)
+    assert mapped.support(z) == pytest.approx((SignedOneHot(3) | NonnegativeOneHot(3)).support(B.T @ z))
+
+
+@every_set
+def test_copies_and_pickles(name, atoms):
+    z = generator(12).standard_normal(atoms.shape)
+    for other in (copy.copy(atoms), copy.deepcopy(atoms), *_pickled(atoms)):
+        assert type(other) is type(atoms)
+        assert other.shape == atoms.shape
+        assert other.support(z) == atoms.support(z)
+        assert repr(other) == repr(atoms)
+
+
+def _pickled(atoms):
+    try:
+        return [pickle.loads(pickle.dumps(atoms))]
+    except (pickle.PicklingError, AttributeError):  # an operator made of local functions cannot be pickled
+        return []
+
+
+def test_dictionaries_can_be_pickled():
+    D = Dictionary(np.eye(3), symmetric=True)
+    assert len(_pickled(D)) == len(_pickled(Mapped(np.eye(3), Groups([0, 0, 1])))) == 1
+
+
+@every_set
+def test_counts_and_budgets(name, atoms):
+    if hasattr(atoms, "parts"):
+        assert atoms.count == sum(p.count for p in atoms.parts)
+        assert atoms.budget(budget(atoms, 1)) == budget(atoms, 1)
+        with pytest.raises((TypeError, ValueError), match="one budget for each"):
+            atoms.budget(1)
+        return
+    assert atoms.budget(atoms.count) == atoms.count
+    for wrong in (0, atoms.count + 1):
+        with pytest.raises(ValueError, match="k must be"):
+            atoms.budget(wrong)
+
+
+def test_number_of_atoms():
+    assert SignedOneHot((2, 3)).count == 6
+    assert Groups(["a", "b", "a"]).count == 2
+    assert Dictionary(np.ones((3, 7)), symmetric=True).count == 7
+    assert RankOne(4, 3).count == 3
+    assert PSDRankOne(5).count == 5
+    assert (2.0 * RankOne(4, 3)).count == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "atoms"), **over({n: a for n, a in vector_sets(6).items() if not hasattr(a, "parts")})
+)
+def test_vectors_laid_out_as_matrices(name, atoms):
+    again = atoms.reshaped((2, 3))
+    assert again.shape == (2, 3)
+    assert atoms.shape == (6,)
+    z = generator(13).standard_normal((2, 3))
+    assert again.support(z) == pytest.approx(atoms.support(z.ravel()))
+    face = again.expose(z, min(2, atoms.count))
+    assert face.point(np.ones(face.dim)).shape == (2, 3)
+
+
+def test_sets_hold_no_state_between_duals():
+    """The same dual gives the same face, and two duals do not disturb each other."""
+    rng = generator(14)
+    for atoms in SETS.values():
+        z, other = rng.standard_normal((2, *atoms.shape))
+        face = atoms.expose(z, budget(atoms, 2))
+        x = face.point(np.ones(face.dim))
+        atoms.expose(other, budget(atoms, 2))
+        again = atoms.expose(z, budget(atoms, 2))
+        np.testing.assert_array_equal(again.point(np.ones(again.dim)), x)
+
+
+@pytest.mark.parametrize("name", ["rank one", "psd", "signed entries"])
+def test_large_and_small_paths_agree(name, monkeypatch):
+    """Partial decompositions of larger matrices expose what full ones of smaller matrices expose."""
+    n = 12
+    atoms = (matrix_sets(n, n) | {"psd": PSDRankOne(n)})[name]
+    z = generator(15).standard_normal((n, n))
+    eps = 0.2 * atoms.support(z)
+    small = atoms.support(z), atoms.exposed(z, eps).size, atoms.shrink([], z, 1.0).gauge(2.0)
+    monkeypatch.setattr(linalg, "DENSE_SIDE", 3)
+    large = atoms.support(z), atoms.exposed(z, eps).size, atoms.shrink([], z, 1.0).gauge(2.0)
+    np.testing.assert_allclose(small, large, rtol=1e-10)
+
+
+# Your own, and what a failure says
+
+
+def test_a_wrong_support_is_named():
+    class Wrong(SignedOneHot):
+        def support(self, z):
+            return 0.9 * super().support(z)
+
+    with pytest.raises(AssertionError, match=r"does not hold: .* allowed"):
+        check_atoms(Wrong(4))
+
+
+def test_a_wrong_gauge_is_named():
+    class Wrong(SignedOneHot):
+        def gauge(self, x):
+            return 0.5 * super().gauge(x)
+
+    with pytest.raises(AssertionError, match=r"gauge\(a\) = 1 does not hold: 0\.5 against 1"):
+        check_atoms(Wrong(4))
+
+
+def test_a_wrong_proximal_map_is_named():
+    class Wrong(SignedOneHot):
+        def shrink(self, points, z, step):
+            return super().shrink(points, z, 1.1 * step)
+
+    with pytest.raises(AssertionError, match="proximal map"):
+        check_atoms(Wrong(4))
+
+
+def test_missing_exposed_atoms_are_named():
+    class Wrong(NonnegativeOneHot):
+        def exposed(self, z, eps, limit=None):
+            return super().exposed(z, eps, 1)
+
+    with pytest.raises(AssertionError, match="holds all eps-exposed atoms"):
+        check_atoms(Wrong(6))
+
+
+def test_an_image_under_a_black_box_is_a_set_too():
+    B = generator(16).standard_normal((4, 5))
+    check_atoms(Mapped(black_box(B), SignedOneHot(5)), rng=2, trials=1)
+    check_atoms(Mapped(black_box(B), SignedOneHot(5)), rng=2, exact=False)
+    assert Mapped(black_box(B), SignedOneHot(5)).gauge(B[:, 0]) <= 1 + 1e-9

@@ -1,0 +1,463 @@
+"""Every face: points and their transposes, projection, pruning, merging, turning, and what users read off it."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.sparse.linalg import aslinearoperator
+
+import naive
+from contracts.families import generator, hermitian_dual, matrix_sets, over, square_sets, vector_sets
+from fewatoms import Groups, NonnegativeCone, NonnegativeOneHot, PSDRankOne, RankOne, SignedOneHot
+from fewatoms.faces import (
+    Cone,
+    Coordinates,
+    Factors,
+    GroupCoordinates,
+    MappedFace,
+    ScaledFace,
+    SumFace,
+    SymmetricFactors,
+    hermitian,
+    hermitian_coordinates,
+)
+
+
+def budget(atoms, k):
+    parts = getattr(atoms, "parts", None)
+    return min(k, atoms.count) if parts is None else tuple(budget(p, k) for p in parts)
+
+
+def drawn(atoms, seed, k=3, dual=None):
+    """A face of k atoms and allowed coefficients on it."""
+    rng = generator(seed)
+    z = rng.standard_normal(atoms.shape) if dual is None else dual(rng)
+    face = atoms.expose(z, budget(atoms, k))
+    return face, face.project(rng.standard_normal(face.dim))
+
+
+def pruned(atoms, seed, k=2, dual=None):
+    """The same without atoms that contribute nothing, as every face is before it turns."""
+    face, c = drawn(atoms, seed, dual=dual)
+    return face.prune(c, budget(atoms, k))
+
+
+SETS = vector_sets(7) | matrix_sets(3, 4) | square_sets(3) | {"one entry": RankOne(1, 1), "one row": RankOne(1, 5)}
+EVERY = {name: (atoms, None) for name, atoms in SETS.items()} | {
+    "complex psd": (PSDRankOne(3), hermitian_dual(3)),
+    "complex negative semidefinite": (-1.5 * PSDRankOne(3), hermitian_dual(3)),
+    "complex psd or sparse": (PSDRankOne(3) | SignedOneHot((3, 3)), None),
+}
+every_set = pytest.mark.parametrize(("name", "pair"), **over(EVERY))
+
+
+def inner(x, z):
+    return float(np.vdot(x, z).real)
+
+
+def preimage(face, c):
+    """The point in the space where the gauge lives: that of the innermost sets, part by part."""
+    if isinstance(face, SumFace):
+        return np.concatenate([preimage(f, p) for f, p in zip(face.faces, face.split(c), strict=True)])
+    return preimage(face.inner_face, c) if hasattr(face, "inner_face") else face.point(c).ravel()
+
+
+# Points and coefficients
+
+
+@every_set
+def test_adjoint_is_the_transpose_of_point(name, pair):
+    atoms, dual = pair
+    face, _ = drawn(atoms, 0, dual=dual)
+    rng = generator(1)
+    z = rng.standard_normal(atoms.shape) if dual is None else dual(rng)
+    B = naive.basis(face)
+    expected = (B.conj().T @ z.ravel()).real
+    np.testing.assert_allclose(face.adjoint(z), expected, atol=1e-12)
+    np.testing.assert_allclose(face.adjoint(z.ravel()), expected, atol=1e-12)
+    if z.ndim == 2:
+        np.testing.assert_allclose(face.adjoint(sp.csr_array(z)), expected, atol=1e-12)
+        np.testing.assert_allclose(face.adjoint(aslinearoperator(z)), expected, atol=1e-12)
+    c = rng.standard_normal(face.dim)
+    np.testing.assert_allclose(face.point(c).ravel(), B @ c, atol=1e-12)
+    assert face.point(c).shape == face.shape == atoms.shape
+
+
+@every_set
+def test_projection(name, pair):
+    atoms, dual = pair
+    face, _ = drawn(atoms, 2, dual=dual)
+    rng = generator(3)
+    c = rng.standard_normal(face.dim)
+    before = c.copy()
+    near = face.project(c)
+    np.testing.assert_array_equal(c, before)
+    np.testing.assert_allclose(face.project(near), near, atol=1e-13)
+    for _ in range(5):  # the nearest: nothing allowed lies beyond the plane through it
+        allowed = face.project(rng.standard_normal(face.dim))
+        assert (c - near) @ (allowed - near) <= 1e-12
+    cones = {f.cone for f in leaves(face)}
+    if cones == {Cone.FREE}:
+        np.testing.assert_array_equal(near, c)
+    if cones == {Cone.NONNEGATIVE}:
+        np.testing.assert_array_equal(near, np.maximum(c, 0))
+
+
+def leaves(face):
+    if isinstance(face, SumFace):
+        return [leaf for f in face.faces for leaf in leaves(f)]
+    return leaves(face.inner_face) if hasattr(face, "inner_face") else [face]
+
+
+def test_cone_of_a_sum():
+    z = generator(4).standard_normal((3, 3))
+    signed, positive, psd = SignedOneHot((3, 3)), NonnegativeOneHot((3, 3)), PSDRankOne(3)
+    assert (signed | RankOne(3, 3)).expose(z, (1, 1)).cone is Cone.FREE
+    assert (positive | positive).expose(z, (1, 1)).cone is Cone.NONNEGATIVE
+    assert (signed | positive).expose(z, (1, 1)).cone is Cone.MIXED
+    assert (psd | signed).expose(z, (1, 1)).cone is Cone.MIXED
+    assert (psd | psd).expose(z, (1, 1)).cone is Cone.MIXED
+    assert (psd | signed).expose(z, 0).cone is Cone.FREE  # nothing to constrain
+    empty = (psd | signed).combine([psd.expose(z, 0), signed.expose(z, 2)])
+    assert empty.cone is Cone.FREE
+
+
+@every_set
+def test_gauge_of_a_representation(name, pair):
+    atoms, dual = pair
+    face, c = drawn(atoms, 5, dual=dual)
+    mean = face.mean_atom()
+    assert face.gauge(mean) == pytest.approx(1.0 if atoms.bounded else 0.0)
+    assert face.gauge(0 * c) == 0.0
+    assert face.gauge(2.5 * c) == pytest.approx(2.5 * face.gauge(c))
+    sizes = [f.gauge(p) for f, p in zip(face.parts, face.split(c), strict=True)]
+    assert face.gauge(c) == pytest.approx(max(sizes) if name.count("sum") or "plus" in name else sum(sizes))
+
+
+# Pruning
+
+
+@every_set
+def test_pruning_to_all_atoms_keeps_the_point(name, pair):
+    atoms, dual = pair
+    face, c = drawn(atoms, 6, dual=dual)
+    smaller, d = face.prune(c, budget(atoms, 10**6))
+    np.testing.assert_allclose(smaller.point(d), face.point(c), atol=1e-12)
+    assert smaller.size <= face.size
+    assert smaller.gauge(d) == pytest.approx(face.gauge(c))
+
+
+@every_set
+def test_pruning_keeps_at_most_k_and_is_idempotent(name, pair):
+    atoms, dual = pair
+    face, c = drawn(atoms, 7, k=4, dual=dual)
+    for k in (1, 2):
+        smaller, d = face.prune(c, budget(atoms, k))
+        assert all(f.size <= k for f in leaves(smaller))
+        again, e = smaller.prune(d, budget(atoms, k))
+        np.testing.assert_allclose(again.point(e), smaller.point(d), atol=1e-12)
+        np.testing.assert_allclose(smaller.project(d), d, atol=1e-12)
+        kept = np.linalg.norm(preimage(face, c) - preimage(smaller, d))
+        assert kept <= np.linalg.norm(preimage(face, c)) + 1e-12
+
+
+@every_set
+def test_pruning_drops_what_contributes_nothing(name, pair):
+    atoms, dual = pair
+    face, c = drawn(atoms, 8, dual=dual)
+    smaller, d = face.prune(0.0 * c, budget(atoms, 10**6))
+    assert smaller.size == 0
+    assert d.size == smaller.dim == 0
+    np.testing.assert_array_equal(smaller.point(d), np.zeros(atoms.shape))
+
+
+def test_pruned_coordinates_are_the_largest():
+    rng = generator(9)
+    face = SignedOneHot(20).expose(rng.standard_normal(20), 12)
+    c = np.round(2 * rng.standard_normal(12))  # ties and zeros
+    for k in (1, 4, 12):
+        smaller, d = face.prune(c, k)
+        order = [i for i in naive.top_k(np.abs(c), k) if c[i] != 0]
+        np.testing.assert_array_equal(smaller.indices, face.indices[order])
+        np.testing.assert_array_equal(d, c[order])
+        norms = rng.uniform(0, 3, 12)
+        smaller, _ = face.prune(c, k, norms)
+        order = [i for i in naive.top_k(np.abs(c) * norms, k) if c[i] != 0]
+        np.testing.assert_array_equal(smaller.indices, face.indices[order])
+
+
+def test_pruned_groups_are_the_largest():
+    rng = generator(10)
+    labels = np.array([0, 1, 1, 2, 2, 2, 3])
+    face = Groups(labels).expose(rng.standard_normal(7), 4)
+    c, norms = rng.standard_normal(7), rng.uniform(0.1, 3, 7)
+    for told, scale in ((None, np.ones(7)), (norms, norms)):
+        sizes = {g: np.linalg.norm((c * scale)[face.starts[i] : face.starts[i + 1]]) for i, g in enumerate(face.group)}
+        smaller, d = face.prune(c, 2, told)
+        assert list(smaller.group) == sorted(sizes, key=sizes.get, reverse=True)[:2]
+        whole = face.point(c)
+        np.testing.assert_array_equal(smaller.point(d), np.where(np.isin(labels, smaller.group), whole, 0.0))
+
+
+@pytest.mark.parametrize("complex_", [False, True])
+def test_pruned_factors_are_the_truncated_decomposition(complex_):
+    rng = generator(11)
+    if complex_:
+        face = PSDRankOne(5).expose(hermitian_dual(5)(rng), 4)
+    else:
+        face = RankOne(5, 6).expose(rng.standard_normal((5, 6)), 4)
+    c = face.project(rng.standard_normal(face.dim))
+    smaller, d = face.prune(c, 2)
+    u, s, vh = np.linalg.svd(face.point(c))
+    np.testing.assert_allclose(smaller.point(d), (u[:, :2] * s[:2]) @ vh[:2], atol=1e-12)
+    np.testing.assert_allclose(smaller.values(d), s[:2], atol=1e-12)
+
+
+# Merging
+
+
+@every_set
+def test_merging_holds_both(name, pair):
+    atoms, dual = pair
+    face, c = drawn(atoms, 12, k=2, dual=dual)
+    other, d = drawn(atoms, 13, k=2, dual=dual)
+    both = face.merge(other)
+    B = naive.basis(both)
+    for part, e in ((face, c), (other, d)):
+        x = part.point(e).ravel()
+        # coefficients are real: complex equations are two real ones each
+        A = np.concatenate([B.real, B.imag]) if np.iscomplexobj(B) else B
+        target = np.concatenate([x.real, x.imag]) if np.iscomplexobj(B) else x
+        found = np.linalg.lstsq(A, target, rcond=None)[0]
+        np.testing.assert_allclose(A @ found, target, atol=1e-10)
+    assert max(face.size, other.size) <= both.size <= face.size + other.size
+
+
+@every_set
+def test_merging_with_itself_or_with_nothing_adds_nothing(name, pair):
+    atoms, dual = pair
+    face, c = drawn(atoms, 14, k=2, dual=dual)
+    rng = generator(15)
+    empty = atoms.expose(rng.standard_normal(atoms.shape) if dual is None else dual(rng), 0)
+    assert empty.size == empty.dim == 0
+    for both in (face.merge(face), face.merge(empty), empty.merge(face)):
+        assert both.dim == face.dim
+        B = naive.basis(both)
+        found = np.linalg.lstsq(B, face.point(c).ravel(), rcond=None)[0]
+        np.testing.assert_allclose(B @ found, face.point(c).ravel(), atol=1e-10)
+
+
+# Turning
+
+
+@every_set
+def test_folding_what_was_unfolded(name, pair):
+    atoms, dual = pair
+    face, c = pruned(atoms, 16, dual=dual)
+    v = face.unfold(c)
+    assert v.dtype == np.float64
+    assert v.shape == face.lower().shape
+    assert (v >= face.lower()).all()
+    turned, d = face.fold(v)
+    assert turned.size == face.size
+    np.testing.assert_allclose(turned.point(d), face.point(c), atol=1e-12)
+    np.testing.assert_allclose(turned.project(d), d, atol=1e-12)
+
+
+@every_set
+def test_lower_bounds_are_the_cones(name, pair):
+    atoms, dual = pair
+    face, _ = pruned(atoms, 17, dual=dual)
+    lower = face.lower()
+    assert np.isin(lower, [0.0, -np.inf]).all()
+    if all(f.cone is Cone.NONNEGATIVE for f in leaves(face)):
+        assert (lower == 0).all()
+    if not any(f.cone is Cone.NONNEGATIVE for f in leaves(face)):
+        assert (lower == -np.inf).all()
+
+
+@every_set
+def test_pull_is_the_derivative(name, pair):
+    atoms, dual = pair
+    face, c = pruned(atoms, 18, dual=dual)
+    rng = generator(19)
+    z = rng.standard_normal(atoms.shape) if dual is None else dual(rng)
+    v = face.unfold(c)
+    v = v + 0.1 * rng.standard_normal(v.size)
+
+    def value(unknowns):
+        turned, d = face.fold(unknowns)
+        return inner(turned.point(d), z)
+
+    gradient = face.pull(v, z)
+    assert gradient.shape == v.shape
+    assert gradient.dtype == np.float64
+    h = 1e-5
+    numeric = [(value(v + h * e) - value(v - h * e)) / (2 * h) for e in np.eye(v.size)]
+    np.testing.assert_allclose(gradient, numeric, atol=1e-7)
+    if z.ndim == 2:
+        np.testing.assert_allclose(face.pull(v, sp.csr_array(z)), gradient, atol=1e-12)
+        symmetric = 0.5 * (z + z.conj().T) if z.shape[0] == z.shape[1] else z
+        np.testing.assert_allclose(face.pull(v, aslinearoperator(symmetric)), face.pull(v, symmetric), atol=1e-12)
+
+
+@every_set
+def test_only_matrix_faces_turn(name, pair):
+    face, _ = drawn(pair[0], 20, dual=pair[1])
+    assert face.turns == any(isinstance(f, (Factors, SymmetricFactors)) for f in leaves(face))
+
+
+# Inner products, entries, factors, names
+
+
+@every_set
+def test_inner_products_without_the_points(name, pair):
+    atoms, dual = pair
+    face, c = drawn(atoms, 21, dual=dual)
+    other, d = drawn(atoms, 22, k=2, dual=dual)
+    assert face.inner(c, other, d) == pytest.approx(inner(preimage(face, c), preimage(other, d)), abs=1e-12)
+    assert face.inner(c, face, c) == pytest.approx(np.linalg.norm(preimage(face, c)) ** 2)
+
+
+@every_set
+def test_entries_without_the_point(name, pair):
+    atoms, dual = pair
+    if len(atoms.shape) != 2:
+        atoms = atoms.reshaped((1, atoms.n)) if not hasattr(atoms, "parts") else None
+    if atoms is None:
+        pytest.skip("a sum of vectors has no rows and columns")
+    face, c = drawn(atoms, 23, dual=dual)
+    rng = generator(24)
+    rows, cols = rng.integers(atoms.shape[0], size=9), rng.integers(atoms.shape[1], size=9)
+    np.testing.assert_allclose(face.entries(c, rows, cols), face.point(c)[rows, cols], atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["rank one", "double rank one", "turned rank one", "psd", "negative semidefinite"])
+@pytest.mark.parametrize("complex_", [False, True])
+def test_factors_multiply_to_the_point(name, complex_):
+    dual = hermitian_dual(3) if complex_ else None
+    if complex_ and "rank one" in name:
+        dual = None
+    face, c = drawn(SETS[name], 25, dual=dual)
+    left, right = face.factors(c)
+    np.testing.assert_allclose(left @ right.T, face.point(c), atol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(left, axis=0), np.linalg.norm(right, axis=0))
+
+
+def test_faces_of_vectors_have_no_factors():
+    face, c = drawn(SignedOneHot(5), 26)
+    with pytest.raises(AttributeError, match="no factor pairs"):
+        face.factors(c)
+
+
+@every_set
+def test_names_and_values_of_atoms(name, pair):
+    atoms, dual = pair
+    face, c = pruned(atoms, 27, dual=dual)
+    for leaf, p in zip(face.parts, face.split(c), strict=True):
+        if isinstance(leaf, SumFace):
+            with pytest.raises(AttributeError, match="part by part"):
+                leaf.labels()
+            with pytest.raises(AttributeError, match="part by part"):
+                leaf.values(p)
+            continue
+        assert len(leaf.labels()) == len(leaf.values(p)) == leaf.size
+
+
+def test_coordinates_by_name():
+    x = np.zeros((2, 3))
+    face = SignedOneHot((2, 3)).expose(np.array([[0, -3.0, 0], [2, 0, 1]]), 3)
+    c = np.array([1.0, 2.0, -3.0])
+    labels, values = face.labels(), face.values(c)
+    x[tuple(labels.T)] = values
+    np.testing.assert_array_equal(labels, [[0, 1], [1, 0], [1, 2]])
+    np.testing.assert_array_equal(values, [-1, 2, -3])
+    np.testing.assert_array_equal(face.point(c), x)
+
+
+def test_groups_by_name():
+    atoms = Groups(["b", "a", "b", "c"], weights={"a": 1.0, "b": 2.0, "c": 4.0})
+    face = atoms.expose(np.array([3.0, 1.0, 4.0, 2.0]), 3)
+    assert list(face.labels()) == ["b", "a", "c"]
+    values = face.values(np.array([1.0, 2.0, 3.0, 4.0]))
+    assert [list(v) for v in values] == [[1.0, 2.0], [3.0], [4.0]]
+    assert face.gauge(np.array([3.0, 4.0, 3.0, -1.0])) == pytest.approx(2 * 5 + 3 + 4)
+    np.testing.assert_allclose(face.directions[:2], [0.3, 0.4])
+    even = Groups([0, 0, 1, 1]).expose(np.ones(4), 2)
+    assert even.values(np.arange(4.0)).shape == (2, 2)
+
+
+def test_rays_cost_nothing():
+    face = NonnegativeCone(4).expose(np.arange(4.0), 2)
+    assert face.gauge(np.ones(2)) == 0.0
+    assert face.cone is Cone.NONNEGATIVE
+
+
+@every_set
+def test_essential_cone(name, pair):
+    """As a cone, atoms as they were exposed may only be added; what is free by nature stays free."""
+    face, c = drawn(pair[0], 28, dual=pair[1])
+    cone = face.as_cone()
+    assert type(cone) is type(face)
+    np.testing.assert_array_equal(naive.basis(cone), naive.basis(face))
+    for before, after in zip(leaves(face), leaves(cone), strict=True):
+        if isinstance(before, Coordinates):
+            assert after.cone is Cone.NONNEGATIVE
+        else:
+            assert after.cone is before.cone
+    np.testing.assert_array_equal(cone.point(c), face.point(c))
+
+
+@every_set
+def test_parts_and_their_coefficients(name, pair):
+    face, c = drawn(pair[0], 29, dual=pair[1])
+    pieces = face.split(c)
+    assert len(pieces) == len(face.parts)
+    np.testing.assert_array_equal(np.concatenate(pieces), c)
+    total = sum(f.point(p) for f, p in zip(face.parts, pieces, strict=True))
+    np.testing.assert_allclose(total, face.point(c), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "kind", [Coordinates, GroupCoordinates, Factors, SymmetricFactors, ScaledFace, MappedFace, SumFace]
+)
+def test_every_kind_of_face_is_in_the_family(kind):
+    def kinds(face):
+        yield type(face)
+        for part in getattr(face, "faces", [getattr(face, "inner_face", None)]):
+            if part is not None:
+                yield from kinds(part)
+
+    met = {k for atoms, dual in EVERY.values() for k in kinds(drawn(atoms, 30, dual=dual)[0])}
+    assert kind in met
+
+
+# Hermitian coordinates
+
+
+@pytest.mark.parametrize("complex_", [False, True])
+@pytest.mark.parametrize("r", [0, 1, 2, 5])
+def test_hermitian_coordinates_are_an_isometry(r, complex_):
+    rng = generator(31)
+
+    def draw():
+        C = rng.standard_normal((r, r)) + (1j * rng.standard_normal((r, r)) if complex_ else 0)
+        return C + C.conj().T
+
+    C, D = draw(), draw()
+    c, d = hermitian_coordinates(C), hermitian_coordinates(D)
+    assert c.size == (r * r if complex_ else r * (r + 1) // 2)
+    np.testing.assert_allclose(hermitian(c, r, complex_), C, atol=1e-14)
+    assert c @ d == pytest.approx(inner(C, D), abs=1e-12)
+    skew = C + (rng.standard_normal((r, r)) if r else 0)
+    np.testing.assert_allclose(
+        hermitian(hermitian_coordinates(skew), r, complex_), 0.5 * (skew + skew.conj().T), atol=1e-14
+    )
+
+
+def test_faces_are_values():
+    face, c = drawn(SignedOneHot(4), 32)
+    with pytest.raises(AttributeError):
+        face.shape = (2, 2)
+    assert math.isfinite(face.gauge(c))
