@@ -11,12 +11,13 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
+from inspect import signature
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
-from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, svds
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from fewatoms._types import Array, FloatArray, IntArray, ModelDual
 
@@ -110,7 +111,8 @@ def _counted(z: Any) -> LinearOperator:
         tally.products += 1 if x.ndim == 1 else x.shape[1]
         return adjoint @ x
 
-    return LinearOperator(z.shape, matvec=forward, rmatvec=backward, matmat=forward, rmatmat=backward, dtype=z.dtype)
+    kind = np.result_type(z.dtype, np.float64)  # ARPACK works in the precision that it is told
+    return LinearOperator(z.shape, matvec=forward, rmatvec=backward, matmat=forward, rmatmat=backward, dtype=kind)
 
 
 # The largest entries -------------------------------------------------------------------------------------------------
@@ -157,13 +159,33 @@ def top_svd(z: Any, k: int) -> tuple[Array, FloatArray, Array]:
     if p * q * min(p, q) <= DENSE_SIDE**3 or 3 * k >= min(p, q):
         return _dense_svd(z, k)
     try:
-        counted = _counted(z)
-        start = _session().rng.standard_normal(min(p, q))
-        u, s, vh = svds(counted, k=k, solver="arpack", v0=start.astype(z.dtype), maxiter=20 * min(p, q))
-    except (ArpackError, np.linalg.LinAlgError):
-        return _dense_svd(z, k)  # no convergence, or a zero matrix: the sure way
-    order = np.argsort(-s, kind="stable")
-    return _signed(u[:, order], s[order], vh[order].conj().T)
+        tall = _counted(z) if p >= q else _counted(z).H
+        n = tall.shape[1]
+        gram = LinearOperator((n, n), matvec=lambda x: tall.rmatvec(tall.matvec(x)), dtype=tall.dtype)
+        # of close eigenvalues ARPACK's vectors are not quite orthonormal
+        v = np.linalg.qr(_arpack(gram, k, "LM")[1])[0]
+        u, s, turn = scipy.linalg.svd(tall.matmat(v), full_matrices=False)
+    except (ArpackError, np.linalg.LinAlgError):  # no convergence, or a zero matrix
+        return (np.eye(p, k), np.zeros(k), np.eye(q, k)) if _nothing(z) else _dense_svd(z, k)
+    v = v @ turn.conj().T
+    return _signed(u, s, v) if p >= q else _signed(v, s, u)
+
+
+def _arpack(A: LinearOperator, k: int, which: str) -> tuple[FloatArray, Array]:
+    """A few eigenpairs, to machine precision. Start and restarts come from the session's generator.
+
+    (That is why `svds` is not called: it keeps the generator to itself, and repeated values need restarts.)
+    """
+    rng = _session().rng
+    start = rng.standard_normal(A.shape[0]).astype(A.dtype)
+    seeded = {"rng": rng} if "rng" in signature(eigsh).parameters else {}  # since SciPy 1.17
+    values, vectors = eigsh(A, k=k, which=which, v0=start, maxiter=20 * A.shape[0], **seeded)
+    return values, vectors
+
+
+def _nothing(z: Any) -> bool:
+    """Whether a sparse matrix is zero, which may be too large to be written out."""
+    return bool(sp.issparse(z) and not z.data.any())
 
 
 def _dense_svd(z: Any, k: int) -> tuple[Array, FloatArray, Array]:
@@ -189,10 +211,9 @@ def top_eigh(z: Any, k: int) -> tuple[FloatArray, Array]:
     if n <= DENSE_SIDE or 3 * k >= n:
         return _dense_eigh(z, k)
     try:
-        start = _session().rng.standard_normal(n).astype(z.dtype)
-        values, vectors = eigsh(_counted(z), k=k, which="LA", v0=start, maxiter=20 * n)
+        values, vectors = _arpack(_counted(z), k, "LA")
     except ArpackError:
-        return _dense_eigh(z, k)
+        return (np.zeros(k), np.eye(n, k)) if _nothing(z) else _dense_eigh(z, k)
     order = np.argsort(-values, kind="stable")
     return values[order], _signed(vectors[:, order], values, vectors[:, order])[0]
 

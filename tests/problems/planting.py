@@ -82,6 +82,12 @@ def semidefinite(rng, n, k, complex_=False):
     return (v * (3.0 + np.arange(k))) @ v.conj().T
 
 
+def indefinite(rng, n):
+    """A symmetric matrix of rank two with eigenvalues of both signs."""
+    v = np.linalg.qr(rng.standard_normal((n, 2)))[0]
+    return (v * np.array([4.0, -3.0])) @ v.T
+
+
 def nonzeros(s):
     return int(np.count_nonzero(s.x))
 
@@ -183,7 +189,7 @@ MATRIX_SETS: dict[str, Callable[[Any], Plan]] = {
 }
 SQUARE_SETS: dict[str, Callable[[Any], Plan]] = {
     "psd": lambda rng: Plan(fa.PSDRankOne(Q), 2, semidefinite(rng, Q, 2), rank),
-    "square-rank-one": lambda rng: Plan(fa.RankOne(Q, Q), 2, low_rank(rng, Q, Q, 2), rank),
+    "symmetric": lambda rng: Plan(fa.RankOne(Q, Q), 2, indefinite(rng, Q), rank),
 }
 COMPLEX_SETS: dict[str, Callable[[Any], Plan]] = {
     "complex-psd": lambda rng: Plan(fa.PSDRankOne(Q), 1, semidefinite(rng, Q, 1, True), rank),
@@ -293,16 +299,19 @@ def seed_of(*names: object) -> int:
 def plant(set_name: str, operator_name: str, loss_name: str, seed: int = 0) -> Planted:
     """Data of a planted point; the bound is what that point reaches, and a little more."""
     rng = np.random.default_rng(seed_of(set_name, operator_name, loss_name, seed))
-    plan = SETS[set_name](rng)
-    measurement = OPERATORS[operator_name](rng, plan.x)
-    loss, value = LOSSES[loss_name]
-    clean = measurement.forward(plan.x)
-    if loss_name == "logistic":
-        b = clean - 2.0  # the planted point has margins of 2 in each row
-    else:
-        noise = rng.standard_normal(clean.size)
-        b = clean + 1e-4 * np.linalg.norm(clean) / np.linalg.norm(noise) * noise
-    alpha = value(b - clean) * (1 + 1e-9)
+    while True:
+        plan = SETS[set_name](rng)
+        measurement = OPERATORS[operator_name](rng, plan.x)
+        loss, value = LOSSES[loss_name]
+        clean = measurement.forward(plan.x)
+        if loss_name == "logistic":
+            b = clean - 2.0  # the planted point has margins of 2 in each row
+        else:
+            noise = rng.standard_normal(clean.size)
+            b = clean + 1e-4 * np.linalg.norm(clean) / np.linalg.norm(noise) * noise
+        alpha = value(b - clean) * (1 + 1e-9)
+        if alpha < 0.9 * value(b):  # nothing to find where zero does as well
+            break
     return Planted(measurement.M, b, plan.atoms, plan.k, plan.x, loss, alpha, measurement.forward, value, plan.count)
 
 

@@ -285,13 +285,14 @@ def reweighted(plan, c):
 
 
 def gentle(rng, kind, loss="least squares", *, m=30, delta=0.3, noise=0.05):
-    """A pair that iterative methods take kindly to: unit columns, coefficients between 1 and 2, a small residual."""
+    """A pair that iterative methods take kindly to: unit columns, like coefficients for all atoms, a small residual."""
     loss = make_loss(loss, m, rng)
     r = rng.standard_normal(m) * noise
     sigma = 0.4 * float(np.linalg.norm(loss.gradient(r)))
     plan = PLANS[kind](rng, sigma, delta * sigma)
     M = rng.standard_normal((m, plan.z.size)) / np.sqrt(m)
-    return pair_with(M, reweighted(plan, rng.uniform(1, 2, len(plan.points))), loss, r)
+    c = rng.uniform(1, 2, len(plan.points)) / np.linalg.norm(plan.points, axis=1)
+    return pair_with(M, reweighted(plan, c), loss, r)
 
 
 def plant_under(rng, M, atoms, loss, noise=1.0):

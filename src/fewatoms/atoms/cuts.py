@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 
-from fewatoms import linalg
 from fewatoms._types import Array, FloatArray
 
 BOX = 1e5  # a finite stand-in for "unbounded": how far a dual may go in directions that no atom opposes
@@ -39,27 +39,35 @@ def gauge_by_cuts(atoms: Any, x: Array, tol: float = 1e-9, rounds: int = 2000) -
     best = 1.0 / sigma
     unit = float(np.abs(z).max()) / sigma  # the program's variables are z / unit, of moderate size
     rows = np.zeros((0, flat.size))
+    duals = [z]
     for _ in range(rounds):
-        face = atoms.exposed(z.reshape(atoms.shape), 0.0, 1)
-        atom = unit * np.asarray(face.point(face.mean_atom()), dtype=np.float64).ravel()
-        rows = np.vstack([rows, [atom, -atom] if atoms.centrosymmetric else [atom]])
+        rows = np.vstack([rows, *(_cut(atoms, z, unit) for z in duals)])
         result = _program(flat, rows)
-        z = unit * result.x
         # the multipliers write x as a combination of the atoms found, plus what is left outside of their cone
-        upper = unit * float(np.abs(result.ineqlin.marginals).sum())
+        c = np.abs(result.ineqlin.marginals)
         outside = float(np.abs(result.lower.marginals).sum() + np.abs(result.upper.marginals).sum())
-        if outside > OUTSIDE:
-            upper += unit * BOX * outside
-        else:  # nothing is left: what z has beyond the span of these atoms is the box's doing
-            span = linalg.orthonormal(rows.T)
-            z = span @ (span.T @ z)
-        sigma = atoms.support(z.reshape(atoms.shape))
-        best = max(best, float(np.dot(z, flat)) / sigma if sigma > 0 else math.inf)
+        upper = unit * (float(c.sum()) + (BOX * outside if outside > OUTSIDE else 0.0))
+        duals = [unit * result.x]
+        if outside <= OUTSIDE:  # the shortest z that fits the atoms in use does not wander where x does not ask it to
+            used = rows[c > 1e-9 * c.max()]
+            duals.append(unit * scipy.linalg.lstsq(used, np.ones(len(used)))[0])
+        for z in duals:
+            sigma = atoms.support(z.reshape(atoms.shape))
+            best = max(best, float(np.dot(z, flat)) / sigma if sigma > 0 else math.inf)
         if upper <= best * (1 + tol):
             return math.inf if outside > OUTSIDE else upper * scale
         if len(rows) > 8 * flat.size + 50:  # cuts far from binding are forgotten, and found again if needed
             rows = rows[np.argsort(-(rows @ result.x), kind="stable")[: 5 * flat.size + 20]]
     return best * scale
+
+
+def _cut(atoms: Any, z: FloatArray, unit: float) -> Array:
+    """The atom that z exposes, as a row of the program; with its negative if that is an atom too."""
+    face = atoms.exposed(z.reshape(atoms.shape), 0.0, 1)
+    if face.dim == 0:
+        return np.zeros((0, z.size))
+    atom = unit * np.asarray(face.point(face.mean_atom()), dtype=np.float64).ravel()
+    return np.array([atom, -atom] if atoms.centrosymmetric else [atom])
 
 
 def _reach(atoms: Any) -> float:

@@ -63,8 +63,9 @@ class BundleWalk(Walk):
         self.weights: FloatArray = np.zeros(0)
 
     def step(self, tau: float) -> None:
-        if self.face.dim:
-            fresh = self.face.measure(self.problem.M, self.face.mean_atom())
+        face = self.towards(tau)
+        if face.dim:
+            fresh = face.measure(self.problem.M, face.mean_atom())
             self.images = np.column_stack([self.images, fresh])
             self.weights = np.append(self.weights, 0.0)
         self.weights = self._master(tau)

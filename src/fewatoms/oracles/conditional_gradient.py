@@ -8,6 +8,7 @@ import numpy as np
 
 from fewatoms import _checks
 from fewatoms._types import FloatArray
+from fewatoms.faces import Face
 from fewatoms.losses import exact_step
 from fewatoms.oracles.base import need_bounded
 from fewatoms.problem import Problem
@@ -27,7 +28,7 @@ class ConditionalGradient:
         The gauge allowed. `LevelSet` sets its own and needs none here.
     tie : float
         Atoms whose alignment is within this share of the best are averaged (finite sets only), as in the authors' code;
-        0 takes one atom at a time.
+        0 takes one atom at a time. Near a solution an average may lead nowhere: then the best atom alone is taken.
     """
 
     def __init__(self, tau: float | None = None, *, tie: float = 0.01) -> None:
@@ -66,6 +67,16 @@ class Walk:
         self.y = problem.loss.gradient(residual)
         self.z = problem.M.adjoint(self.y)
         self.support, self.face = problem.atoms.extreme(self.z, self.tie)
+        self.aligned, self.alone = self.support, self.face
+        if self.tie and float(np.dot(self.image, self.y)) > (1 - 2 * self.tie) * self.gauge * self.support:
+            # only here can the average fall short in `towards`, and z is not ours any more by then
+            self.aligned = float(np.dot(self.face.adjoint(self.z), self.face.mean_atom()))
+            self.alone = problem.atoms.extreme(self.z)[1]
+
+    def towards(self, tau: float) -> Face:
+        """The tied atoms if their average promises half of the descent that the best atom does, else that one."""
+        here = float(np.dot(self.image, self.y))
+        return self.face if tau * self.aligned - here >= 0.5 * (tau * self.support - here) else self.alone
 
     def point(self, relaxation: Relaxation) -> DualPoint:
         """What the caller sees."""
@@ -78,13 +89,13 @@ class Walk:
 
     def step(self, tau: float) -> None:
         """Move towards tau times the exposed atom, as far as the loss falls: one product with M."""
-        problem = self.problem
+        problem, face = self.problem, self.towards(tau)
         direction = -self.image
-        if self.face.dim:  # otherwise every atom points away, and the best point of tau A is 0
-            direction += tau * self.face.measure(problem.M, self.face.mean_atom())
+        if face.dim:  # otherwise every atom points away, and the best point of tau A is 0
+            direction += tau * face.measure(problem.M, face.mean_atom())
         theta = exact_step(problem.loss, problem.b - self.image, direction, 1.0)
         self.image += theta * direction
-        self.gauge = (1 - theta) * self.gauge + (theta * tau if self.face.dim else 0.0)
+        self.gauge = (1 - theta) * self.gauge + (theta * tau if face.dim else 0.0)
 
     def shrink(self, tau: float) -> None:
         """Scale the point back to gauge tau."""

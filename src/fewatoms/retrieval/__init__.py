@@ -13,14 +13,16 @@ from fewatoms.faces import Face, within
 from fewatoms.problem import Problem
 from fewatoms.retrieval.identify import Generous, TopK
 from fewatoms.retrieval.polish import Exchange, Turn
+from fewatoms.retrieval.pursuit import Pursuit
 from fewatoms.retrieval.reduced_fit import reduced_fit, refit
 from fewatoms.solution import Candidate, DualPoint
 
 
 @dataclass(frozen=True)
 class Retrieval:
-    """A retrieval composed of its parts; `polish=None` leaves that part out.
+    """A retrieval composed of its parts; `pursuit=None` and `polish=None` leave those parts out.
 
+    pursuit : a short cut tried once, at x = 0, where `applies(problem)`; its answer is taken if it meets the bound
     identify : (problem, dual) -> Face
     polish : (problem, candidate) -> Candidate with at most k atoms and no higher loss
 
@@ -28,12 +30,17 @@ class Retrieval:
     of its essential span.
     """
 
+    pursuit: Pursuit | None = field(default_factory=Pursuit)
     identify: Callable[[Problem, DualPoint], Face] = field(default_factory=Generous)
     polish: Callable[[Problem, Candidate], Candidate] | None = field(default_factory=Exchange)
     cone: bool = False
 
     def retrieve(self, problem: Problem, dual: DualPoint) -> Candidate:
         """A candidate with at most k atoms."""
+        if self.pursuit is not None and dual.gauge == 0.0 and self.pursuit.applies(problem):
+            found = self.pursuit(problem, dual)
+            if problem.alpha is None or problem.meets(found.loss):
+                return found if self.polish is None else self.polish(problem, found)
         face = self.identify(problem, dual)
         candidate = reduced_fit(problem, face.as_cone() if self.cone else face)
         if not within(face, problem.k):
@@ -43,7 +50,7 @@ class Retrieval:
 
 def paper_rule(*, cone: bool = False) -> Retrieval:
     """The paper's retrieval exactly as written: the top k atoms of M*y, and the reduced fit over them."""
-    return Retrieval(identify=TopK(), polish=None, cone=cone)
+    return Retrieval(pursuit=None, identify=TopK(), polish=None, cone=cone)
 
 
-__all__ = ["Exchange", "Generous", "Retrieval", "TopK", "Turn", "paper_rule", "reduced_fit", "refit"]
+__all__ = ["Exchange", "Generous", "Pursuit", "Retrieval", "TopK", "Turn", "paper_rule", "reduced_fit", "refit"]

@@ -63,7 +63,7 @@ def _least_squares(
     if not converged and reduced.dim <= FORM:
         return _least_squares(reduced.formed(), b, weights, face)
     if not _allowed(face, c):
-        if face.cone is Cone.NONNEGATIVE and reduced.dim <= FORM:
+        if reduced.dim <= FORM:  # a constrained fit takes many steps: without columns each would cost two products
             return _least_squares(reduced.formed(), b, weights, face)
         c = _projected_gradient(reduced, b, LeastSquares(weights), face.project, face.project(c))
     return c, reduced
@@ -85,13 +85,14 @@ def _by_columns(A: FloatArray, b: FloatArray, face: Face) -> FloatArray:
     """Columns at hand: a rank-revealing QR factorisation, or nonnegative least squares on its triangle."""
     norms = np.linalg.norm(A, axis=0)
     scale = np.where(norms > 0, norms, 1.0)  # atoms in different units are no reason for rounding errors
-    c = scipy.linalg.lstsq(A / scale, b, lapack_driver="gelsy", check_finite=False)[0] / scale
+    rounding = 10 * max(A.shape) * float(np.finfo(np.float64).eps)  # columns this dependent are dependent
+    c = scipy.linalg.lstsq(A / scale, b, cond=rounding, lapack_driver="gelsy", check_finite=False)[0] / scale
     if _allowed(face, c):
         return np.asarray(c)
     if face.cone is Cone.NONNEGATIVE:
         q, r = scipy.linalg.qr(A / scale, mode="economic", check_finite=False)
         return _nonnegative(r, q.T @ b) / scale
-    return _projected_gradient(Columns(A), b, LeastSquares(), face.project, face.project(c))
+    return _gram_projected_gradient(A.T @ A, A.T @ b, face.project, face.project(np.asarray(c)))
 
 
 def _nonnegative(R: FloatArray, target: FloatArray) -> FloatArray:
@@ -140,7 +141,8 @@ def _by_products(reduced: ReducedOperator, b: FloatArray, root: FloatArray | Non
     )
     limit = max(30, reduced.dim // 2) if reduced.dim <= FORM else 500
     c, reason, *_ = lsmr(operator, w * b, atol=1e-12, btol=1e-14, conlim=0.0, maxiter=limit)
-    return np.asarray(c), reason != 7
+    # 7: out of steps; 3 and 6: ill-conditioned, which LSMR also says of every operator in very small units
+    return np.asarray(c), reason not in (3, 6, 7)
 
 
 def _gram_projected_gradient(G: FloatArray, h: FloatArray, project: Projection, c: FloatArray) -> FloatArray:
@@ -168,9 +170,9 @@ def _gram_projected_gradient(G: FloatArray, h: FloatArray, project: Projection, 
 
 
 def _smooth(reduced: ReducedOperator, b: FloatArray, loss: Loss, face: Face) -> tuple[FloatArray, ReducedOperator]:
+    if not reduced.direct and reduced.dim <= FORM:
+        reduced = reduced.formed()
     if face.cone in (Cone.FREE, Cone.NONNEGATIVE) and reduced.dim <= FORM:
-        if not reduced.direct:
-            reduced = reduced.formed()
         return _newton(reduced, b, loss, face), reduced
     return _projected_gradient(reduced, b, loss, face.project, np.zeros(reduced.dim)), reduced
 
@@ -222,6 +224,7 @@ def _projected_gradient(
     image = reduced.apply(c)
     value = loss.value(b - image)
     v, image_v, momentum, lipschitz = c, image, 1.0, 0.0
+    stale = 0  # steps in a row without a fall of the loss that is more than rounding
     for _ in range(steps):
         residual = b - image_v
         slope = -reduced.adjoint(loss.gradient(residual))
@@ -241,6 +244,9 @@ def _projected_gradient(
             if value_next <= value_v + float(np.dot(slope, d)) + 0.5 * lipschitz * moved + 1e-14 * value_v:
                 break
             lipschitz *= 2.0
+        stale = 0 if value_next < value * (1 - 1e-14) else stale + 1
+        if stale == 30:
+            break
         if value_next > value and momentum > 1.0:
             v, image_v, momentum = c, image, 1.0
             continue
