@@ -34,6 +34,8 @@ def integer(name: str, value: Any, low: int, high: int | None = None, limit: str
 def number(name: str, value: Any, *, positive: bool = False, infinite: bool = False) -> float:
     """Return `value` as a float that is finite and nonnegative (or positive)."""
     demand = f"{name} must be a {'positive' if positive else 'nonnegative'} {'' if infinite else 'finite '}number"
+    if isinstance(value, (bool, np.bool_, str, bytes)):
+        raise TypeError(f"{demand}; got {value!r}")
     try:
         result = float(value)
     except (TypeError, ValueError):
@@ -60,10 +62,27 @@ def finite(name: str, values: Array) -> None:
             raise ValueError(f"{name} must hold finite numbers only; it contains {bad}")
 
 
+def unmasked(name: str, values: Any) -> None:
+    """Refuse masked entries, which a plain array would show as if they were data."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
+        hidden = int(np.ma.getmaskarray(values).sum())
+        raise ValueError(f"{name} must not have masked entries; {hidden} are masked: leave them out")
+
+
+def generator(rng: Any) -> np.random.Generator:
+    """Return `rng` as a generator; None stands for a fixed seed."""
+    try:
+        return np.random.default_rng(0 if rng is None else rng)
+    except (TypeError, ValueError) as error:
+        demand = "rng must be None, a seed or a generator that numpy.random.default_rng accepts"
+        raise type(error)(f"{demand}; got {rng!r}") from None
+
+
 def real_vector(name: str, values: Any, size: int | None = None, what: str = "") -> FloatArray:
     """Return `values` as a new or shared flat float64 array of the given size with finite entries."""
     if sp.issparse(values):
         raise TypeError(f"{name} must be a dense array; got a sparse one: pass {name}.toarray()")
+    unmasked(name, values)
     array = np.asarray(values)
     if array.dtype.kind == "c":
         raise TypeError(f"{name} must be real; got an array of {array.dtype}")

@@ -181,25 +181,39 @@ class Certificate:
         return value if value is not None and math.isfinite(value) else None
 
     @cached_property
+    def _share(self) -> float:
+        """The share t of y that (D3) admits at all beta within the bounds, where t y / beta must lie in dom f*; 1 else.
+
+        What Theorem 2 says of t y is told of y: it is within radius of y* / t, and support atoms have alignment 1 / t.
+        """
+        if self.y is None or self.beta_bounds is None or not isinstance(self.relaxation, P3):
+            return 1.0
+        low = self.beta_bounds[0]
+        return self.relaxation.share_in_domain(self.y / low) if low > 0 else 1.0
+
+    @cached_property
     def radius(self) -> float | None:
-        """A bound of |y - y*|, the distance to the dual solution, or None."""
+        """A bound of |y - y*|, the distance to the dual solution (for (P3), to a known multiple of it), or None."""
         if self.y is None or math.isinf(self.gap):
             return None
         L = self._problem.loss.smoothness
         if not isinstance(self.relaxation, P3):
             return math.sqrt(2 * L * self.gap)
-        if self.beta_bounds is None or math.isinf(self.beta_bounds[1]):
+        if self.beta_bounds is None or math.isinf(self.beta_bounds[1]) or self._share == 0:
             return None
         low, high = self.beta_bounds
-        worst = max(self.relaxation.dual_at(self.y, low), self.relaxation.dual_at(self.y, high))
+        y = self._share * self.y
+        worst = max(self.relaxation.dual_at(y, low), self.relaxation.dual_at(y, high))
         excess = rounded_gap(self.primal, worst, self._terms)
         excess += high * (self._problem.tolerance - self.relaxation.alpha)  # x may use what counts as meeting alpha
-        return math.sqrt(2 * high * L * excess) if math.isfinite(excess) else None
+        return math.sqrt(2 * high * L * excess) / self._share if math.isfinite(excess) else None
 
     @cached_property
     def epsilon(self) -> float | None:
         if self.radius is None or self.norm is None:
             return None
+        if isinstance(self.relaxation, P3):
+            return max(0.0, 1.0 - self._level + self.norm * self.radius)
         return (2 if isinstance(self.relaxation, P2) else 1) * self.norm * self.radius
 
     @cached_property
@@ -207,11 +221,13 @@ class Certificate:
         """The alignment that support atoms have with M*y* less what y may be off: lambda, 1, or the support value."""
         if isinstance(self.relaxation, P1):
             return self.relaxation.lam if self._problem.atoms.bounded else 0.0
-        return 1.0 if isinstance(self.relaxation, P3) else self._problem.atoms.support(self._z)
+        return 1.0 / self._share if isinstance(self.relaxation, P3) else self._problem.atoms.support(self._z)
 
     @cached_property
     def threshold(self) -> float | None:
-        return None if self.epsilon is None else self._level - self.epsilon
+        if self.epsilon is None:
+            return None
+        return (1.0 if isinstance(self.relaxation, P3) else self._level) - self.epsilon
 
     @cached_property
     def safe_set(self) -> Any:

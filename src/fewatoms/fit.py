@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from fewatoms import _checks, linalg
+from fewatoms._types import FloatArray
 from fewatoms.atoms import AtomicSet
 from fewatoms.certificates import Certificate, Evidence
+from fewatoms.faces import Coordinates, GroupCoordinates
 from fewatoms.losses import LeastSquares, Loss
 from fewatoms.oracles import Continuation, Oracle
 from fewatoms.problem import Problem
@@ -79,6 +81,8 @@ def fit(
     max_iterations = _checks.integer("max_iterations", max_iterations, 1)
     oracle = Continuation() if oracle is None else oracle
     retrieval = Retrieval() if retrieval is None else retrieval
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be callable; got {callback!r}")
     _need(oracle, "oracle", "iterates")
     _need(retrieval, "retrieval", "retrieve")
     run = _Run(problem, callback, patience=getattr(oracle, "patience", PATIENCE))
@@ -86,6 +90,8 @@ def fit(
         status = Status.ZERO if problem.zero_suffices else None
         stream = oracle.iterates(problem) if status is None else iter(())
         for dual in islice(stream, max_iterations):  # y <- oracle
+            if not isinstance(dual, DualPoint):
+                raise TypeError(f"oracle must yield DualPoints (FromIterates makes them of vectors); got {dual!r}")
             candidate = retrieval.retrieve(problem, dual)  # x <- solution to (PR), at most k atoms
             status = run.see(dual, candidate)  # keep the best; f(b - Mx) <= alpha?
             if status is not None:
@@ -161,7 +167,7 @@ class _Run:
         if self.best is None:
             face, c = problem.atoms.expose(np.zeros(problem.atoms.shape), 0), np.zeros(0)
         else:
-            face, c = self.best.face.prune(self.best.c, problem.k, self.best.norms)
+            face, c = self.best.face.prune(self.best.c, problem.k, self._norms(self.best))
             note = self.best.note
         residual = problem.b - face.measure(problem.M, c) if face.dim else problem.b
         final = Candidate(face, c, residual, problem.loss.value(residual))
@@ -187,6 +193,13 @@ class _Run:
             certificate=Certificate(problem, final, self.evidence, cardinality=cardinality),
         )
 
+    def _norms(self, best: Candidate) -> FloatArray | None:
+        """|M a_i| for the order of the atoms, where it is known or costs no product."""
+        at_hand = self.problem.M.explicit and isinstance(best.face, (Coordinates, GroupCoordinates))
+        if best.norms is not None or not at_hand:
+            return best.norms
+        return self.problem.M.inner.restrict(best.face).norms()
+
     def _message(self, status: Status, cardinality: int, loss: float, misfit: float, note: str) -> str:
         problem = self.problem
         bound = "" if problem.alpha is None else f" and a loss of at most {problem.alpha:.6g}"
@@ -207,5 +220,7 @@ def _given(k: Any) -> Any:
 
 
 def _need(thing: object, name: str, method: str) -> None:
+    if isinstance(thing, type):
+        raise TypeError(f"{name} must be an object with a method {method}(...), not a class; got {thing.__name__}")
     if not callable(getattr(thing, method, None)):
         raise TypeError(f"{name} must have a method {method}(...); got {thing!r}")

@@ -19,6 +19,7 @@ import scipy.linalg
 import scipy.sparse as sp
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
+from fewatoms import _checks
 from fewatoms._types import Array, FloatArray, IntArray, ModelDual
 
 DENSE_SIDE = (
@@ -40,7 +41,7 @@ _current: ContextVar[Session | None] = ContextVar("fewatoms_session", default=No
 @contextmanager
 def session(rng: Any = None) -> Iterator[Session]:
     """Seed the decompositions made inside the block and count their products with implicit matrices."""
-    opened = Session(np.random.default_rng(0 if rng is None else rng))
+    opened = Session(_checks.generator(rng))
     token = _current.set(opened)
     try:
         yield opened

@@ -61,7 +61,12 @@ class Problem:
                 f"weights of the loss must have {self.m} entries, one per row of M; got {loss.weights.size}"
             )
         self.k: Budget = None if k is None else self.atoms.budget(k)
-        self.at_zero = loss.value(self.b)  # f(b), the loss of x = 0
+        with np.errstate(over="ignore"):
+            self.at_zero = loss.value(self.b)  # f(b), the loss of x = 0
+        if not math.isfinite(self.at_zero) or (loss.anchored and self.at_zero < 1e-290 and self.b.any()):
+            raise ValueError(
+                f"b must be in units in which its loss is an ordinary number; got {self.at_zero}: rescale b"
+            )
         self.alpha = self._bound(alpha, misfit)
 
     def __repr__(self) -> str:

@@ -85,10 +85,10 @@ class Relaxation(ABC):
             return y, math.inf
         t = max(0.0, float(np.max(linalg.as_flat(z) / down)))
         shifted = y - t * (1 + 1e-12)
-        shifted = shifted * self._share_in_domain(shifted)  # M*y <= 0 is kept by any share of y
+        shifted = shifted * self.share_in_domain(shifted)  # M*y <= 0 is kept by any share of y
         return shifted, self.dual_value(shifted, 0.0)
 
-    def _share_in_domain(self, y: FloatArray) -> float:
+    def share_in_domain(self, y: FloatArray) -> float:
         """The largest t <= 1 with t y in dom f*, which is convex and holds 0."""
         conjugate = self.problem.loss.conjugate
         if math.isfinite(conjugate(y)):

@@ -155,12 +155,19 @@ def test_gauge_against_a_conic_program(name, atoms):
 )
 def test_gauge_by_cuts_against_closed_forms(atoms):
     rng = generator(4)
-    for scale in (1e-6, 1.0, 1e6):
+    for scale, size in ((1e-6, 1.0), (1.0, 1e-4), (1e6, 1e3)):
         face = atoms.expose(rng.standard_normal(atoms.shape), 2)
         x = scale * face.point(face.project(rng.standard_normal(face.dim)))
-        assert gauge_by_cuts(atoms, x) == pytest.approx(atoms.gauge(x), rel=1e-8)
-        assert gauge_by_cuts(1e-4 * atoms, x) == pytest.approx(1e4 * atoms.gauge(x), rel=1e-8)
+        assert gauge_by_cuts(size * atoms, x) == pytest.approx(atoms.gauge(x) / size, rel=1e-8)
     assert gauge_by_cuts(atoms, np.zeros(atoms.shape)) == 0.0
+
+
+def test_gauge_by_cuts_forgets_and_finds_again():
+    """More cuts than are kept."""
+    x = generator(17).standard_normal((3, 3))
+    assert gauge_by_cuts(RankOne(3, 3), x) == pytest.approx(RankOne(3, 3).gauge(x), rel=1e-8)
+    short = gauge_by_cuts(RankOne(3, 3), x, rounds=5)
+    assert 0 < short <= RankOne(3, 3).gauge(x)  # out of rounds: a lower bound
 
 
 def test_gauge_by_cuts_outside_of_the_cone():
@@ -298,6 +305,15 @@ def test_exposed_atoms_of_wide_ties():
     assert RankOne(20, 25).exposed(Z, 0.5).size == 13
     assert PSDRankOne(20).exposed(Z[:, :20], 0.5).size == 13
     assert PSDRankOne(20).exposed(Z[:, :20], 1.0).size == 20
+
+
+@pytest.mark.parametrize(("name", "atoms"), **over({n: a for n, a in SETS.items() if a.bounded}))
+def test_at_least_as_many_exposed_as_asked_for(name, atoms):
+    z = generator(18).standard_normal(atoms.shape)
+    few = atoms.exposed(z, 0.0, None, 2)
+    for part, face in zip(getattr(atoms, "parts", [atoms]), few.parts, strict=True):
+        assert face.size >= min(2, part.count)
+    assert atoms.exposed(z, 0.0, 1, 0).size <= len(few.parts) * 2
 
 
 def test_ties_go_to_the_lower_index():

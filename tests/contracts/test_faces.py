@@ -21,6 +21,7 @@ from fewatoms.faces import (
     SymmetricFactors,
     hermitian,
     hermitian_coordinates,
+    within,
 )
 
 
@@ -435,6 +436,15 @@ def test_every_kind_of_face_is_in_the_family(kind):
 
     met = {k for atoms, dual in EVERY.values() for k in kinds(drawn(atoms, 30, dual=dual)[0])}
     assert kind in met
+
+
+def test_within_a_budget():
+    face = (SignedOneHot(4) | NonnegativeOneHot(4)).expose(np.arange(4.0), (2, 1))
+    assert within(face, (2, 1))
+    assert within(face, None)
+    assert not within(face, (1, 1))
+    assert within(face.faces[0], 2)
+    assert not within(face.faces[0], 1)
 
 
 # Hermitian coordinates

@@ -108,9 +108,14 @@ def fitting(operators, sets, dual=None):
             yield pytest.param(name, M, atoms, z, id=f"{name} on {told}")
 
 
+def without_copies(operators):
+    """Less those that differ from others only in how their matrix is stored."""
+    return {name: M for name, M in operators.items() if name not in ("fortran", "strided", "integers", "csc", "coo")}
+
+
 REAL_SQUARE = {f"{name} 3x3": op for name, op in matrix_operators(3, 3).items()} | square_operators(3)
 PAIRS = [
-    *fitting(vector_operators(12) | matrix_operators(3, 4), vector_sets(12) | matrix_sets(3, 4)),
+    *fitting(without_copies(vector_operators(12)) | matrix_operators(3, 4), vector_sets(12) | matrix_sets(3, 4)),
     *fitting(REAL_SQUARE | {"dense 9": vector_operators(9)["dense"]}, square_sets(3) | matrix_sets(3, 3)),
     *fitting(complex_operators(3), {"complex psd": PSDRankOne(3), "double": 2.0 * PSDRankOne(3)}, hermitian_dual(3)),
     *fitting(complex_operators(3), {"real psd": PSDRankOne(3)}),
@@ -523,6 +528,70 @@ def test_sampling_row_grams(weighted):
     blocks = [grams.copy() for _, grams in M.row_grams(V, weights if weighted else None)]
     expected = naive.row_grams(V, rows, cols, weights if weighted else np.ones(rows.size), 7)
     np.testing.assert_allclose(np.concatenate(blocks), expected, atol=1e-13)
+
+
+@pytest.mark.parametrize("duplicates", ["mean", "last"])
+def test_sampling_from_triplets(duplicates):
+    rows, cols, values = [2, 0, 2, 1, 2], [1, 0, 1, 2, 1], [1.0, 5.0, 2.0, 7.0, 6.0]
+    M, b = Sampling.from_triplets(rows, cols, values, duplicates=duplicates)
+    assert M.matrix_shape == (3, 3)
+    seen = dict(zip(zip(M.rows.tolist(), M.cols.tolist(), strict=True), b, strict=True))
+    assert seen == {(2, 1): 3.0 if duplicates == "mean" else 6.0, (0, 0): 5.0, (1, 2): 7.0}
+    with pytest.raises(ValueError, match="each entry once"):
+        Sampling.from_triplets(rows, cols, values)
+
+
+def test_sampling_from_an_array_with_holes():
+    X = np.array([[1.0, np.nan, 3.0], [np.nan, 5.0, 6.0]])
+    for given in (X, np.ma.masked_invalid(X)):
+        M, b = Sampling.from_array(given)
+        assert M.matrix_shape == (2, 3)
+        np.testing.assert_array_equal(b, [1, 3, 5, 6])
+        np.testing.assert_array_equal(M.apply(np.nan_to_num(X)), b)
+
+
+# Black boxes
+
+
+class Bare:
+    """Shape, matvec and rmatvec, nothing else."""
+
+    def __init__(self, A):
+        self.A, self.shape = A, A.shape
+
+    def matvec(self, x):
+        return self.A @ x
+
+    def rmatvec(self, y):
+        return (self.A.T @ y)[:, None]  # a column will do
+
+
+def test_anything_with_products_is_an_operator():
+    A = generator(20).standard_normal((5, 4))
+    check_operator(Bare(A))
+    np.testing.assert_allclose(as_operator(Bare(A)).column_norms(), np.linalg.norm(A, axis=0))
+    check_operator(A.tolist())
+
+
+def test_columns_of_a_black_box_come_in_blocks(monkeypatch):
+    A = generator(21).standard_normal((5, 600))
+    M = as_operator(black_box(A))
+    np.testing.assert_allclose(M.column_norms(), np.linalg.norm(A, axis=0))
+    indices = np.arange(0, 600, 7)
+    np.testing.assert_allclose(M.columns(indices), A[:, indices])
+    assert M.columns(indices[:0]).shape == (5, 0)
+
+
+def test_large_black_boxes_are_not_asked_for_all_columns(monkeypatch):
+    monkeypatch.setattr("fewatoms.operators.matrix.PROBE_LIMIT", 3)
+    monkeypatch.setattr("fewatoms.operators.base.PROBE_LIMIT", 3)
+    M = Counting(black_box(np.ones((2, 4))))
+    assert M.column_norms() is None
+    assert M.block_norms([np.arange(4)]) is None
+    assert SignedOneHot(4).operator_norm(M) is None
+    assert Groups([0, 0, 1, 1]).operator_norm(M) is None
+    assert Mapped(np.eye(4), SignedOneHot(4)).operator_norm(M) is None
+    assert M.products == 0
 
 
 # Your own, and what a failure says

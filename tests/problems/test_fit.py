@@ -9,12 +9,12 @@ from itertools import islice
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from problems.planting import as_operator, cosines, huber, logistic, low_rank, plant, spikes, squares
 from scipy.sparse.linalg import LinearOperator
 
 import fewatoms as fa
 from fewatoms import oracles
 from fewatoms.solution import DualPoint
+from problems.planting import as_operator, cosines, huber, logistic, low_rank, plant, spikes, squares
 
 
 def regression(seed, m=30, n=60, k=6, noise=0.1):
@@ -32,13 +32,20 @@ def trace(**arguments):
     return s, seen
 
 
-# First answer, best answer ---------------------------------------------------------------------------------------------
+# First answer, best answer -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_with_a_bound_the_first_answer_that_meets_it(seed):
     D, b, _ = regression(seed)
-    common = {"M": D, "b": b, "atoms": fa.SignedOneHot(60), "k": 6, "oracle": fa.LevelSet(), "retrieval": fa.paper_rule()}
+    common = {
+        "M": D,
+        "b": b,
+        "atoms": fa.SignedOneHot(60),
+        "k": 6,
+        "oracle": fa.LevelSet(),
+        "retrieval": fa.paper_rule(),
+    }
     _, seen = trace(**common, alpha=1e-3 * squares(b), max_iterations=60)
     alpha = sorted(p.candidate_loss for p in seen)[2]  # a loss that some iterate reaches, not the best one
     s, again = trace(**common, alpha=alpha, max_iterations=60)
@@ -94,7 +101,7 @@ def test_k_alone_against_all_subsets(seed):
 
 
 def test_more_atoms_than_needed_are_not_used():
-    D, b, x = regression(0, noise=0.0)
+    D, b, _ = regression(0, noise=0.0)
     s = fa.fit(D, b, atoms=fa.SignedOneHot(60), k=20, misfit=1e-9)
     assert s.success
     assert np.count_nonzero(s.x) <= 20
@@ -117,7 +124,7 @@ def test_the_ends_of_the_range_of_k(k):
         assert s.loss == pytest.approx(best)
 
 
-# Products are counted, all of them -------------------------------------------------------------------------------------
+# Products are counted, all of them -----------------------------------------------------------------------------------
 
 
 class Counted(LinearOperator):
@@ -197,9 +204,16 @@ def test_products_are_honest(name, wrap, loss, bound):
 
 @pytest.mark.parametrize(
     "oracle",
-    [fa.LevelSet(), fa.LevelSet(oracles.Bisection()), fa.LevelSet(inner=oracles.Bundle()), oracles.Bundle(3.0)]
-    + [oracles.ConditionalGradient(3.0), oracles.ProximalGradient(0.5), oracles.Continuation()]
-    + [fa.FromIterates([np.ones(20), np.arange(20.0)])],
+    [
+        fa.LevelSet(),
+        fa.LevelSet(oracles.Bisection()),
+        fa.LevelSet(inner=oracles.Bundle()),
+        oracles.ConditionalGradient(3.0),
+        oracles.Bundle(3.0),
+        oracles.ProximalGradient(0.5),
+        oracles.Continuation(),
+        fa.FromIterates([np.ones(20), np.arange(20.0)]),
+    ],
     ids=lambda o: type(o).__name__,
 )
 def test_products_are_honest_for_every_oracle(oracle):
@@ -279,7 +293,7 @@ def test_zero_data_are_not_the_zero_problem_of_the_logistic_loss():
     assert s.loss == pytest.approx(logistic(-D @ s.x))
 
 
-# The callback ----------------------------------------------------------------------------------------------------------
+# The callback --------------------------------------------------------------------------------------------------------
 
 
 def test_the_callback_sees_each_iterate():
@@ -342,10 +356,10 @@ def test_errors_of_the_operator_pass_unchanged():
     assert caught.value is error
 
 
-# The same input gives the same answer ----------------------------------------------------------------------------------
+# The same input gives the same answer --------------------------------------------------------------------------------
 
 
-def same(s, t):
+def assert_same(s, t):
     assert (s.status, s.iterations, s.products, s.svd_products) == (t.status, t.iterations, t.products, t.svd_products)
     assert s.loss == t.loss
     np.testing.assert_array_equal(s.x, t.x)
@@ -368,8 +382,8 @@ def test_seeds_fix_the_answer():
     assert default.svd_products > 0
     np.random.default_rng().random()
     np.random.seed(5)  # noqa: NPY002 - the global state must play no part
-    same(default, fa.fit(M, b, **common))
-    same(fa.fit(M, b, rng=7, **common), fa.fit(M, b, rng=np.random.default_rng(7), **common))
+    assert_same(default, fa.fit(M, b, **common))
+    assert_same(fa.fit(M, b, rng=7, **common), fa.fit(M, b, rng=np.random.default_rng(7), **common))
     other = fa.fit(M, b, rng=8, **common)
     assert other.loss == pytest.approx(default.loss, rel=1e-3)
     assert not np.array_equal(other.x, default.x)  # another start vector, other roundings
@@ -381,7 +395,7 @@ def test_seeds_fix_the_answer():
 @pytest.mark.parametrize("set_name", ["signed", "groups", "psd", "low-rank|sparse"])
 def test_runs_repeat_themselves(set_name):
     planted = plant(set_name, "dense", "squares", seed=1)
-    same(planted.fit(alpha=planted.alpha), planted.fit(alpha=planted.alpha))
+    assert_same(planted.fit(alpha=planted.alpha), planted.fit(alpha=planted.alpha))
 
 
 def test_a_problem_of_one_run_does_not_leak_into_the_next():
@@ -390,10 +404,10 @@ def test_a_problem_of_one_run_does_not_leak_into_the_next():
     fa.fit(D[:20], b[:20], atoms=fa.SignedOneHot(60), k=3, loss=fa.Huber(0.1), max_iterations=2)
     oracle = oracles.Continuation()
     fa.fit(2 * D, b, atoms=fa.SignedOneHot(60), k=6, oracle=oracle, max_iterations=2)
-    same(first, fa.fit(D, b, atoms=fa.SignedOneHot(60), k=6, oracle=oracle, max_iterations=3))
+    assert_same(first, fa.fit(D, b, atoms=fa.SignedOneHot(60), k=6, oracle=oracle, max_iterations=3))
 
 
-# Inputs are left alone -------------------------------------------------------------------------------------------------
+# Inputs are left alone -----------------------------------------------------------------------------------------------
 
 
 def locked(array):
@@ -402,8 +416,12 @@ def locked(array):
     return array
 
 
-@pytest.mark.parametrize("oracle", [None, fa.LevelSet(), oracles.ProximalGradient(0.1)], ids=repr)
-@pytest.mark.parametrize("kind", ["dense", "fortran", "sparse", "sampling", "quadratic", "identity", "integers"])
+@pytest.mark.parametrize(
+    ("kind", "oracle"),
+    [(kind, None) for kind in ("dense", "fortran", "sparse", "sampling", "quadratic", "identity", "integers")]
+    + [("dense", fa.LevelSet()), ("sampling", oracles.ProximalGradient(0.1)), ("identity", oracles.Bundle(1.0))],
+    ids=lambda part: part if isinstance(part, str) else type(part).__name__,
+)
 def test_inputs_are_not_modified(kind, oracle):
     rng = np.random.default_rng(9)
     n = 4
@@ -441,7 +459,7 @@ def test_inputs_are_not_modified(kind, oracle):
     ]
     for atoms, k in sets:
         for loss in (fa.LeastSquares(arrays["weights"]), fa.Huber(0.5)):
-            s = fa.fit(M, arrays["b"], atoms=atoms, k=k, loss=loss, alpha=1e-12, oracle=oracle, max_iterations=3)
+            s = fa.fit(M, arrays["b"], atoms=atoms, k=k, loss=loss, alpha=1e-12, oracle=oracle, max_iterations=2)
             _ = s.x, s.certificate.epsilon
             assert s.cardinality <= sum(np.atleast_1d(k))
     for name, a in arrays.items():
@@ -469,7 +487,7 @@ def test_answers_do_not_share_memory_with_inputs():
     np.testing.assert_array_equal(s.coefficients, [-3.0, 1.0])
 
 
-# Bounds that cannot be met ---------------------------------------------------------------------------------------------
+# Bounds that cannot be met -------------------------------------------------------------------------------------------
 
 
 def overdetermined(seed, noise=0.5):
@@ -538,7 +556,7 @@ def test_the_iteration_limit_is_a_status():
     assert s.success  # with k alone any answer with at most k atoms is one
 
 
-# Streams of all sorts --------------------------------------------------------------------------------------------------
+# Streams of all sorts ------------------------------------------------------------------------------------------------
 
 
 def test_a_stream_that_ends():
@@ -592,12 +610,14 @@ def test_nonsense_vectors_cannot_spoil_a_good_answer():
         for _ in range(20):
             yield 1e6 * rng.standard_normal(20)
 
-    s, seen = trace(M=D, b=b, atoms=fa.SignedOneHot(30), k=2, oracle=fa.FromIterates(stream()), retrieval=fa.paper_rule())
+    s, seen = trace(
+        M=D, b=b, atoms=fa.SignedOneHot(30), k=2, oracle=fa.FromIterates(stream()), retrieval=fa.paper_rule()
+    )
     assert s.loss == pytest.approx(min(p.candidate_loss for p in seen), rel=1e-9, abs=1e-25)
     assert all(p.gap >= 0 for p in seen)
 
 
-# Equivariance ----------------------------------------------------------------------------------------------------------
+# Equivariance --------------------------------------------------------------------------------------------------------
 
 EQUIVARIANT = {
     "signed": (fa.SignedOneHot(24), 3),
@@ -679,7 +699,7 @@ def test_rotated_data_of_a_full_observation():
     assert s.loss == pytest.approx(0.5 * np.sum(values[2:] ** 2))
 
 
-# Bounds and weights ----------------------------------------------------------------------------------------------------
+# Bounds and weights --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("misfit", [0.5, 0.1, 1e-3])
@@ -743,29 +763,24 @@ def test_huber_ignores_what_least_squares_follows():
     assert np.abs(plain.x - x).max() > 0.1
 
 
-# Memory ----------------------------------------------------------------------------------------------------------------
+# Memory --------------------------------------------------------------------------------------------------------------
 
 
 class Wide(LinearOperator):
-    """m rows and 1000 m columns in no memory at all: blocks of signed, scaled and rotated identities."""
+    """m rows and 1000 m columns in no memory at all: scaled identities, and as many turned upside down."""
 
     def __init__(self, m):
         super().__init__(float, (m, 1000 * m))
-        self.m = m
-        self.scales = 1.0 + np.random.default_rng(0).permutation(1000) / 1000
+        self.upright, self.turned = np.split(1.0 + np.random.default_rng(0).permutation(1000) / 1000, 2)
 
     def _matvec(self, x):
-        rows = x.reshape(1000, self.m)
-        out = np.zeros(self.m)
-        for shift, (scale, row) in enumerate(zip(self.scales, rows, strict=True)):
-            if row.any():
-                out += scale * np.roll(row, shift % 7)
-        return out
+        rows = x.reshape(1000, -1)
+        return self.upright @ rows[:500] + (self.turned @ rows[500:])[::-1]
 
     def _rmatvec(self, y):
-        z = np.empty((1000, self.m))
-        for shift, scale in enumerate(self.scales):
-            z[shift] = scale * np.roll(y, -(shift % 7))
+        z = np.empty((1000, y.size))
+        np.outer(self.upright, y, out=z[:500])
+        np.outer(self.turned, y[::-1], out=z[500:])
         return z.ravel()
 
 
@@ -803,6 +818,7 @@ def test_the_level_set_oracle_lives_on_eight_vectors(root):
     x = np.zeros(1000 * m)
     x[np.random.default_rng(0).choice(1000 * m, 20, replace=False)] = 1.0
     problem = fa.Problem(M, M.matvec(x), atoms=fa.SignedOneHot(1000 * m), k=20, misfit=1e-2)
+    vectors_held(fa.LevelSet(root), problem, 2)  # what Python and NumPy set up once is not the oracle's
     held = vectors_held(fa.LevelSet(root), problem, 6)
     assert 1 <= held <= 8
     extra = math.ceil(9 - held)

@@ -1,4 +1,4 @@
-"""Planted problems: every set with every operator, loss and oracle that it fits; the answers are judged from outside."""
+"""Planted problems: every set with every operator, loss and oracle that fits; answers are judged from outside."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import math
 
 import numpy as np
 import pytest
+from scipy.sparse.linalg import aslinearoperator
+
+import fewatoms as fa
+from fewatoms import oracles
 from problems.planting import (
     COMPLEX_SETS,
     LOSSES,
@@ -22,10 +26,6 @@ from problems.planting import (
     semidefinite,
     spikes,
 )
-from scipy.sparse.linalg import aslinearoperator
-
-import fewatoms as fa
-from fewatoms import oracles
 
 
 def fits(set_name, operator_name):
@@ -123,7 +123,7 @@ def test_logistic_with_k_alone(set_name):
     assert s.loss <= scaled * (1 + 1e-9)  # the planted direction, scaled as well as may be
 
 
-# Every oracle ----------------------------------------------------------------------------------------------------------
+# Every oracle --------------------------------------------------------------------------------------------------------
 
 
 def gauge_of(planted):
@@ -232,7 +232,7 @@ def test_k_alone_with_other_oracles(oracle_name):
     assert planted.loss_of(s.x) <= planted.alpha
 
 
-# What does not fit is refused ------------------------------------------------------------------------------------------
+# What does not fit is refused ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("oracle_name", NEEDS_BOUNDED)
@@ -289,7 +289,7 @@ def test_matrix_sets_keep_their_shape():
         fa.RankOne(P, Q) + fa.SignedOneHot((Q, P))
 
 
-# The compact form ------------------------------------------------------------------------------------------------------
+# The compact form ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("set_name", ["signed", "nonnegative", "cone", "scaled"])
@@ -429,7 +429,7 @@ def test_x_is_formed_only_when_asked(set_name):
     assert s.x is x
 
 
-# Multiples and images of a set give the same points --------------------------------------------------------------------
+# Multiples and images of a set give the same points ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("scale", [2.0, 0.01, -3.0])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from theory.pairs import aligned, flat
 
 import fewatoms as fa
 from fewatoms.certificates import Certificate, Evidence
 from fewatoms.solution import Candidate, DualPoint
+from theory.pairs import aligned, flat
 
 
 def dual_point(problem, relaxation, y, loss=np.inf, gauge=np.inf):

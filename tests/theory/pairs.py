@@ -207,7 +207,7 @@ def plan_psd(rng, n, r, sigma, delta):
 def plan_union(rng, n, count, r, sigma, delta, idle=False):
     """One-hot vectors or a dictionary; with `idle` the dictionary stays below and takes no part."""
     first = plan_one_hot(rng, n, r, sigma, delta, signed=True)
-    second = _dictionary_at(rng, first.z, count, r, sigma - delta if idle else sigma, delta)
+    second = plan_dictionary_at(rng, first.z, count, r, sigma - delta if idle else sigma, delta)
     used = [first] if idle else [first, second]
     return Plan(
         first.atoms | second.atoms,
@@ -223,13 +223,13 @@ def plan_sum(rng, n, count, r, sigma, delta):
     """One-hot vectors plus a dictionary: the two parts of x* have the same gauge, the two supports add up to sigma."""
     share = rng.uniform(0.2, 0.8) * sigma
     first = plan_one_hot(rng, n, r, share, min(delta, 0.9 * share), signed=True)
-    second = _dictionary_at(rng, first.z, count, r, sigma - share, min(delta, 0.9 * (sigma - share)))
+    second = plan_dictionary_at(rng, first.z, count, r, sigma - share, min(delta, 0.9 * (sigma - share)))
     points = (first.points[:, None, :] + second.points[None, :, :]).reshape(-1, n)
     x = first.x + second.x * (first.gauge / second.gauge)
     return Plan(first.atoms + second.atoms, first.z, x, first.gauge, points, (first.parts[0], second.parts[0]))
 
 
-def _dictionary_at(rng, z, count, r, sigma, delta):
+def plan_dictionary_at(rng, z, count, r, sigma, delta):
     """A dictionary plan at a z that is given."""
     targets, support, signs = one_hot(rng, count, r, sigma, delta, signed=True)
     D = rng.standard_normal((z.size, count))

@@ -6,12 +6,12 @@ lambda = 1/beta*. The Appendix' own bounds assume subproblems solved exactly; th
 
 import numpy as np
 import pytest
-from theory.evidence import dual_point, mixture, near, some_atom
-from theory.pairs import LOSSES, PLANS, gentle, plant
 
 import fewatoms as fa
 from fewatoms.certificates import LevelBounds
 from fewatoms.oracles import Bisection, Bundle, ConditionalGradient, LevelSet, Newton
+from theory.evidence import dual_point, mixture, near, some_atom
+from theory.pairs import LOSSES, PLANS, gentle, plant
 
 INEXACT = ("least squares", "huber", "weighted least squares", "weighted huber", "logistic")
 
@@ -59,7 +59,7 @@ def test_inexact_points_bracket_beta_and_bound_tau(loss):
 
 
 def test_the_appendix_bounds_fail_on_inexact_subproblems():
-    # beta_1 >= beta* >= beta_2 with beta_i = support(M* grad f(b - Mx_i)) (there for the reciprocal): not if x_i is off.
+    # It puts support(M* grad f(b - Mx_i)), at tau_1 <= tau* <= tau_2, around 1/beta*: not so if the x_i are off.
     rng = np.random.default_rng(3)
     wrong = 0
     for _ in range(100):

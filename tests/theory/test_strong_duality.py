@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from theory.models import MODELS, Solved, solved
-from theory.pairs import LOSSES, make_loss
 
 import fewatoms as fa
+from theory.models import MODELS, Solved, solved
+from theory.pairs import LOSSES, make_loss
 
 # Sets whose own gauge is computed in no time; for the others the gauge of the solved parts stands in.
 EXACT = ("signed", "nonnegative", "groups", "rank one", "psd", "scaled", "dictionary", "one-sided dictionary", "sum")

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from theory.models import MODELS, solved
-from theory.pairs import LOSSES, PLANS, plant
 
 import fewatoms as fa
+from theory.models import MODELS, solved
+from theory.pairs import LOSSES, PLANS, plant
 
 
 @pytest.mark.parametrize("loss", LOSSES)

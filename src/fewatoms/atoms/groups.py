@@ -39,12 +39,20 @@ class Groups(FiniteSet):
         if labels.dtype.kind == "f" and not np.isfinite(labels).all():
             raise ValueError("labels must not contain NaN or infinity")
         self.shape = labels.shape
-        self.names, self._group = np.unique(labels, return_inverse=True)
+        try:
+            self.names, self._group = np.unique(labels, return_inverse=True)
+        except TypeError:
+            raise TypeError("labels must be all numbers or all strings; got a mixture") from None
         self._group = self._group.ravel()
         if weights is None:
             self.weights = np.ones(self.names.size)
         else:
-            listed = [weights[name] for name in self.names.tolist()] if hasattr(weights, "keys") else weights
+            listed = weights
+            if hasattr(weights, "keys"):
+                without = [name for name in self.names.tolist() if name not in weights]
+                if without:
+                    raise ValueError(f"weights must name every group; there is none for {without[0]!r}")
+                listed = [weights[name] for name in self.names.tolist()]
             self.weights = _checks.real_vector("weights", listed, self.names.size, " (one per group)")
             if self.weights.min() <= 0:
                 raise ValueError(f"weights must be positive; got {self.weights.min()}")

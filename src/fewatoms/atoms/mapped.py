@@ -75,6 +75,8 @@ class Mapped(AtomicSet):
         return super().__new__(cls)
 
     def __init__(self, operator: Any, inner: AtomicSet) -> None:
+        if not isinstance(inner, AtomicSet):
+            raise TypeError(f"inner must be an atomic set such as SignedOneHot(n); got {inner!r}")
         self.map = operator if isinstance(operator, LinearMap) else LinearMap(operator, "operator")
         self.inner = inner
         if self.map.shape[1] != inner.n:

@@ -56,7 +56,7 @@ class PSDRankOne(AtomicSet):
         return SymmetricFactors(linalg.top_eigh(matrix, k)[1])
 
     def exposed(self, z: ModelDual, eps: float, limit: int | None = None, least: int = 0) -> SymmetricFactors:
-        limit = self.count if limit is None else min(limit, self.count)
+        limit = min(self.count, self.count if limit is None else max(limit, least))
         if limit == 0:
             return self.expose(z, 0)
         matrix = self._matrix(z)

@@ -48,7 +48,7 @@ class RankOne(AtomicSet):
         return Factors(u, v)
 
     def exposed(self, z: ModelDual, eps: float, limit: int | None = None, least: int = 0) -> Factors:
-        limit = self.count if limit is None else min(limit, self.count)
+        limit = min(self.count, self.count if limit is None else max(limit, least))
         if limit == 0:
             return self.expose(z, 0)
         k = min(limit, max(4, least))

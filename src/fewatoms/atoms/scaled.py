@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
-from fewatoms import _checks
 from fewatoms._types import Array, Budget, FloatArray, ModelDual
 from fewatoms.atoms.base import AtomicSet, Combination, Shrinkage
 from fewatoms.faces import Face, ScaledFace
@@ -15,8 +16,12 @@ def scaled(scale: Any, atoms: AtomicSet) -> AtomicSet:
     """scale * A; a multiple of a sum or union is the sum or union of the multiples."""
     from fewatoms.atoms.sums import Sum, Union
 
-    size = _checks.number("the scale of an atomic set", abs(scale), positive=True)
-    value = size if scale > 0 else -size
+    demand = "the scale of an atomic set must be a finite number other than 0"
+    if isinstance(scale, bool) or not isinstance(scale, Real):
+        raise TypeError(f"{demand}; got {scale!r}")
+    value = float(scale)
+    if not math.isfinite(value) or value == 0.0:
+        raise ValueError(f"{demand}; got {scale!r}")
     if isinstance(atoms, (Sum, Union)):
         return type(atoms)(*(scaled(value, part) for part in atoms.parts))
     if isinstance(atoms, Scaled):

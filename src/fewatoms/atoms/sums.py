@@ -48,10 +48,9 @@ class _Parts(AtomicSet):
 
     def budget(self, k: Any) -> Budget:
         demand = f"k must give one budget for each of the {len(self.parts)} parts of {self!r}"
-        try:
-            given = tuple(k)
-        except TypeError:
-            raise TypeError(f"{demand}; got {k!r}") from None
+        if not isinstance(k, (tuple, list, np.ndarray)):
+            raise TypeError(f"{demand}; got {k!r}")
+        given = tuple(k)
         if len(given) != len(self.parts):
             raise ValueError(f"{demand}; got {len(given)}: {given!r}")
         return tuple(p.budget(j) for p, j in zip(self.parts, given, strict=True))

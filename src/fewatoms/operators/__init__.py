@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from fewatoms._types import Array
 from fewatoms.operators.base import Operator
 from fewatoms.operators.counting import Counting
 from fewatoms.operators.identity import Identity
@@ -24,11 +25,18 @@ def as_operator(M: Any) -> Operator:
     if hasattr(M, "matvec") and hasattr(M, "rmatvec"):
         return BlackBox(M)
     if hasattr(M, "__array__") or isinstance(M, (list, tuple)):
-        return MatrixOperator(np.asarray(M))
+        return MatrixOperator(_as_array(M))
     raise TypeError(
         "M must be an array, a SciPy sparse matrix, a LinearOperator (anything with shape, matvec and rmatvec) "
         f"or one of fewatoms' operators; got {type(M).__name__}"
     )
+
+
+def _as_array(M: Any) -> Array:
+    try:
+        return np.asarray(M)
+    except ValueError:
+        raise ValueError("M must be a matrix, with rows of one length; got rows of different lengths") from None
 
 
 __all__ = ["BlackBox", "Counting", "Identity", "MatrixOperator", "Operator", "Quadratic", "Sampling", "as_operator"]

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from fewatoms import _checks, linalg
 from fewatoms._types import Array, FloatArray, IntArray, ModelDual
@@ -42,9 +43,9 @@ class Operator(ABC):
 
     def read_data(self, b: Any) -> FloatArray:
         """b as a flat array of length m, checked."""
-        array = np.asarray(b)
-        if array.ndim != 1:
-            raise ValueError(f"b must be a vector of length m = {self.shape[0]}; got shape {array.shape}")
+        if not sp.issparse(b) and np.ndim(b) != 1:
+            came = f"shape {np.shape(b)}" if np.ndim(b) else repr(b)
+            raise ValueError(f"b must be a vector of length m = {self.shape[0]}; got {came}")
         return _checks.real_vector("b", b, self.shape[0], " (the rows of M)")
 
     def columns(self, indices: IntArray) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -39,11 +40,17 @@ class Counting(Operator):
 
     def apply(self, x: Array) -> FloatArray:
         self.products += 1
-        return self.inner.apply(x)
+        image = self.inner.apply(x)
+        if np.shape(image) != self.shape[:1]:
+            raise ValueError(f"M.apply must return {self.shape[0]} numbers; got shape {np.shape(image)}")
+        return image
 
     def adjoint(self, y: FloatArray) -> ModelDual:
         self.products += 1
-        return self.inner.adjoint(y)
+        z = self.inner.adjoint(y)
+        if math.prod(z.shape) != self.shape[1]:
+            raise ValueError(f"M.adjoint must return {self.shape[1]} numbers; got shape {z.shape}")
+        return z
 
     def columns(self, indices: IntArray) -> Any:
         self.products += int(np.size(indices))

@@ -24,7 +24,10 @@ class MatrixOperator(Operator):
     explicit = True
 
     def __init__(self, matrix: Any) -> None:
+        _checks.unmasked("M", matrix)
         if sp.issparse(matrix):
+            if matrix.ndim != 2:
+                raise ValueError(f"M must be a matrix (2 axes); got shape {matrix.shape}")
             _refuse_complex(matrix.dtype)
             matrix = matrix if matrix.format in ("csc", "csr") else matrix.tocsc()
             _checks.finite("M", matrix.data)
@@ -131,10 +134,16 @@ class BlackBox(Operator):
             raise ValueError(f"M.{name} must return {size} numbers; {error}") from error
         if result.size != size:
             raise ValueError(f"M.{name} must return {size} numbers; got shape {result.shape}")
-        if result.dtype.kind == "c":
+        return self._numbers(name, result.ravel())
+
+    def _numbers(self, name: str, result: Array) -> FloatArray:
+        """What the box returned, checked: its author may not have."""
+        if result.dtype.kind not in "biuf":
             raise TypeError(f"M.{name} must return real numbers; got an array of {result.dtype}")
-        result = np.asarray(result.ravel(), dtype=np.float64)
-        if not np.isfinite(result.sum()):
+        result = np.asarray(result, dtype=np.float64)
+        with np.errstate(invalid="ignore", over="ignore"):
+            suspect = not np.isfinite(result.sum())
+        if suspect:
             _checks.finite(f"M.{name}'s result", result)
         return result
 
@@ -153,10 +162,10 @@ class BlackBox(Operator):
     def apply_block(self, X: Array) -> Array:
         if not hasattr(self.op, "matmat"):
             return super().apply_block(X)
-        result = np.asarray(self.op.matmat(X), dtype=np.float64)
+        result = np.asarray(self.op.matmat(X))
         if result.shape != (self.shape[0], X.shape[1]):
             raise ValueError(f"M.matmat must return shape {(self.shape[0], X.shape[1])}; got {result.shape}")
-        return result
+        return self._numbers("matmat", result)
 
     def column_norms(self) -> FloatArray | None:
         if self.shape[1] > PROBE_LIMIT:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any, Protocol
 
+from fewatoms import _checks
 from fewatoms.oracles.conditional_gradient import ConditionalGradient, Walk
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P3
@@ -28,7 +29,7 @@ class Newton:
     """
 
     def __init__(self, ratio: float = 1.8) -> None:
-        if not ratio > 1.0:
+        if not _checks.number("ratio", ratio) > 1.0:
             raise ValueError(f"ratio must be larger than 1; got {ratio!r}")
         self.ratio = ratio
 

@@ -13,6 +13,8 @@ from fewatoms.problem import Problem
 from fewatoms.relaxations import P1, P3, Relaxation
 from fewatoms.solution import DualPoint
 
+UNITS = "M must be in units in which the squares of its entries are ordinary numbers; they are too {} here: rescale it"
+
 
 class ProximalGradient:
     """minimise f(b - Mx) + lam gauge(x), by Nesterov's accelerated method with backtracking and restarts.
@@ -60,7 +62,7 @@ class Continuation:
     patience = 8  # rungs without a better answer
 
     def __init__(self, shrink: float = 0.6, *, steps: int = 30, tol: float = 1e-2, floor: float = 1e-7) -> None:
-        if not 0.0 < shrink < 1.0:
+        if not 0.0 < _checks.number("shrink", shrink) < 1.0:
             raise ValueError(f"shrink must lie between 0 and 1; got {shrink!r}")
         self.shrink = shrink
         self.steps = _checks.integer("steps", steps, 1)
@@ -136,6 +138,8 @@ class Descent:
             if value <= model + 0.5 * self.lipschitz * moved + 1e-13 * abs(value_there):
                 break
             self.lipschitz *= 2.0
+            if not math.isfinite(value) or math.isinf(self.lipschitz):
+                raise ValueError(UNITS.format("large"))
         gauge = face.gauge(c)
         if self.beta > 0 and value + lam * gauge > self.loss + lam * self.gauge:
             # the momentum overshot: stay, and go on from x itself
@@ -156,7 +160,11 @@ class Descent:
         face = problem.atoms.expose(self.z, _ones(problem.k, problem.atoms))
         c = face.mean_atom()
         image = face.measure(problem.M, c)
-        return max(problem.loss.smoothness * float(np.dot(image, image)) / max(face.inner(c, face, c), 1e-300), 1e-300)
+        with np.errstate(over="ignore"):
+            size = float(np.dot(image, image))
+        if math.isinf(size) or (size < 1e-300 and image.any()):
+            raise ValueError(UNITS.format("large" if math.isinf(size) else "small"))
+        return max(problem.loss.smoothness * size / max(face.inner(c, face, c), 1e-300), 1e-300)
 
     def _distance(self, new: tuple[object, FloatArray], terms: list[tuple[float, object, FloatArray]]) -> float:
         """|x_new - x_there|^2 from inner products of compact points, plus what cancellation may have hidden.

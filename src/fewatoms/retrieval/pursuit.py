@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse as sp
 
 from fewatoms import linalg
 from fewatoms._types import Array, FloatArray
@@ -147,7 +148,8 @@ class _Chase:
         while face.size < problem.k:
             open_ = z - face.point(face.adjoint(z)).ravel()  # atoms in the support are not offered again
             offer = self.atoms.expose(open_, min(size, problem.k - face.size))
-            fresh = np.asarray(root).reshape(-1, 1) * self.M.images(offer)
+            fresh = self.M.images(offer)
+            fresh = np.asarray(root).reshape(-1, 1) * (fresh.toarray() if sp.issparse(fresh) else fresh)
             expected = float(np.sum(offer.adjoint(z) ** 2 / np.maximum(np.einsum("ij,ij->j", fresh, fresh), 1e-300)))
             images, face = np.column_stack([images, fresh]), face.merge(offer)
             for _ in range(2):  # twice is enough for orthogonality to rounding

@@ -182,22 +182,27 @@ def _newton(reduced: ReducedOperator, b: FloatArray, loss: Loss, face: Face) -> 
     c = np.zeros(reduced.dim)
     residual = b.copy()
     value = loss.value(residual)
-    first = None
+    first, ridge, unit = None, 0.0, 0.0
     for _ in range(100):
         slope = -reduced.adjoint(loss.gradient(residual))
         free = np.ones(c.size, dtype=bool) if face.cone is Cone.FREE else (c > 0) | (slope < 0)
         steepness = float(np.abs(slope[free]).max(initial=0.0))
-        first = steepness if first is None else first
-        if steepness <= 1e-13 * first:
+        if first is None:
+            first, probe = steepness, reduced.apply(slope / max(float(np.linalg.norm(slope)), 1e-300))
+            unit = loss.smoothness * float(np.dot(probe, probe))  # a curvature of the size to be expected
+        if steepness <= 1e-15 * first:
             break
         H = reduced.normal_equations(residual, loss.curvature(residual))[0][np.ix_(free, free)]
-        ridge = 1e-12 * max(float(np.trace(H)) / max(1, H.shape[0]), loss.smoothness * 1e-12)
+        # flat directions (Huber's tails) need a ridge: it grows until a step succeeds and shrinks with each success
+        ridge = max(ridge / 100, 1e-12 * max(float(np.trace(H)) / max(1, H.shape[0]), 1e-12 * unit))
         moved = False
         for _ in range(40):
             direction = np.zeros(c.size)
             direction[free] = -_gram_solver(H + ridge * np.eye(H.shape[0]))(slope[free])
+            if -float(np.dot(slope, direction)) <= 1e-15 * abs(value):  # what is left to gain is rounding
+                return c
             t = 1.0
-            for _ in range(30):
+            for _ in range(8):
                 trial = face.project(c + t * direction)
                 trial_residual = b - reduced.apply(trial)
                 trial_value = loss.value(trial_residual)
@@ -207,7 +212,7 @@ def _newton(reduced: ReducedOperator, b: FloatArray, loss: Loss, face: Face) -> 
                 t *= 0.5
             if moved:
                 break
-            ridge = max(10 * ridge, 1e-8 * loss.smoothness)  # flat directions (Huber's tails): lean on the gradient
+            ridge = max(100 * ridge, 1e-8 * unit)
         if not moved:
             break
         fallen = value - trial_value

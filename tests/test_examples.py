@@ -1,0 +1,91 @@
+"""The examples run as they stand, and find what they say they find."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+FOLDER = Path(__file__).parent.parent / "docs" / "examples"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
+
+
+def run(name, capsys):
+    """What main() returns, and what it printed."""
+    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    result = module.main()
+    return result, capsys.readouterr().out
+
+
+def test_every_example_is_tested_here():
+    here = Path(__file__).read_text(encoding="utf-8")
+    assert NAMES
+    for name in NAMES:
+        assert f"def test_{name}(" in here
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_examples_are_short_and_start_with_a_word(name):
+    text = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
+    assert text.startswith('"""')
+    assert text.count("\n") < 60
+    assert 'if __name__ == "__main__":\n    main()\n' in text
+
+
+def test_spgl1_oracle(capsys):
+    rows, out = run("spgl1_oracle", capsys)
+    assert len(out.splitlines()) == 2 + len(rows)
+    for data, iterations, recorded, paper, default in rows:
+        assert recorded >= iterations
+        for s in (paper, default):
+            assert s.success
+            assert set(s.indices) == set(data.support)
+            np.testing.assert_allclose(s.x, data.x, atol=1e-3)
+        assert default.iterations <= paper.iterations <= recorded
+    assert rows[0][3].iterations < rows[0][1]  # an easy problem: the atoms are there long before the solver is done
+
+
+def test_phase_retrieval(capsys):
+    pairs, out = run("phase_retrieval", capsys)
+    assert out.count("relative error") == 2
+    for x, s in pairs:
+        assert s.success
+        assert s.cardinality == 1
+        np.testing.assert_allclose(s.x, np.outer(x, x.conj()), atol=1e-5 * np.abs(x).max() ** 2)
+
+
+def test_matrix_completion(capsys):
+    (s, alone, error), out = run("matrix_completion", capsys)
+    assert "1000 predicted entries" in out
+    assert s.success
+    assert s.left.shape == (200, 3)
+    assert error < 0.01  # less than the noise: three factors average it out
+    assert alone.loss <= s.loss
+
+
+def test_robust_pca(capsys):
+    (data, union, both, errors), out = run("robust_pca", capsys)
+    assert out.count("rank 2, 60 entries") == 2
+    assert max(errors) < 1e-4
+    changed = set(zip(*data.sparse.coords, strict=True))
+    for s in (union, both):
+        assert {tuple(pair) for pair in s.parts[1].indices} == changed
+
+
+def test_pylops_deconvolution(capsys):
+    (reflectivity, s), out = run("pylops_deconvolution", capsys)
+    assert "products with the operator" in out
+    assert s.success
+    assert set(s.indices) == set(np.flatnonzero(reflectivity))
+    np.testing.assert_allclose(s.x, reflectivity, atol=0.05)
+
+
+def test_own_oracle(capsys):
+    (x, own, plain), out = run("own_oracle", capsys)
+    assert "ProjectedGradient" in out
+    for s in (own, plain):
+        assert s.success
+        np.testing.assert_allclose(s.x, x, atol=1e-5)
+    np.testing.assert_allclose(own.x, plain.x, atol=1e-12)  # the same vectors, the same answer
