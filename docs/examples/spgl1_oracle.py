@@ -39,7 +39,8 @@ def main():
         asked = {"atoms": fa.SignedOneHot(400), "k": k, "misfit": MISFIT}
         paper = fa.fit(data.M, data.b, oracle=fa.FromIterates(residuals), retrieval=fa.paper_rule(), **asked)
         default = fa.fit(data.M, data.b, oracle=fa.FromIterates(residuals), **asked)
-        print(f"{k:5d} {iterations:22d}, {np.count_nonzero(x):8d} {paper.iterations:21d} {default.iterations:12d}")
+        when, soon = (s.iterations if s.success else "never" for s in (paper, default))
+        print(f"{k:5d} {iterations:22d}, {np.count_nonzero(x):8d} {when:>21} {soon:>12}")
         rows.append((data, iterations, len(residuals), paper, default))
     return rows
 

@@ -102,6 +102,10 @@ class Face(ABC):
     def inner(self, c: FloatArray, other: Any, d: FloatArray) -> float:
         """The inner product of two compact points of one set (for images of a set: of their preimages)."""
 
+    def nonnegative(self) -> Array | None:
+        """Which coefficients must not be negative; None where the coefficient set is no orthant (PSD)."""
+        return None if self.cone is Cone.PSD else np.full(self.dim, self.cone is Cone.NONNEGATIVE)
+
     # Faces that can turn: matrix faces move in their set by moving their factors. `unfold` gives real unknowns v for a
     # point, `fold` the face and coefficients of v, `pull` the derivative of <z, point> by v. Other faces stay put.
 
@@ -759,6 +763,12 @@ class SumFace(Face):
 
     def split(self, c: FloatArray) -> tuple[FloatArray, ...]:
         return tuple(np.split(c, np.cumsum([f.dim for f in self.faces])[:-1]))
+
+    def nonnegative(self) -> Array | None:
+        masks = [f.nonnegative() for f in self.faces if f.dim]
+        if any(m is None for m in masks):
+            return None
+        return np.concatenate([np.zeros(0, dtype=bool), *(m for m in masks if m is not None)])
 
     def _pairs(self, c: FloatArray) -> list[tuple[Face, FloatArray]]:
         return list(zip(self.faces, self.split(c), strict=True))

@@ -1,6 +1,7 @@
 """Finite-time identification: on delta-nondegenerate problems over listed atoms, the top k become the support.
 
-The proof asks for |y - y*| <= delta / (4 |M|_A), and less than twice that is enough; how long an oracle takes to get there depends on delta.
+The proof asks for |y - y*| <= delta / (4 |M|_A), and less than twice that is enough; how long an oracle takes to get
+there depends on delta.
 """
 
 from itertools import islice

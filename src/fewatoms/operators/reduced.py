@@ -184,7 +184,7 @@ class SampledFactors(ReducedOperator):
     def __init__(self, face: Factors, sampling: Any) -> None:
         self.face, self.sampling, self.dim = face, sampling, face.dim
         r = face.size
-        self.costs = {"apply": r, "adjoint": 1, "normal_equations": self.dim}
+        self.costs = {"apply": r, "adjoint": 1, "normal_equations": self.dim + 1}
 
     def apply(self, c: FloatArray) -> FloatArray:
         return self.sampling.sample(self.face.U @ self.face.matrix(c), self.face.V)

@@ -1,13 +1,14 @@
 """The reduced problem (PR): min f(b - M point(c)) over the coefficients a face allows.
 
 Least squares goes to direct solvers where columns or normal equations are at hand and to LSMR where only products are;
-other losses to a projected Newton method; small semidefinite and mixed problems to accelerated projected gradients.
+other losses to a projected Newton method; coefficients with a PSD part to projected gradients, then to its factor.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, lsmr
 
 from fewatoms import linalg
-from fewatoms._types import FloatArray
-from fewatoms.faces import Cone, Face
+from fewatoms._types import Array, FloatArray
+from fewatoms.faces import Cone, Face, hermitian, hermitian_coordinates
 from fewatoms.losses import LeastSquares, Logistic, Loss
 from fewatoms.operators.reduced import Columns, ReducedOperator
 from fewatoms.problem import Problem
@@ -89,10 +90,25 @@ def _by_columns(A: FloatArray, b: FloatArray, face: Face) -> FloatArray:
     c = scipy.linalg.lstsq(A / scale, b, cond=rounding, lapack_driver="gelsy", check_finite=False)[0] / scale
     if _allowed(face, c):
         return np.asarray(c)
-    if face.cone is Cone.NONNEGATIVE:
-        q, r = scipy.linalg.qr(A / scale, mode="economic", check_finite=False)
-        return _nonnegative(r, q.T @ b) / scale
-    return _gram_projected_gradient(A.T @ A, A.T @ b, face.project, face.project(np.asarray(c)))
+    mask = face.nonnegative()
+    if mask is None:
+        return _gram_constrained(A.T @ A, A.T @ b, face, face.project(np.asarray(c)))
+    return _signed_least_squares(A / scale, b, mask, rounding) / scale
+
+
+def _signed_least_squares(A: FloatArray, b: FloatArray, mask: Array, rounding: float) -> FloatArray:
+    """Some coefficients nonnegative: the free columns are projected out, and the rest is nonnegative least squares."""
+    free, bound = A[:, ~mask], A[:, mask]
+    basis = linalg.orthonormal(free)
+    inside, target = bound - basis @ (basis.T @ bound), b - basis @ (basis.T @ b)
+    new = np.linalg.norm(inside, axis=0) > 1e-10  # a column that the free ones span adds nothing but rounding
+    q, r = scipy.linalg.qr(inside[:, new], mode="economic", check_finite=False)
+    c = np.zeros(A.shape[1])
+    c[np.flatnonzero(mask)[new]] = _nonnegative(r, q.T @ target)
+    if free.shape[1]:
+        left = b - bound @ c[mask]
+        c[~mask] = scipy.linalg.lstsq(free, left, cond=rounding, lapack_driver="gelsy", check_finite=False)[0]
+    return c
 
 
 def _nonnegative(R: FloatArray, target: FloatArray) -> FloatArray:
@@ -113,9 +129,7 @@ def _by_normal_equations(reduced: ReducedOperator, b: FloatArray, weights: Float
     c = solve(h)
     residual = b - reduced.apply(c)
     c = c + solve(reduced.adjoint(residual if weights is None else weights * residual))
-    if _allowed(face, c):
-        return c
-    return _gram_projected_gradient(G, h, face.project, face.project(c))
+    return c if _allowed(face, c) else _gram_constrained(G, h, face, face.project(c))
 
 
 def _gram_solver(G: FloatArray) -> Callable[[FloatArray], FloatArray]:
@@ -145,13 +159,27 @@ def _by_products(reduced: ReducedOperator, b: FloatArray, root: FloatArray | Non
     return np.asarray(c), reason not in (3, 6, 7)
 
 
-def _gram_projected_gradient(G: FloatArray, h: FloatArray, project: Projection, c: FloatArray) -> FloatArray:
-    """min c'Gc/2 - h'c over a convex set, by accelerated projected gradients with restarts: all in the small space."""
+def _gram_constrained(G: FloatArray, h: FloatArray, face: Face, c: FloatArray) -> FloatArray:
+    """min c'Gc/2 - h'c over the coefficients of a face, all in the small space."""
     lipschitz = float(np.linalg.eigvalsh(G)[-1])
     if lipschitz <= 0:
-        return project(0.0 * c)
+        return face.project(0.0 * c)
+
+    def objective(c: FloatArray) -> tuple[float, FloatArray]:
+        slope = G @ c - h
+        return 0.5 * float(np.dot(c, slope - h)), slope
+
+    c = _gram_projected_gradient(G, h, lipschitz, face.project, c)
+    refined = _refine(face, c, objective, float(np.abs(np.dot(h, c))))
+    return refined if objective(refined)[0] < objective(c)[0] else c
+
+
+def _gram_projected_gradient(
+    G: FloatArray, h: FloatArray, lipschitz: float, project: Projection, c: FloatArray
+) -> FloatArray:
+    """Accelerated projected gradients with restarts, a rough solution."""
     v, momentum = c, 1.0
-    for _ in range(20_000):
+    for _ in range(500):
         c_next = project(v - (G @ v - h) / lipschitz)
         step = c_next - c
         if float(np.dot(v - c_next, step)) > 0:  # the step turns back: the momentum has overshot
@@ -166,26 +194,106 @@ def _gram_projected_gradient(G: FloatArray, h: FloatArray, project: Projection, 
     return c
 
 
+def _refine(
+    face: Face, c: FloatArray, objective: Callable[[FloatArray], tuple[float, FloatArray]], size: float
+) -> FloatArray:
+    """Sharpen a rough solution with PSD parts: C = L L^H with a square L has no local minima of its own, and L-BFGS
+    minds the conditioning less than projected gradients do. Other parts keep their bounds."""
+    from scipy.optimize import minimize
+
+    parts = [_Root.of(f, p) for f, p in zip(face.parts, face.split(c), strict=True) if f.dim]
+    cuts = np.cumsum([p.start.size for p in parts])[:-1]
+    size = max(size, 1e-300)
+
+    def unknowns(v: FloatArray) -> tuple[float, FloatArray]:
+        pieces = np.split(v, cuts)
+        value, slope = objective(np.concatenate([p.coefficients(u) for p, u in zip(parts, pieces, strict=True)]))
+        slopes = np.split(slope, np.cumsum([p.dim for p in parts])[:-1])
+        pulled = [p.pull(u, g) for p, u, g in zip(parts, pieces, slopes, strict=True)]
+        return value / size, np.concatenate(pulled) / size
+
+    result = minimize(
+        unknowns,
+        np.concatenate([p.start for p in parts]),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(low, None) for p in parts for low in p.lower],
+        options={"maxiter": 1000, "maxfun": 2000, "maxcor": 30, "ftol": 1e-16, "gtol": 1e-14},
+    )
+    return np.concatenate([p.coefficients(u) for p, u in zip(parts, np.split(result.x, cuts), strict=True)])
+
+
+@dataclass(frozen=True, eq=False)
+class _Root:
+    """Unknowns of one part: L with C = L L^H where the coefficients are PSD, the coefficients themselves elsewhere."""
+
+    dim: int
+    start: FloatArray
+    lower: FloatArray
+    side: int = 0  # of C; 0 where there is none
+    complex: bool = False
+
+    @classmethod
+    def of(cls, face: Face, c: FloatArray) -> _Root:
+        mask = face.nonnegative()
+        if mask is not None:
+            return cls(c.size, c, np.where(mask, 0.0, -np.inf))
+        side, complex_ = face.size, c.size == face.size**2 and face.size > 1
+        values, vectors = np.linalg.eigh(hermitian(c, side, complex_))
+        # a column of zeros would never leave zero
+        L = vectors * np.sqrt(np.maximum(values, 1e-8 * max(float(values[-1]), 1e-300)))
+        start = L.ravel().view(np.float64)
+        return cls(c.size, start, np.full(start.size, -np.inf), side, complex_)
+
+    def _matrix(self, v: FloatArray) -> Array:
+        return v.view(np.complex128 if self.complex else np.float64).reshape(self.side, self.side)
+
+    def coefficients(self, v: FloatArray) -> FloatArray:
+        if not self.side:
+            return v
+        L = self._matrix(v)
+        return hermitian_coordinates(L @ L.conj().T)
+
+    def pull(self, v: FloatArray, slope: FloatArray) -> FloatArray:
+        if not self.side:
+            return slope
+        return (2.0 * hermitian(slope, self.side, self.complex) @ self._matrix(v)).ravel().view(np.float64)
+
+
 # Other losses --------------------------------------------------------------------------------------------------------
 
 
 def _smooth(reduced: ReducedOperator, b: FloatArray, loss: Loss, face: Face) -> tuple[FloatArray, ReducedOperator]:
     if not reduced.direct and reduced.dim <= FORM:
         reduced = reduced.formed()
-    if face.cone in (Cone.FREE, Cone.NONNEGATIVE) and reduced.dim <= FORM:
-        return _newton(reduced, b, loss, face), reduced
-    return _projected_gradient(reduced, b, loss, face.project, np.zeros(reduced.dim)), reduced
+    mask = face.nonnegative()
+    if mask is not None and reduced.dim <= FORM:
+        return _newton(reduced, b, loss, mask), reduced
+    start = np.zeros(reduced.dim)
+    if mask is not None:
+        return _projected_gradient(reduced, b, loss, face.project, start), reduced
+
+    def objective(c: FloatArray) -> tuple[float, FloatArray]:
+        residual = b - reduced.apply(c)
+        return loss.value(residual), -reduced.adjoint(loss.gradient(residual))
+
+    rough = _projected_gradient(reduced, b, loss, face.project, start, 300)
+    refined = _refine(face, rough, objective, objective(rough)[0])
+    return (refined if objective(refined)[0] < objective(rough)[0] else rough), reduced
 
 
-def _newton(reduced: ReducedOperator, b: FloatArray, loss: Loss, face: Face) -> FloatArray:
-    """Projected Newton: coordinates at the border with a gradient pointing out rest, the others make a Newton step."""
+def _newton(reduced: ReducedOperator, b: FloatArray, loss: Loss, mask: Array) -> FloatArray:
+    """Projected Newton; the coefficients of the mask are nonnegative.
+
+    Those at the border with a gradient pointing out rest, the others make a Newton step.
+    """
     c = np.zeros(reduced.dim)
     residual = b.copy()
     value = loss.value(residual)
     first, ridge, unit = None, 0.0, 0.0
     for _ in range(100):
         slope = -reduced.adjoint(loss.gradient(residual))
-        free = np.ones(c.size, dtype=bool) if face.cone is Cone.FREE else (c > 0) | (slope < 0)
+        free = ~mask | (c > 0) | (slope < 0)
         steepness = float(np.abs(slope[free]).max(initial=0.0))
         if first is None:
             first, probe = steepness, reduced.apply(slope / max(float(np.linalg.norm(slope)), 1e-300))
@@ -203,7 +311,8 @@ def _newton(reduced: ReducedOperator, b: FloatArray, loss: Loss, face: Face) -> 
                 return c
             t = 1.0
             for _ in range(8):
-                trial = face.project(c + t * direction)
+                trial = c + t * direction
+                trial[mask] = np.maximum(trial[mask], 0.0)
                 trial_residual = b - reduced.apply(trial)
                 trial_value = loss.value(trial_residual)
                 if trial_value <= value + 1e-4 * float(np.dot(slope, trial - c)):
