@@ -179,17 +179,29 @@ class _MaxShrinkage(_AddShrinkage):
 
 
 def _levelled(pieces: list[Shrinkage], t: float) -> list[float]:
-    """Thresholds that add up to t and level the gauges: a piece left higher than the others takes all of t.
+    """Thresholds that add up to t and level the gauges; pieces that are lower anyway take none of it.
 
-    The more the first piece takes, the lower its gauge and the higher the others': their crossing, by bisection.
+    The more one half of the pieces takes, the lower its level and the higher that of the other half: they meet at the
+    root of a monotone function.
     """
-    first, *others = pieces
-    if not others:
+    from scipy.optimize import brentq
+
+    if len(pieces) == 1:
         return [t]
-    low, high = 0.0, t
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        shares = _levelled(others, t - middle)
-        others_gauge = max(p.gauge(s) for p, s in zip(others, shares, strict=True))
-        low, high = (middle, high) if first.gauge(middle) > others_gauge else (low, middle)
-    return [high, *_levelled(others, t - high)]
+    half = len(pieces) // 2
+    left, right = pieces[:half], pieces[half:]
+
+    def excess(share: float) -> float:
+        return _level(left, share) - _level(right, t - share)
+
+    if excess(0.0) <= 0:
+        share = 0.0
+    elif excess(t) >= 0:
+        share = t
+    else:
+        share = brentq(excess, 0.0, t, xtol=max(1e-15 * t, 1e-322), maxiter=500)
+    return _levelled(left, share) + _levelled(right, t - share)
+
+
+def _level(pieces: list[Shrinkage], t: float) -> float:
+    return max(p.gauge(s) for p, s in zip(pieces, _levelled(pieces, t), strict=True))
