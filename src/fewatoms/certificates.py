@@ -50,7 +50,7 @@ class LevelBounds:
 
     def see_dual(self, dual: DualPoint) -> None:
         """Take what a dual point (with or without a primal one) tells."""
-        if self.alpha is None or not math.isfinite(dual.support) or dual.support <= 0:
+        if self.alpha is None or not math.isfinite(dual.support):
             return
         problem = self.problem
         conjugate = problem.loss.conjugate(dual.y)
@@ -59,7 +59,9 @@ class LevelBounds:
         pairs = [(0.0, problem.at_zero)] + ([(dual.gauge, dual.loss)] if math.isfinite(dual.gauge) else [])
         for tau, upper in pairs:
             lower = at_zero - tau * dual.support - ROUNDING * (terms + tau * dual.support)
-            if lower > self.alpha * (1 + ROUNDING):
+            if lower > self.alpha * (1 + ROUNDING) and dual.support <= 0:
+                self.tau_low, self.first_step = math.inf, 0.0  # M*y = 0: no x changes the bound
+            elif lower > self.alpha * (1 + ROUNDING):
                 self.tau_low = max(self.tau_low, (1 - ROUNDING) * (tau + (lower - self.alpha) / dual.support))
                 ratio = dual.support * (self._above(upper) - self.alpha) / (lower - self.alpha)
                 self.inverse_beta_high = min(self.inverse_beta_high, ratio)
@@ -274,7 +276,13 @@ class Certificate:
         if bound is not None:
             lines.append(f"The bound alpha = {bound:.6g} is {'met' if self.meets_bound else 'not met'}.")
         if self.tau_lower > 0:
-            lines.append(f"Proven: every x that meets alpha has a gauge of at least {self.tau_lower:.6g}.")
+            infinite = math.isinf(self.tau_lower)
+            size = (
+                "no x meets alpha"
+                if infinite
+                else f"every x that meets alpha has a gauge of at least {self.tau_lower:.6g}"
+            )
+            lines.append(f"Proven: {size}.")
         if self.relaxation is None:
             lines.append("No dual vector was computed, so nothing else is proven.")
             return lines

@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -206,7 +207,7 @@ class Coordinates(Face):
 
     def entries(self, c: FloatArray, rows: IntArray, cols: IntArray) -> Array:
         row, col = np.divmod(self.indices, self.shape[1])
-        return np.asarray(sp.csr_array((self.signs * c, (row, col)), shape=self.shape)[rows, cols]).ravel()
+        return _sparse_entries(sp.csr_array((self.signs * c, (row, col)), shape=self.shape), rows, cols)
 
     def labels(self) -> Array:
         return np.stack(np.unravel_index(self.indices, self.shape), axis=1) if len(self.shape) > 1 else self.indices
@@ -229,9 +230,13 @@ def _sparse_dot(i: IntArray, a: FloatArray, j: IntArray, b: FloatArray) -> float
 def _pick(z: ModelDual, indices: IntArray, shape: tuple[int, ...]) -> Array:
     """Entries of z, flat in C order, without forming a sparse z."""
     if sp.issparse(z):
-        row, col = np.divmod(indices, shape[1])
-        return np.asarray(sp.csr_array(z)[row, col]).ravel()
+        return _sparse_entries(sp.csr_array(z), *np.divmod(indices, shape[1]))
     return linalg.as_flat(z)[indices]
+
+
+def _sparse_entries(matrix: Any, rows: IntArray, cols: IntArray) -> Array:
+    """Entries of a sparse matrix; asked for none, SciPy would answer with a sparse array."""
+    return np.asarray(matrix[rows, cols]).ravel() if rows.size else np.zeros(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -540,11 +545,18 @@ class SymmetricFactors(Face):
         return left, left.conj()
 
 
+@cache
+def upper_triangle(r: int) -> tuple[IntArray, IntArray]:
+    """The places above the diagonal of an r x r matrix, found once: small matrices come by the thousand."""
+    rows, cols = np.triu_indices(r, 1)
+    return rows, cols
+
+
 def hermitian_coordinates(C: Array) -> FloatArray:
     """The Hermitian part of C in an orthonormal basis: the diagonal, then sqrt(2) times the real (and imaginary) parts
     above it. Frobenius inner products become dot products."""
     C = 0.5 * (C + C.conj().T)
-    above = C[np.triu_indices(C.shape[0], 1)] * np.sqrt(2.0)
+    above = C[upper_triangle(C.shape[0])] * np.sqrt(2.0)
     pieces = [np.diag(C).real, above.real] + ([above.imag] if np.iscomplexobj(C) else [])
     return np.concatenate(pieces)
 
@@ -552,7 +564,7 @@ def hermitian_coordinates(C: Array) -> FloatArray:
 def hermitian(c: FloatArray, r: int, complex_: bool) -> Array:
     """The inverse of `hermitian_coordinates`."""
     C = np.zeros((r, r), dtype=complex if complex_ else float)
-    upper = np.triu_indices(r, 1)
+    upper = upper_triangle(r)
     count = upper[0].size
     above = c[r : r + count] / np.sqrt(2.0)
     if complex_:

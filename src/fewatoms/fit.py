@@ -21,7 +21,6 @@ from fewatoms.retrieval import Retrieval
 from fewatoms.solution import Candidate, DualPoint, Progress, Solution, Status
 
 PATIENCE = 200  # iterates without a better candidate before the run ends, for oracles that do not say
-EXACT = 1e-28  # share of f(b) below which a loss is rounding: a misfit of 1e-14
 HOPELESS = 1e5  # times the gauge of the first Newton step: what no sensible x needs
 
 
@@ -133,14 +132,9 @@ class _Run:
             return Status.BOUND_MET
         if self._hopeless():
             return Status.UNREACHABLE
-        if self.since >= self.patience or self._exact():
+        if self.since >= self.patience or self.problem.exact(self.best.loss):  # no better answer can turn up
             return Status.SMALLEST_LOSS if self.problem.alpha is None else Status.NOT_REACHED
         return None
-
-    def _exact(self) -> bool:
-        """Whether the loss is rounding only, so that no better answer can turn up."""
-        problem, best = self.problem, self.best
-        return problem.loss.anchored and best is not None and best.loss <= EXACT * problem.at_zero
 
     def _hopeless(self) -> bool:
         """Whether every x that meets alpha is proven to be larger than any sensible one."""
@@ -209,7 +203,12 @@ class _Run:
             f"{status.value[0].upper()}{status.value[1:]}"
         )
         if status is Status.UNREACHABLE:
-            message += f" Proved: any x that reaches it has a gauge of at least {self.evidence.levels.tau_low:.3g}."
+            size = self.evidence.levels.tau_low
+            message += " Proved: " + (
+                "M*y vanishes, to working precision, for a dual vector y that excludes it."
+                if math.isinf(size)
+                else f"any x that reaches it has a gauge of at least {size:.3g}."
+            )
         return f"{message} Note: {note}." if note else message
 
 

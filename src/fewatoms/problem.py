@@ -15,6 +15,9 @@ from fewatoms.losses import LeastSquares, Loss
 from fewatoms.operators import Counting, as_operator
 
 
+EXACT = 1e-28  # share of f(b) below which a loss is rounding: a misfit of 1e-14
+
+
 class Problem:
     """Find x with f(b - Mx) <= alpha made of at most k atoms of A: the paper's (P).
 
@@ -99,6 +102,12 @@ class Problem:
     def meets(self, loss: float) -> bool:
         """Whether a loss meets the bound; never without one."""
         return loss <= self.tolerance
+
+    def exact(self, loss: float) -> bool:
+        """Whether a loss is as good as none: rounding, or on separable classes a number that can fall for ever."""
+        if self.loss.anchored:
+            return loss <= EXACT * self.at_zero
+        return not self.alpha and loss <= 1e-14 * self.at_zero
 
     @property
     def zero_suffices(self) -> bool:

@@ -58,6 +58,24 @@ def test_inexact_points_bracket_beta_and_bound_tau(loss):
     assert tight >= 1
 
 
+@pytest.mark.parametrize("loss", INEXACT)
+def test_bounds_hold_where_their_quotients_are_rounding(loss):
+    # Points so near the root that losses and dual bounds differ from alpha in their last digits only.
+    rng = np.random.default_rng([8, *map(ord, loss)])
+    kinds = tuple(PLANS)
+    for trial in range(120):
+        pair = plant(rng, kinds[trial % len(kinds)], loss)
+        problem = pair.problem()
+        bounds, relaxation = LevelBounds(problem), fa.P3(problem)
+        for side in (-1, 1):
+            value, gauge, residual = mixture(pair, rng, 1 + side * 10.0 ** rng.uniform(-13, -7), 0.0)
+            y = pair.y if rng.random() < 0.5 else pair.loss.gradient(residual)
+            bounds.see_dual(dual_point(problem, relaxation, y, value, gauge))
+            low, high = bounds.beta
+            assert low <= pair.beta <= high
+            assert bounds.tau_low <= pair.tau
+
+
 def test_the_appendix_bounds_fail_on_inexact_subproblems():
     # It puts support(M* grad f(b - Mx_i)), at tau_1 <= tau* <= tau_2, around 1/beta*: not so if the x_i are off.
     rng = np.random.default_rng(3)

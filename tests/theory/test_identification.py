@@ -57,9 +57,27 @@ def test_nor_when_rounding_is_all_there_is(kind, name):
         assert excluded(pair, cert) == 0
 
 
-def with_faint_atoms(pair, rng):
+def test_nor_when_the_computed_gap_is_noise():
+    # (P2) with data of size 1 and a residual of size 1e-6: the values are 1e-12, the terms that cancel in them 1e-6. A
+    # faint atom of the support is turned away from y by a step whose true gap is below the rounding of those terms.
+    rng = np.random.default_rng(15)
+    for _ in range(60):
+        pair = plant(rng, "signed", noise=1e-6, delta=0.5)
+        while len(pair.plan.points) < 2:
+            pair = plant(rng, "signed", noise=1e-6, delta=0.5)
+        pair = with_faint_atoms(pair, rng, faintest=-14, faint=-13)
+        strong, faint = (pair.M @ pair.plan.points[:2].T).T
+        away = faint - strong * (strong @ faint) / (strong @ strong)
+        y = pair.y - 1e-11 * away / np.linalg.norm(away)
+        problem = pair.problem()
+        relaxation = fa.P2(problem, pair.tau * (1 + 1e-15))
+        cert = certificate(problem, dual_point(problem, relaxation, y, pair.alpha, pair.tau))
+        assert excluded(pair, cert) == 0
+
+
+def with_faint_atoms(pair, rng, faintest=-11, faint=-6):
     """The same pair with all atoms of the support but the first made faint."""
-    c = 10.0 ** rng.uniform(-11, -6, len(pair.plan.points))
+    c = 10.0 ** rng.uniform(faintest, faint, len(pair.plan.points))
     c[0] = 10.0
     plan = reweighted(pair.plan, c)
     return Pair(pair.M, pair.M @ plan.x + pair.residual, pair.loss, plan, pair.y, pair.residual)

@@ -28,6 +28,8 @@ class Turn:
     def __call__(self, problem: Problem, candidate: Candidate) -> Candidate:
         best, left = candidate, self.steps
         while left > 0 and best.face.turns and best.face.dim and not problem.meets(best.loss):
+            if problem.exact(best.loss):
+                break
             trial, used = self._descend(problem, best, left)
             left -= used
             if not trial.loss < best.loss:
@@ -94,7 +96,7 @@ class Exchange:
         share = 1.0
         for _ in range(self.rounds):
             y = problem.loss.gradient(best.residual)
-            if problem.meets(best.loss) or share == 0 or not y.any():
+            if problem.meets(best.loss) or problem.exact(best.loss) or share == 0 or not y.any():
                 break
             offer = problem.atoms.expose(problem.M.adjoint(y), _part_of(problem.k, share))
             merged = best.face.merge(offer)

@@ -147,7 +147,11 @@ class _Chase:
         size, cap = 1, settings.batch
         while face.size < problem.k:
             open_ = z - face.point(face.adjoint(z)).ravel()  # atoms in the support are not offered again
+            if not open_.any():  # nothing outside the support is aligned with the residual
+                break
             offer = self.atoms.expose(open_, min(size, problem.k - face.size))
+            if face.merge(offer).size == face.size:
+                break
             fresh = self.M.images(offer)
             fresh = np.asarray(root).reshape(-1, 1) * (fresh.toarray() if sp.issparse(fresh) else fresh)
             expected = float(np.sum(offer.adjoint(z) ** 2 / np.maximum(np.einsum("ij,ij->j", fresh, fresh), 1e-300)))

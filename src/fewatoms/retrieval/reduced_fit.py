@@ -102,9 +102,10 @@ def _signed_least_squares(A: FloatArray, b: FloatArray, mask: Array, rounding: f
     basis = linalg.orthonormal(free)
     inside, target = bound - basis @ (basis.T @ bound), b - basis @ (basis.T @ b)
     new = np.linalg.norm(inside, axis=0) > 1e-10  # a column that the free ones span adds nothing but rounding
-    q, r = scipy.linalg.qr(inside[:, new], mode="economic", check_finite=False)
     c = np.zeros(A.shape[1])
-    c[np.flatnonzero(mask)[new]] = _nonnegative(r, q.T @ target)
+    if new.any():
+        q, r = scipy.linalg.qr(inside[:, new], mode="economic", check_finite=False)
+        c[np.flatnonzero(mask)[new]] = _nonnegative(r, q.T @ target)
     if free.shape[1]:
         left = b - bound @ c[mask]
         c[~mask] = scipy.linalg.lstsq(free, left, cond=rounding, lapack_driver="gelsy", check_finite=False)[0]
@@ -201,7 +202,7 @@ def _refine(
     minds the conditioning less than projected gradients do. Other parts keep their bounds."""
     from scipy.optimize import minimize
 
-    parts = [_Root.of(f, p) for f, p in zip(face.parts, face.split(c), strict=True) if f.dim]
+    parts = [_Root.of(f, p) for f, p in _leaves(face, c) if f.dim]
     cuts = np.cumsum([p.start.size for p in parts])[:-1]
     size = max(size, 1e-300)
 
@@ -221,6 +222,13 @@ def _refine(
         options={"maxiter": 1000, "maxfun": 2000, "maxcor": 30, "ftol": 1e-16, "gtol": 1e-14},
     )
     return np.concatenate([p.coefficients(u) for p, u in zip(parts, np.split(result.x, cuts), strict=True)])
+
+
+def _leaves(face: Face, c: FloatArray) -> list[tuple[Face, FloatArray]]:
+    """The parts of a face and their coefficients, parts of parts included."""
+    if len(face.parts) == 1 and face.parts[0] is face:
+        return [(face, c)]
+    return [leaf for f, p in zip(face.parts, face.split(c), strict=True) for leaf in _leaves(f, p)]
 
 
 @dataclass(frozen=True, eq=False)
