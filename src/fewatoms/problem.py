@@ -14,7 +14,6 @@ from fewatoms.atoms import AtomicSet
 from fewatoms.losses import LeastSquares, Loss
 from fewatoms.operators import Counting, as_operator
 
-
 EXACT = 1e-28  # share of f(b) below which a loss is rounding: a misfit of 1e-14
 
 

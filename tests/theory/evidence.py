@@ -16,9 +16,14 @@ def dual_point(problem, relaxation, y, loss=np.inf, gauge=np.inf):
     return DualPoint(y, z, problem.atoms.support(z), relaxation, loss, gauge)
 
 
-def certificate(problem, *points):
-    """The certificate of a run that saw these dual points and answered with zero atoms."""
+def certificate(problem, *points, around=()):
+    """The certificate of a run that saw these dual points and answered with zero atoms.
+
+    Points `around` the root tell about beta* only: their dual vectors are not taken for the certificate's own.
+    """
     evidence = Evidence(problem)
+    for point in around:
+        evidence.levels.see_dual(point)
     for point in points:
         evidence.see(point)
     face = problem.atoms.expose(np.zeros(problem.atoms.shape), 0)

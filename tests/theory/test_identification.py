@@ -66,13 +66,20 @@ def test_nor_when_the_computed_gap_is_noise():
         while len(pair.plan.points) < 2:
             pair = plant(rng, "signed", noise=1e-6, delta=0.5)
         pair = with_faint_atoms(pair, rng, faintest=-14, faint=-13)
-        strong, faint = (pair.M @ pair.plan.points[:2].T).T
-        away = faint - strong * (strong @ faint) / (strong @ strong)
-        y = pair.y - 1e-11 * away / np.linalg.norm(away)
+        away = against_the_last(pair)
+        y = pair.y - 1e-11 * away
         problem = pair.problem()
         relaxation = fa.P2(problem, pair.tau * (1 + 1e-15))
         cert = certificate(problem, dual_point(problem, relaxation, y, pair.alpha, pair.tau))
         assert excluded(pair, cert) == 0
+
+
+def against_the_last(pair):
+    """A unit vector along the image of the last atom of the support, orthogonal to the images of the others."""
+    images = pair.M @ pair.plan.points.T
+    others, last = images[:, :-1], images[:, -1]
+    away = last - others @ np.linalg.lstsq(others, last)[0]
+    return away / np.linalg.norm(away)
 
 
 def with_faint_atoms(pair, rng, faintest=-11, faint=-6):
@@ -95,12 +102,27 @@ def test_nor_when_the_primal_point_lives_off_the_tolerance(kind):
         cert = certificate(problem, dual_point(problem, fa.P2(problem, pair.tau), y, loss, gauge))
         assert np.isfinite(cert.gap)
         assert excluded(pair, cert) == 0
-        relaxation, points = fa.P3(problem), []
-        for t in (1e-3, -1e-3, 1e-5, -1e-5):
-            loss, gauge, residual = mixture(pair, rng, 1 + t, 0.0)
-            points.append(dual_point(problem, relaxation, pair.loss.gradient(residual), loss, gauge))
+
+
+def test_nor_when_the_loss_is_above_alpha_by_what_counts_as_alpha():
+    # (P3) with beta* known to seven digits, and y turned away from a faint atom by less than the tolerance hides.
+    rng = np.random.default_rng(16)
+    for _ in range(40):
+        pair = plant(rng, "signed", noise=1.0, delta=0.5)
+        while len(pair.plan.points) < 2:
+            pair = plant(rng, "signed", noise=1.0, delta=0.5)
+        pair = with_faint_atoms(pair, rng, faintest=-14, faint=-13)
+        problem = pair.problem()
+        relaxation, around = fa.P3(problem), []
+        for t in (-1e-7, 1e-7):
+            loss, gauge, _ = mixture(pair, rng, 1 + t, 0.0)
+            around.append(dual_point(problem, relaxation, pair.y, loss, gauge))
+        away = against_the_last(pair)
+        y = pair.y - 1e-6 * np.sqrt(pair.alpha) * away
         loss, gauge, _ = mixture(pair, rng, 1 - 0.9e-12 * pair.alpha / (pair.lam * pair.tau), 0.0)
-        cert = certificate(problem, *points, dual_point(problem, relaxation, y, loss, gauge))
+        assert pair.alpha < loss <= problem.tolerance
+        cert = certificate(problem, dual_point(problem, relaxation, y, loss, gauge), around=around)
+        assert cert.beta_bounds[1] < (1 + 1e-3) * cert.beta_bounds[0]
         assert excluded(pair, cert) == 0
 
 
