@@ -60,7 +60,7 @@ class LevelBounds:
         for tau, upper in pairs:
             lower = at_zero - tau * dual.support - ROUNDING * (terms + tau * dual.support)
             if lower > self.alpha * (1 + ROUNDING) and dual.support <= 0:
-                self.tau_low, self.first_step = math.inf, 0.0  # M*y = 0: no x changes the bound
+                self.tau_low, self.first_step = math.inf, 0.0  # no atom is aligned with y: no x changes the bound
             elif lower > self.alpha * (1 + ROUNDING):
                 self.tau_low = max(self.tau_low, (1 - ROUNDING) * (tau + (lower - self.alpha) / dual.support))
                 ratio = dual.support * (self._above(upper) - self.alpha) / (lower - self.alpha)
@@ -296,5 +296,6 @@ class Certificate:
                 lines.append("No epsilon: the operator's norm, a feasible pair or bounds on beta are missing.")
             else:
                 lines.append(f"Proven: atoms of its solutions are aligned with M*y to at least {self.threshold:.6g}.")
-        lines.append("Not proven: that no other k atoms fit better. The relaxation does not decide this.")
+        if self.tau_lower < math.inf:
+            lines.append("Not proven: that no other k atoms fit better. The relaxation does not decide this.")
         return lines

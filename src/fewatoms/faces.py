@@ -103,6 +103,10 @@ class Face(ABC):
     def inner(self, c: FloatArray, other: Any, d: FloatArray) -> float:
         """The inner product of two compact points of one set (for images of a set: of their preimages)."""
 
+    def key(self) -> Any:
+        """What tells faces with the same atoms apart from others; None where that is not known."""
+        return None
+
     def nonnegative(self) -> Array | None:
         """Which coefficients must not be negative; None where the coefficient set is no orthant (PSD)."""
         return None if self.cone is Cone.PSD else np.full(self.dim, self.cone is Cone.NONNEGATIVE)
@@ -215,6 +219,9 @@ class Coordinates(Face):
     def values(self, c: FloatArray) -> Array:
         return self.signs * c
 
+    def key(self) -> Any:
+        return np.sort(self.indices).tobytes()
+
     def as_cone(self) -> Coordinates:
         return replace(self, cone=Cone.NONNEGATIVE)
 
@@ -283,6 +290,9 @@ class GroupCoordinates(Face):
 
     def mean_atom(self) -> FloatArray:
         return self.directions / max(1, self.size)
+
+    def key(self) -> Any:
+        return np.sort(self.group).tobytes()
 
     def _take(self, keep: IntArray) -> tuple[GroupCoordinates, IntArray]:
         spots = [np.arange(self.starts[g], self.starts[g + 1]) for g in keep]
@@ -635,6 +645,9 @@ class ScaledFace(Face):
     def labels(self) -> Array:
         return self.inner_face.labels()
 
+    def key(self) -> Any:
+        return self.inner_face.key()
+
     def values(self, c: FloatArray) -> Array:
         return self.inner_face.values(c)
 
@@ -717,6 +730,9 @@ class MappedFace(Face):
 
     def labels(self) -> Array:
         return self.inner_face.labels()
+
+    def key(self) -> Any:
+        return self.inner_face.key()
 
     def values(self, c: FloatArray) -> Array:
         return self.inner_face.values(c)

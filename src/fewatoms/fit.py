@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+from scipy.sparse.linalg import LinearOperator, lsmr
 
 from fewatoms import _checks, linalg
 from fewatoms._types import FloatArray
@@ -17,11 +18,13 @@ from fewatoms.faces import Coordinates, GroupCoordinates
 from fewatoms.losses import LeastSquares, Loss
 from fewatoms.oracles import Continuation, Oracle
 from fewatoms.problem import Problem
+from fewatoms.relaxations import P3
 from fewatoms.retrieval import Retrieval
 from fewatoms.solution import Candidate, DualPoint, Progress, Solution, Status
 
 PATIENCE = 200  # iterates without a better candidate before the run ends, for oracles that do not say
-HOPELESS = 1e5  # times the gauge of the first Newton step: what no sensible x needs
+HOPELESS = 1e12  # times the gauge of the first Newton step: what no x needs, whatever the units of its atoms
+PROOF = 100  # steps of LSMR at most, at the end of a run that failed, to prove that the bound cannot be met
 
 
 def fit(
@@ -55,7 +58,7 @@ def fit(
     alpha : float, optional
         Bound on the loss.
     misfit : float, optional
-        Bound on |b - Mx| / |b|, least squares only; not together with alpha.
+        Bound on |b - Mx| / |b|, least squares only (in the weighted norm if it has weights); not together with alpha.
     loss : Loss
         LeastSquares(), Huber(delta), Logistic(), or your own.
     oracle, retrieval : optional
@@ -95,6 +98,8 @@ def fit(
             status = run.see(dual, candidate)  # keep the best; f(b - Mx) <= alpha?
             if status is not None:
                 break
+        if status is Status.NOT_REACHED and run.proves_unreachable():
+            status = Status.UNREACHABLE
         if status is None:
             status = Status.ITERATION_LIMIT if run.iterations == max_iterations else Status.STREAM_ENDED
         return run.answer(status, decompositions)
@@ -140,6 +145,25 @@ class _Run:
         """Whether every x that meets alpha is proven to be larger than any sensible one."""
         levels = self.evidence.levels
         return levels.first_step is not None and levels.tau_low > HOPELESS * levels.first_step
+
+    def proves_unreachable(self) -> bool:
+        """Whether the residual of a fit with all atoms, by LSMR, proves that the bound is out of reach for any x.
+
+        Least squares over sets with free coefficients only; elsewhere the oracle's own dual vectors have to do.
+        """
+        problem = self.problem
+        loss, M = problem.loss, problem.M
+        if not (isinstance(loss, LeastSquares) and problem.atoms.centrosymmetric and M.model_shape == (M.shape[1],)):
+            return False
+        root = 1.0 if loss.weights is None else np.sqrt(loss.weights)
+        whole = LinearOperator(
+            M.shape, matvec=lambda x: root * M.apply(x), rmatvec=lambda r: M.adjoint(root * r), dtype=np.float64
+        )
+        x, *_ = lsmr(whole, root * problem.b, atol=1e-15, btol=1e-15, conlim=0.0, maxiter=min(PROOF, *M.shape))
+        y = loss.gradient(problem.b - M.apply(x))
+        z = M.adjoint(y)
+        self.evidence.levels.see_dual(DualPoint(y, z, problem.atoms.support(z), P3(problem)))
+        return self._hopeless()
 
     def _progress(self, dual: DualPoint, candidate: Candidate, best: Candidate) -> Progress:
         return Progress(
@@ -205,7 +229,7 @@ class _Run:
         if status is Status.UNREACHABLE:
             size = self.evidence.levels.tau_low
             message += " Proved: " + (
-                "M*y vanishes, to working precision, for a dual vector y that excludes it."
+                "no atom is aligned, to working precision, with a dual vector that excludes it."
                 if math.isinf(size)
                 else f"any x that reaches it has a gauge of at least {size:.3g}."
             )

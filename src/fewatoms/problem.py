@@ -126,7 +126,8 @@ class Problem:
             return 0.0
         if isinstance(self.loss, LeastSquares):
             return math.sqrt(loss / self.at_zero)
-        return float(np.linalg.norm(residual) / np.linalg.norm(self.b))
+        w = 1.0 if self.loss.weights is None else np.sqrt(self.loss.weights)
+        return float(np.linalg.norm(w * residual) / np.linalg.norm(w * self.b))
 
 
 def _fitted(atoms: AtomicSet, M: Counting) -> AtomicSet:

@@ -31,7 +31,7 @@ class Status(Enum):
         "the bound was not reached with k atoms and progress has stopped: allow more atoms or a larger bound. "
         "Nothing is proved about other choices of k atoms."
     )
-    UNREACHABLE = "no x, with any number of atoms of any sensible size, reaches the bound: allow a larger bound."
+    UNREACHABLE = "no x, with any number of atoms, reaches the bound (to working precision): allow a larger bound."
     ITERATION_LIMIT = "the iteration limit came first: raise max_iterations, or take the best answer found."
     STREAM_ENDED = "the oracle's stream of dual vectors ended: give it more, or take the best answer found."
     STOPPED = "the callback stopped the run; this is the best answer found so far."
@@ -156,7 +156,8 @@ class Solution(CompactPoint):
     status : Status; why the run ended
     success : bool; whether what was asked holds
     message : str; both in words, with the figures
-    loss, misfit : recomputed from the answer; misfit is |b - Mx| / |b| (nan for losses where it means nothing)
+    loss, misfit : recomputed from the answer; misfit is |b - Mx| / |b|, both norms in the loss's weights if it has any
+        (nan for losses where it means nothing)
     iterations : dual vectors used
     products : products with M and M*, all of them, the reduced fits included
     svd_products : products with M*y inside partial decompositions

@@ -45,7 +45,8 @@ class Operator(ABC):
         """b as a flat array of length m, checked."""
         if not sp.issparse(b) and np.ndim(b) != 1:
             came = f"shape {np.shape(b)}" if np.ndim(b) else repr(b)
-            raise ValueError(f"b must be a vector of length m = {self.shape[0]}; got {came}")
+            remedy = ": pass b.ravel()" if np.size(b) == self.shape[0] and np.ndim(b) else ""
+            raise ValueError(f"b must be a vector of length m = {self.shape[0]}; got {came}{remedy}")
         return _checks.real_vector("b", b, self.shape[0], " (the rows of M)")
 
     def columns(self, indices: IntArray) -> Array:

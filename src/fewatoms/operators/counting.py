@@ -25,6 +25,7 @@ class Counting(Operator):
 
         self.inner: Operator = as_operator(inner)
         self.products = 0
+        self._column_norms: FloatArray | None = None
         self.shape = self.inner.shape
         self.explicit, self.complex = self.inner.explicit, self.inner.complex
 
@@ -80,7 +81,9 @@ class Counting(Operator):
         return Tallied(reduced, self)
 
     def column_norms(self) -> FloatArray | None:
-        return self._probing(self.inner.column_norms)
+        if self._column_norms is None:
+            self._column_norms = self._probing(self.inner.column_norms)
+        return self._column_norms
 
     def block_norms(self, blocks: list[IntArray]) -> FloatArray | None:
         return self._probing(lambda: self.inner.block_norms(blocks))

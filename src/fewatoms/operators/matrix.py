@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,10 @@ EXACT_NORM_SIDE = 2000  # up to this shorter side the spectral norm is computed 
 
 
 class MatrixOperator(Operator):
-    """A dense array or sparse matrix, used in place: no copy is made of a float array.
+    """A dense array or sparse matrix, used in place: no copy is made of an array of floats.
 
-    Single precision is multiplied in single precision; integers and booleans are converted once.
+    Products are computed in double precision, since certificates rest on them: an array of single precision is
+    converted a block of rows at a time; integers, booleans and sparse matrices of single precision are converted once.
     """
 
     explicit = True
@@ -41,20 +43,33 @@ class MatrixOperator(Operator):
             _checks.finite("M", matrix)
         if 0 in matrix.shape:
             raise ValueError(f"M must have at least one row and one column; got shape {matrix.shape}")
-        if matrix.dtype.kind in "biu" or matrix.dtype == np.float16:
+        if matrix.dtype.kind in "biu" or (sp.issparse(matrix) and matrix.dtype != np.float64):
             matrix = matrix.astype(np.float64)
         self.matrix = matrix
         self.shape = matrix.shape
         self._by_column: Any = None
 
+    def _blocks(self) -> Iterator[tuple[slice, Any]]:
+        """The rows in double precision: all of them as they are, or a converted block at a time."""
+        if self.matrix.dtype == np.float64:
+            yield slice(None), self.matrix
+            return
+        rows = max(1, (1 << 21) // self.shape[1])
+        for start in range(0, self.shape[0], rows):
+            some = slice(start, start + rows)
+            yield some, np.asarray(self.matrix[some], dtype=np.float64)
+
     def apply(self, x: Array) -> FloatArray:
-        return np.asarray(self.matrix @ x.ravel().astype(self.matrix.dtype, copy=False), dtype=np.float64)
+        return self.apply_block(x.ravel())
 
     def apply_block(self, X: Array) -> Array:
-        return np.asarray(self.matrix @ X)
+        out = np.empty((self.shape[0], *X.shape[1:]))
+        for some, block in self._blocks():
+            out[some] = block @ X
+        return out
 
     def adjoint(self, y: FloatArray) -> FloatArray:
-        return np.asarray(self.matrix.T @ y.astype(self.matrix.dtype, copy=False), dtype=np.float64)
+        return np.asarray(sum((block.T @ y[some] for some, block in self._blocks()), start=np.zeros(self.shape[1])))
 
     def columns(self, indices: IntArray) -> Any:
         if not sp.issparse(self.matrix):

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from fewatoms import _checks
-from fewatoms._types import FloatArray
+from fewatoms._types import Budget, FloatArray
+from fewatoms.atoms import AtomicSet, Sum, Union
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P1, P3, Relaxation
 from fewatoms.solution import DualPoint
@@ -157,7 +158,7 @@ class Descent:
     def _first_guess(self) -> float:
         """A lower bound of the Lipschitz constant, from the exposed atom: |Ma|^2 L for an atom a of length |a|."""
         problem = self.problem
-        face = problem.atoms.expose(self.z, _ones(problem.k, problem.atoms))
+        face = problem.atoms.expose(self.z, _ones(problem.atoms))
         c = face.mean_atom()
         image = face.measure(problem.M, c)
         with np.errstate(over="ignore"):
@@ -180,7 +181,6 @@ class Descent:
         return max(total, 0.0) + 1e-15 * size
 
 
-def _ones(k: object, atoms: object) -> object:
+def _ones(atoms: AtomicSet) -> Budget:
     """A budget of one atom per part, nested as the parts are."""
-    parts = getattr(atoms, "parts", None)
-    return 1 if parts is None else tuple(_ones(None, p) for p in parts)
+    return tuple(_ones(p) for p in atoms.parts) if isinstance(atoms, (Sum, Union)) else 1

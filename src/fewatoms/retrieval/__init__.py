@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakKeyDictionary
 
 from fewatoms.faces import Face, within
 from fewatoms.problem import Problem
@@ -16,6 +18,9 @@ from fewatoms.retrieval.polish import Exchange, Turn
 from fewatoms.retrieval.pursuit import Pursuit
 from fewatoms.retrieval.reduced_fit import reduced_fit, refit
 from fewatoms.solution import Candidate, DualPoint
+
+
+MEMORY = 32  # polished candidates remembered in a run: each holds a vector as long as the data
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,9 @@ class Retrieval:
     identify: Callable[[Problem, DualPoint], Face] = field(default_factory=Generous)
     polish: Callable[[Problem, Candidate], Candidate] | None = field(default_factory=Exchange)
     cone: bool = False
+    _seen: WeakKeyDictionary[Problem, dict[Any, Candidate]] = field(
+        default_factory=WeakKeyDictionary, init=False, repr=False, compare=False
+    )
 
     def retrieve(self, problem: Problem, dual: DualPoint) -> Candidate:
         """A candidate with at most k atoms."""
@@ -45,7 +53,18 @@ class Retrieval:
         candidate = reduced_fit(problem, face.as_cone() if self.cone else face)
         if not within(face, problem.k):
             candidate = refit(problem, candidate, problem.k)
-        return candidate if self.polish is None else self.polish(problem, candidate)
+        return candidate if self.polish is None else self._polished(problem, candidate)
+
+    def _polished(self, problem: Problem, candidate: Candidate) -> Candidate:
+        """Polish, or remember what polishing these very atoms gave: nearby dual vectors repeat themselves."""
+        key = candidate.face.key()
+        known = self._seen.setdefault(problem, {})
+        if key is None or key not in known:
+            polished = self.polish(problem, candidate)  # type: ignore[misc]
+            if key is None or len(known) >= MEMORY:
+                return polished
+            known[key] = polished
+        return known[key]
 
 
 def paper_rule(*, cone: bool = False) -> Retrieval:

@@ -147,11 +147,11 @@ class _Chase:
         size, cap = 1, settings.batch
         while face.size < problem.k:
             open_ = z - face.point(face.adjoint(z)).ravel()  # atoms in the support are not offered again
-            if not open_.any():  # nothing outside the support is aligned with the residual
+            alignments = self.atoms.alignments(open_)
+            aligned = 0 if alignments is None else int(np.count_nonzero(alignments > 0))
+            if aligned == 0:  # nothing outside the support helps
                 break
-            offer = self.atoms.expose(open_, min(size, problem.k - face.size))
-            if face.merge(offer).size == face.size:
-                break
+            offer = self.atoms.expose(open_, min(size, problem.k - face.size, aligned))
             fresh = self.M.images(offer)
             fresh = np.asarray(root).reshape(-1, 1) * (fresh.toarray() if sp.issparse(fresh) else fresh)
             expected = float(np.sum(offer.adjoint(z) ** 2 / np.maximum(np.einsum("ij,ij->j", fresh, fresh), 1e-300)))
