@@ -272,7 +272,7 @@ class Certificate:
 
     def _sentences(self) -> list[str]:
         bound = self._problem.alpha
-        lines = [f"Recomputed: loss {self.loss:.6g} with {self.cardinality} atoms (budget {self._problem.k})."]
+        lines = [f"Recomputed: loss {self.loss:.6g} with {self.cardinality} of {self._problem.k} atoms allowed."]
         if bound is not None:
             lines.append(f"The bound alpha = {bound:.6g} is {'met' if self.meets_bound else 'not met'}.")
         if self.tau_lower > 0:

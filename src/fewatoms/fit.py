@@ -223,7 +223,7 @@ class _Run:
         bound = "" if problem.alpha is None else f" and a loss of at most {problem.alpha:.6g}"
         shown = "" if math.isnan(misfit) else f" (misfit {misfit:.3g})"
         message = (
-            f"Asked: at most {problem.k} atoms{bound}. Found: {cardinality} atoms with loss {loss:.6g}{shown}. "
+            f"Asked: at most {_atoms(problem.k)}{bound}. Found: {_atoms(cardinality)} with loss {loss:.6g}{shown}. "
             f"{status.value[0].upper()}{status.value[1:]}"
         )
         if status is Status.UNREACHABLE:
@@ -234,6 +234,10 @@ class _Run:
                 else f"any x that reaches it has a gauge of at least {size:.3g}."
             )
         return f"{message} Note: {note}." if note else message
+
+
+def _atoms(k: Any) -> str:
+    return "1 atom" if k == 1 else f"{k} atoms"
 
 
 def _given(k: Any) -> Any:

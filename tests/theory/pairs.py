@@ -284,6 +284,19 @@ def reweighted(plan, c):
     return Plan(plan.atoms, plan.z, c @ plan.points, float(np.sum(c)), plan.points, plan.parts)
 
 
+def recoloured(pair, c):
+    """The same pair with other coefficients: y* and the residual stay, b follows."""
+    plan = reweighted(pair.plan, c)
+    return Pair(pair.M, pair.M @ plan.x + pair.residual, pair.loss, plan, pair.y, pair.residual)
+
+
+def with_faint_atoms(pair, rng, faintest=-11, faint=-6):
+    """The same pair with all atoms of the support but the first made faint."""
+    c = 10.0 ** rng.uniform(faintest, faint, len(pair.plan.points))
+    c[0] = 10.0
+    return recoloured(pair, c)
+
+
 def gentle(rng, kind, loss="least squares", *, m=30, delta=0.3, noise=0.05):
     """A pair that iterative methods take kindly to: unit columns, like coefficients for all atoms, a small residual."""
     loss = make_loss(loss, m, rng)

@@ -54,7 +54,7 @@ class MatrixOperator(Operator):
         if self.matrix.dtype == np.float64:
             yield slice(None), self.matrix
             return
-        rows = max(1, (1 << 21) // self.shape[1])
+        rows = max(1, (1 << 17) // self.shape[1])
         for start in range(0, self.shape[0], rows):
             some = slice(start, start + rows)
             yield some, np.asarray(self.matrix[some], dtype=np.float64)

@@ -19,7 +19,6 @@ from fewatoms.retrieval.pursuit import Pursuit
 from fewatoms.retrieval.reduced_fit import reduced_fit, refit
 from fewatoms.solution import Candidate, DualPoint
 
-
 MEMORY = 32  # polished candidates remembered in a run: each holds a vector as long as the data
 
 

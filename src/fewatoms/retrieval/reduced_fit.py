@@ -274,6 +274,9 @@ class _Root:
 def _smooth(reduced: ReducedOperator, b: FloatArray, loss: Loss, face: Face) -> tuple[FloatArray, ReducedOperator]:
     if not reduced.direct and reduced.dim <= FORM:
         reduced = reduced.formed()
+    matrix = _dense_columns(reduced)
+    if matrix is not None:
+        reduced = Columns(matrix)
     mask = face.nonnegative()
     if mask is not None and reduced.dim <= FORM:
         return _newton(reduced, b, loss, mask), reduced
