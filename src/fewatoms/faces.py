@@ -588,20 +588,22 @@ def hermitian(c: FloatArray, r: int, complex_: bool) -> Array:
 # Faces made of faces -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class ScaledFace(Face):
-    """Atoms scale * a for the atoms a of another face."""
+class WrappedFace(Face):
+    """The atoms of another face after a linear map: coefficients, and all that concerns them alone, are the other's."""
 
-    scale: float
     inner_face: Face
+
+    @abstractmethod
+    def around(self, inner: Face) -> WrappedFace:
+        """The same map around another face."""
+
+    @abstractmethod
+    def pulled(self, z: ModelDual) -> ModelDual:
+        """z as the inner face sees it: the transpose of the map."""
 
     @property
     def cone(self) -> Cone:  # type: ignore[override]
         return self.inner_face.cone
-
-    @property
-    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
-        return self.inner_face.shape
 
     @property
     def size(self) -> int:
@@ -611,11 +613,12 @@ class ScaledFace(Face):
     def dim(self) -> int:
         return self.inner_face.dim
 
-    def point(self, c: FloatArray) -> Array:
-        return self.scale * self.inner_face.point(c)
+    @property
+    def turns(self) -> bool:  # type: ignore[override]
+        return self.inner_face.turns
 
     def adjoint(self, z: ModelDual) -> FloatArray:
-        return self.scale * self.inner_face.adjoint(z)
+        return self.inner_face.adjoint(self.pulled(z))
 
     def project(self, c: FloatArray) -> FloatArray:
         return self.inner_face.project(c)
@@ -626,12 +629,61 @@ class ScaledFace(Face):
     def mean_atom(self) -> FloatArray:
         return self.inner_face.mean_atom()
 
-    def prune(self, c: FloatArray, k: Budget, norms: FloatArray | None = None) -> tuple[ScaledFace, FloatArray]:
-        inner, c = self.inner_face.prune(c, k, norms)
-        return replace(self, inner_face=inner), c
+    def inner(self, c: FloatArray, other: WrappedFace, d: FloatArray) -> float:
+        return self.inner_face.inner(c, other.inner_face, d)
 
-    def merge(self, other: ScaledFace) -> ScaledFace:
-        return replace(self, inner_face=self.inner_face.merge(other.inner_face))
+    def prune(self, c: FloatArray, k: Budget, norms: FloatArray | None = None) -> tuple[Face, FloatArray]:
+        inner, c = self.inner_face.prune(c, k, norms)
+        return self.around(inner), c
+
+    def merge(self, other: WrappedFace) -> Face:
+        return self.around(self.inner_face.merge(other.inner_face))
+
+    def as_cone(self) -> Face:
+        return self.around(self.inner_face.as_cone())
+
+    def labels(self) -> Array:
+        return self.inner_face.labels()
+
+    def key(self) -> Any:
+        return self.inner_face.key()
+
+    def values(self, c: FloatArray) -> Array:
+        return self.inner_face.values(c)
+
+    def unfold(self, c: FloatArray) -> FloatArray:
+        return self.inner_face.unfold(c)
+
+    def fold(self, v: FloatArray) -> tuple[Face, FloatArray]:
+        inner, c = self.inner_face.fold(v)
+        return self.around(inner), c
+
+    def pull(self, v: FloatArray, z: ModelDual) -> FloatArray:
+        return self.inner_face.pull(v, self.pulled(z))
+
+    def lower(self) -> FloatArray:
+        return self.inner_face.lower()
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledFace(WrappedFace):
+    """Atoms scale * a for the atoms a of another face."""
+
+    scale: float
+    inner_face: Face
+
+    @property
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        return self.inner_face.shape
+
+    def around(self, inner: Face) -> ScaledFace:
+        return replace(self, inner_face=inner)
+
+    def pulled(self, z: ModelDual) -> ModelDual:
+        return self.scale * z
+
+    def point(self, c: FloatArray) -> Array:
+        return self.scale * self.inner_face.point(c)
 
     def restrict(self, M: Any) -> Any:
         return self.inner_face.restrict(M).scaled(self.scale)
@@ -642,38 +694,6 @@ class ScaledFace(Face):
     def entries(self, c: FloatArray, rows: IntArray, cols: IntArray) -> Array:
         return self.scale * self.inner_face.entries(c, rows, cols)
 
-    def labels(self) -> Array:
-        return self.inner_face.labels()
-
-    def key(self) -> Any:
-        return self.inner_face.key()
-
-    def values(self, c: FloatArray) -> Array:
-        return self.inner_face.values(c)
-
-    def as_cone(self) -> ScaledFace:
-        return replace(self, inner_face=self.inner_face.as_cone())
-
-    @property
-    def turns(self) -> bool:  # type: ignore[override]
-        return self.inner_face.turns
-
-    def unfold(self, c: FloatArray) -> FloatArray:
-        return self.inner_face.unfold(c)
-
-    def fold(self, v: FloatArray) -> tuple[ScaledFace, FloatArray]:
-        inner, c = self.inner_face.fold(v)
-        return replace(self, inner_face=inner), c
-
-    def pull(self, v: FloatArray, z: ModelDual) -> FloatArray:
-        return self.inner_face.pull(v, self.scale * z)
-
-    def lower(self) -> FloatArray:
-        return self.inner_face.lower()
-
-    def inner(self, c: FloatArray, other: ScaledFace, d: FloatArray) -> float:
-        return self.inner_face.inner(c, other.inner_face, d)
-
     def factors(self, c: FloatArray) -> tuple[Array, Array]:
         left, right = self.inner_face.factors(c)
         root = np.sqrt(abs(self.scale))
@@ -681,84 +701,27 @@ class ScaledFace(Face):
 
 
 @dataclass(frozen=True, eq=False)
-class MappedFace(Face):
+class MappedFace(WrappedFace):
     """Atoms B a for the atoms a of another face, with a linear map B given by `forward` and `backward`."""
 
     map: Any
     inner_face: Face
     shape: tuple[int, ...]
 
-    @property
-    def cone(self) -> Cone:  # type: ignore[override]
-        return self.inner_face.cone
+    def around(self, inner: Face) -> MappedFace:
+        return replace(self, inner_face=inner)
 
-    @property
-    def size(self) -> int:
-        return self.inner_face.size
-
-    @property
-    def dim(self) -> int:
-        return self.inner_face.dim
+    def pulled(self, z: ModelDual) -> ModelDual:
+        return self.map.backward(linalg.as_flat(z))
 
     def point(self, c: FloatArray) -> Array:
         return self.map.forward(self.inner_face.point(c).ravel()).reshape(self.shape)
-
-    def adjoint(self, z: ModelDual) -> FloatArray:
-        return self.inner_face.adjoint(self.map.backward(linalg.as_flat(z)))
-
-    def project(self, c: FloatArray) -> FloatArray:
-        return self.inner_face.project(c)
-
-    def gauge(self, c: FloatArray) -> float:
-        return self.inner_face.gauge(c)
-
-    def mean_atom(self) -> FloatArray:
-        return self.inner_face.mean_atom()
-
-    def prune(self, c: FloatArray, k: Budget, norms: FloatArray | None = None) -> tuple[MappedFace, FloatArray]:
-        inner, c = self.inner_face.prune(c, k, norms)
-        return replace(self, inner_face=inner), c
-
-    def merge(self, other: MappedFace) -> MappedFace:
-        return replace(self, inner_face=self.inner_face.merge(other.inner_face))
 
     def restrict(self, M: Any) -> Any:
         return self.inner_face.restrict(M.after(self.map, self.inner_face.shape))
 
     def entries(self, c: FloatArray, rows: IntArray, cols: IntArray) -> Array:
         return self.point(c)[rows, cols]
-
-    def labels(self) -> Array:
-        return self.inner_face.labels()
-
-    def key(self) -> Any:
-        return self.inner_face.key()
-
-    def values(self, c: FloatArray) -> Array:
-        return self.inner_face.values(c)
-
-    def as_cone(self) -> MappedFace:
-        return replace(self, inner_face=self.inner_face.as_cone())
-
-    @property
-    def turns(self) -> bool:  # type: ignore[override]
-        return self.inner_face.turns
-
-    def unfold(self, c: FloatArray) -> FloatArray:
-        return self.inner_face.unfold(c)
-
-    def fold(self, v: FloatArray) -> tuple[MappedFace, FloatArray]:
-        inner, c = self.inner_face.fold(v)
-        return replace(self, inner_face=inner), c
-
-    def pull(self, v: FloatArray, z: ModelDual) -> FloatArray:
-        return self.inner_face.pull(v, self.map.backward(linalg.as_flat(z)))
-
-    def lower(self) -> FloatArray:
-        return self.inner_face.lower()
-
-    def inner(self, c: FloatArray, other: MappedFace, d: FloatArray) -> float:
-        return self.inner_face.inner(c, other.inner_face, d)
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,7 +55,7 @@ def assert_answers(planted, s, alpha):
         assert f"loss of at most {alpha:.6g}" in s.message
         assert "bound is met" in s.message
     assert s.success is True
-    assert f"at most {planted.k} atoms" in s.message
+    assert f"at most {planted.k} atom" in s.message
     assert f"{s.cardinality} atoms" in s.message
     if isinstance(planted.loss, fa.LeastSquares):
         residual = planted.b - planted.forward(s.x)
