@@ -56,7 +56,7 @@ def assert_answers(planted, s, alpha):
         assert "bound is met" in s.message
     assert s.success is True
     assert f"at most {planted.k} atom" in s.message
-    assert f"{s.cardinality} atoms" in s.message
+    assert f"{s.cardinality} atom" in s.message
     if isinstance(planted.loss, fa.LeastSquares):
         residual = planted.b - planted.forward(s.x)
         assert s.misfit == pytest.approx(np.linalg.norm(residual) / np.linalg.norm(planted.b), rel=1e-6, abs=1e-12)
