@@ -79,7 +79,7 @@ import numpy, scipy.sparse.linalg
 base = time.process_time() - start
 start = time.process_time()
 import fewatoms
-print(time.process_time() - start)
+print(time.process_time() - start, base)
 print(",".join(sorted(set(sys.modules) & {"numba", "sklearn", "matplotlib", "dask", "rich", "pandas", "cvxpy"})))
 """
 
@@ -88,11 +88,13 @@ def test_importing_is_light():
     seconds, heavy = [], set()
     for _ in range(5):
         out = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True).stdout
-        time, names = out.splitlines() if out.count("\n") > 1 else (out.strip(), "")
-        seconds.append(float(time))
-        heavy |= set(filter(None, names.split(",")))
+        times, _, names = out.partition("\n")
+        ours, base = map(float, times.split())
+        seconds.append((ours, base))
+        heavy |= set(filter(None, names.strip().split(",")))
     assert heavy == set()
-    assert min(seconds) <= 0.15, seconds
+    # 0.15 s where numpy and scipy.sparse.linalg take 0.4 s; on a busy machine both take longer
+    assert any(ours <= max(0.15, 0.15 / 0.4 * base) for ours, base in seconds), seconds
 
 
 def test_every_public_name_exists_and_is_documented():

@@ -27,7 +27,7 @@ DENSE_SIDE = (
 )
 
 
-@dataclass
+@dataclass(eq=False)
 class Session:
     """What the decompositions of one solve share: the generator of start vectors, and a count of products."""
 

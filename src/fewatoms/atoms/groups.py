@@ -115,7 +115,7 @@ class Groups(FiniteSet):
         return other
 
 
-@dataclass
+@dataclass(eq=False)
 class _BlockThreshold(Shrinkage):
     atoms: Groups
     w: FloatArray

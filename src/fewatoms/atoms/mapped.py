@@ -166,7 +166,7 @@ class Dictionary(Mapped):
         return f"Dictionary({self.map.shape[0]} x {self.map.shape[1]}, symmetric={self.symmetric})"
 
 
-@dataclass
+@dataclass(eq=False)
 class _MappedShrinkage(Shrinkage):
     """The proximal map in the space of the inner set, where x = B w."""
 

@@ -118,7 +118,7 @@ class NonnegativeCone(NonnegativeOneHot):
         return math.inf
 
 
-@dataclass
+@dataclass(eq=False)
 class _SoftThreshold(Shrinkage):
     atoms: OneHot
     w: FloatArray

@@ -82,7 +82,7 @@ class Scaled(AtomicSet):
         return Scaled(self.scale, self.inner.reshaped(shape))
 
 
-@dataclass
+@dataclass(eq=False)
 class _ScaledShrinkage(Shrinkage):
     """The proximal map in the coordinates of the inner set, where x = scale w."""
 

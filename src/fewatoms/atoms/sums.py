@@ -147,7 +147,7 @@ class Union(_Parts):
         return _AddShrinkage(self, pieces)
 
 
-@dataclass
+@dataclass(eq=False)
 class _AddShrinkage(Shrinkage):
     """Gauges add: every part is shrunk by the same threshold."""
 

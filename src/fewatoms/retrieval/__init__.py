@@ -22,7 +22,7 @@ from fewatoms.solution import Candidate, DualPoint
 MEMORY = 32  # polished candidates remembered in a run: each holds a vector as long as the data
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Retrieval:
     """A retrieval composed of its parts; `pursuit=None` and `polish=None` leave those parts out.
 

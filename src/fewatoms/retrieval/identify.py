@@ -13,7 +13,7 @@ from fewatoms.problem import Problem
 from fewatoms.solution import DualPoint
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TopK:
     """The paper's rule: exactly the k atoms best aligned with M*y."""
 
@@ -21,7 +21,7 @@ class TopK:
         return problem.atoms.expose(dual.z, problem.k)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Generous:
     """The k best aligned atoms and everything else within the tie, up to a cap.
 

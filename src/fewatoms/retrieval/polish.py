@@ -14,7 +14,7 @@ from fewatoms.retrieval.reduced_fit import reduced_fit, refit
 from fewatoms.solution import Candidate
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Turn:
     """Descend on the factors of matrix faces (and the coefficients of others) at fixed cardinality, by L-BFGS.
 
@@ -74,7 +74,7 @@ class Turn:
         return reduced_fit(problem, turned), max(1, int(result.nit))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Exchange:
     """Merge, fit, prune, refit, and accept only a lower loss.
 

@@ -25,7 +25,7 @@ from fewatoms.problem import Problem
 from fewatoms.solution import Candidate, DualPoint
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pursuit:
     """A candidate from the first dual vector, for sets of coordinates or groups and their linear images.
 
