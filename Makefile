@@ -1,4 +1,5 @@
 # Everything happens inside .venv, made from the first Python >= 3.11 found; PYTHON=... chooses another.
+# Sources are compiled at once, as pip does for a package that is not editable: importing should not pay for it.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -29,10 +30,12 @@ $(VENV)/bin/python:
 
 $(VENV)/.demo: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[all]"
+	$(BIN)/python -m compileall -q src
 	touch $@
 
 $(VENV)/.dev: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	$(BIN)/python -m compileall -q src
 	touch $@ $(VENV)/.demo
 
 clean:
