@@ -17,6 +17,7 @@ LAYERS = [
     {"linalg", "kernels", "losses"},
     {"faces"},
     {"atoms", "operators"},
+    {"listed"},
     {"problem"},
     {"relaxations", "solution"},
     {"oracles", "retrieval", "certificates"},

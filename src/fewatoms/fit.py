@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
 
@@ -14,16 +14,19 @@ from fewatoms import _checks, linalg
 from fewatoms._types import FloatArray
 from fewatoms.atoms import AtomicSet
 from fewatoms.certificates import Certificate, Evidence
-from fewatoms.faces import Coordinates, GroupCoordinates
+from fewatoms.faces import Coordinates, Face, GroupCoordinates, within
 from fewatoms.losses import LeastSquares, Loss
-from fewatoms.oracles import Continuation, Oracle
+from fewatoms.operators import Projected
+from fewatoms.oracles import Continuation, Oracle, WorkingSet
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P3
-from fewatoms.retrieval import Retrieval
+from fewatoms.retrieval import Retrieval, default_retrieval, reduced_fit
 from fewatoms.solution import Candidate, DualPoint, Progress, Solution, Status
 
 PATIENCE = 200  # iterates without a better candidate before the run ends, for oracles that do not say
 HOPELESS = 1e12  # times the gauge of the first Newton step: what no x needs, whatever the units of its atoms
+ISOLATED = 12.0  # an answer whose least atom is worth this many times the best one outside is not searched further
+ROOMY = 64  # images that must have room for the working set to be the default
 PROOF = 100  # steps of LSMR at most, at the end of a run that failed, to prove that the bound cannot be met
 
 
@@ -32,10 +35,15 @@ def fit(
     b: Any,
     *,
     atoms: AtomicSet,
-    k: Any,
+    k: Any = None,
     alpha: float | None = None,
     misfit: float | None = None,
     loss: Loss = LeastSquares(),
+    free: Any = None,
+    include: Any = None,
+    exclude: Any = None,
+    cap: float | None = None,
+    start: Solution | None = None,
     oracle: Oracle | None = None,
     retrieval: Retrieval | None = None,
     max_iterations: int = 1000,
@@ -45,7 +53,8 @@ def fit(
     """Find x with f(b - Mx) <= alpha made of at most k atoms.
 
     With k and a bound: the first answer that meets both. With k alone: the smallest loss found with at most k atoms.
-    A bound that is not reached is a status with the best answer, not an exception.
+    With a bound alone: as few atoms as were found to meet it. A bound that is not reached is a status with the best
+    answer, not an exception.
 
     Parameters
     ----------
@@ -54,13 +63,21 @@ def fit(
     atoms : AtomicSet
         SignedOneHot(n), NonnegativeOneHot(n), Groups(labels), RankOne(p, q), PSDRankOne(n), Dictionary(D, ...), sums,
         unions, multiples and linear images of these.
-    k : int, or one per part of a sum or union
+    k : int, or one per part of a sum or union; optional where there is a bound and atoms can be listed
     alpha : float, optional
         Bound on the loss.
     misfit : float, optional
         Bound on |b - Mx| / |b|, least squares only (in the weighted norm if it has weights); not together with alpha.
     loss : Loss
         LeastSquares(), Huber(delta), Logistic(), or your own.
+    free : "intercept", or (m,) or (m, q) array, optional
+        Columns beside M whose coefficients neither count as atoms nor are penalised: `solution.free_coefficients`.
+    include, exclude : indices (labels, for groups), optional
+        Atoms that must be in the answer (they count) and atoms that must not, for sets whose atoms can be listed.
+    cap : float, optional
+        The largest size that a coefficient may have, for sets whose atoms can be listed. Separable classes need one.
+    start : Solution, optional
+        An earlier answer to begin with: of the same problem with another k or bound, or of similar data.
     oracle, retrieval : optional
         Where dual vectors come from, and how atoms are read off them. The defaults serve everyone; experts and
         reproductions of the paper choose, e.g. LevelSet() and paper_rule().
@@ -79,66 +96,149 @@ def fit(
     ----------
     Fan, Fang, Friedlander, "Cardinality-constrained structured data-fitting problems", Algorithm 1.
     """
-    problem = Problem(M, b, atoms=atoms, k=_given(k), alpha=alpha, misfit=misfit, loss=loss)
+    problem = Problem(
+        M, b, atoms=atoms, k=k, alpha=alpha, misfit=misfit, loss=loss, free=free, include=include, exclude=exclude, cap=cap
+    )
+    if k is None and problem.alpha is None:
+        raise TypeError("k must say how many atoms are allowed, unless a bound (alpha or misfit) is given; got None")
+    (solution,) = solve(
+        problem, [problem.k], oracle, retrieval, max_iterations=max_iterations, callback=callback, rng=rng, start=start
+    )
+    return solution
+
+
+def solve(
+    problem: Problem,
+    budgets: Sequence[Any],
+    oracle: Oracle | None = None,
+    retrieval: Retrieval | None = None,
+    *,
+    max_iterations: int = 1000,
+    callback: Callable[[Progress], object] | None = None,
+    rng: Any = None,
+    start: Solution | None = None,
+) -> list[Solution]:
+    """One dual run that serves several budgets, each as if it were alone."""
     max_iterations = _checks.integer("max_iterations", max_iterations, 1)
-    oracle = Continuation() if oracle is None else oracle
-    retrieval = Retrieval() if retrieval is None else retrieval
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be callable; got {callback!r}")
+    if problem.choosy and not (oracle is None and retrieval is None):
+        raise ValueError("include, exclude and cap are for the default oracle and retrieval; leave those two out")
+    oracle = _default_oracle(problem) if oracle is None else oracle
     _need(oracle, "oracle", "iterates")
-    _need(retrieval, "retrieval", "retrieve")
-    run = _Run(problem, callback, patience=getattr(oracle, "patience", PATIENCE))
+    runs = []
+    for k in budgets:
+        own = problem.with_budget(k) if len(budgets) > 1 else problem
+        chosen = default_retrieval(own) if retrieval is None else retrieval
+        _need(chosen, "retrieval", "retrieve")
+        runs.append(_Run(own, chosen, callback, patience=getattr(oracle, "patience", PATIENCE)))
     with linalg.session(rng) as decompositions:
-        status = Status.ZERO if problem.zero_suffices else None
-        stream = oracle.iterates(problem) if status is None else iter(())
+        for run in runs:
+            run.begin(start)
+        live = [run for run in runs if run.status is None]
+        stream = oracle.iterates(problem) if live else iter(())
         for dual in islice(stream, max_iterations):  # y <- oracle
             if not isinstance(dual, DualPoint):
                 raise TypeError(f"oracle must yield DualPoints (FromIterates makes them of vectors); got {dual!r}")
-            candidate = retrieval.retrieve(problem, dual)  # x <- solution to (PR), at most k atoms
-            status = run.see(dual, candidate)  # keep the best; f(b - Mx) <= alpha?
-            if status is not None:
+            for run in live:
+                run.take(dual)  # x <- solution to (PR), at most k atoms; keep the best; f(b - Mx) <= alpha?
+            live = [run for run in live if run.status is None]
+            if not live:
                 break
-        if status is Status.NOT_REACHED and run.proves_unreachable():
-            status = Status.UNREACHABLE
-        if status is None:
-            status = Status.ITERATION_LIMIT if run.iterations == max_iterations else Status.STREAM_ENDED
-        return run.answer(status, decompositions)
+        for run in live:
+            run.end(max_iterations, exhaustive=getattr(oracle, "exhaustive", False))
+        return [run.answer(decompositions) for run in runs]
+
+
+def _default_oracle(problem: Problem) -> Oracle:
+    """Atoms that can be listed are worked on in the small space of those that matter, if their images have room."""
+    if problem.listed is not None and problem.listed.images.room >= ROOMY:
+        return WorkingSet()
+    return Continuation()
 
 
 class _Run:
-    """What the loop keeps: the best candidate, what is proven so far, and for how long nothing better came."""
+    """What the loop keeps for one budget: the best candidate, what is proven so far, for how long nothing better came."""
 
-    def __init__(self, problem: Problem, callback: Callable[[Progress], object] | None, patience: int) -> None:
-        self.problem, self.callback = problem, callback
+    def __init__(
+        self, problem: Problem, retrieval: Any, callback: Callable[[Progress], object] | None, patience: int
+    ) -> None:
+        self.problem, self.retrieval, self.callback = problem, retrieval, callback
         self.patience = patience if problem.alpha is None else 3 * patience  # a bound is worth a longer search
         self.evidence = Evidence(problem)
         self.best: Candidate | None = None
+        self.status: Status | None = None
         self.iterations = self.since = 0
 
-    def see(self, dual: DualPoint, candidate: Candidate) -> Status | None:
+    def begin(self, start: Solution | None) -> None:
+        """Before the first iterate: nothing to do, or an earlier answer to start from."""
+        problem = self.problem
+        if problem.zero_suffices:
+            self.status = Status.ZERO
+        elif start is not None:
+            self.best = _restarted(problem, self.retrieval, start)
+            self.evidence.see_candidate(self.best)
+            if problem.k is not None and problem.meets(self.best.loss):
+                self.status = Status.BOUND_MET
+
+    def take(self, dual: DualPoint) -> None:
+        """Retrieve from one dual point, and judge."""
+        self.status = self._see(dual, self.retrieval.retrieve(self.problem, dual))
+
+    def end(self, limit: int, *, exhaustive: bool) -> None:
+        """The stream is over."""
+        if self.iterations == limit:
+            self.status = Status.ITERATION_LIMIT
+        elif not exhaustive:
+            self.status = Status.STREAM_ENDED
+        else:
+            self.status = self._settled()
+
+    def _settled(self) -> Status:
+        """What the end of the search means."""
+        if self.problem.alpha is None:
+            return Status.SMALLEST_LOSS
+        return Status.BOUND_MET if self.best is not None and self.problem.meets(self.best.loss) else Status.NOT_REACHED
+
+    def _better(self, candidate: Candidate) -> bool:
+        """Whether a candidate is an improvement that counts."""
+        best, problem = self.best, self.problem
+        if best is None:
+            return True
+        if problem.k is None and problem.meets(best.loss):  # fewer atoms that still meet the bound
+            return problem.meets(candidate.loss) and candidate.face.size < best.face.size
+        return candidate.loss < best.loss * (1 - 1e-6)
+
+    def _see(self, dual: DualPoint, candidate: Candidate) -> Status | None:
         """Take one iterate; the status if the run ends with it."""
         self.iterations += 1
         self.evidence.see(dual)
         self.evidence.see_candidate(candidate)
         before = math.inf if self.best is None else self.best.loss
-        if candidate.loss < before * (1 - 1e-6):
-            self.since = 0
+        if self._better(candidate):
+            self.since, self.best = 0, candidate
         else:  # factors that descend to the same loss from another start say more than a worse candidate
             again = candidate.face.turns and candidate.loss <= before * (1 + 1e-6)
             self.since += 3 if again else 1
-        if self.best is None or candidate.loss < before:
-            self.best = candidate
+            if self.problem.k is not None and candidate.loss < before:
+                self.best = candidate
+        best, problem = self.best, self.problem
+        assert best is not None
         if self.callback is not None:
             try:
-                self.callback(self._progress(dual, candidate, self.best))
+                self.callback(self._progress(dual, candidate, best))
             except StopIteration:
                 return Status.STOPPED
-        if self.problem.meets(self.best.loss):
+        if problem.meets(best.loss) and (problem.k is not None or not problem.M.explicit):
             return Status.BOUND_MET
         if self._hopeless():
             return Status.UNREACHABLE
-        if self.since >= self.patience or self.problem.exact(self.best.loss):  # no better answer can turn up
-            return Status.SMALLEST_LOSS if self.problem.alpha is None else Status.NOT_REACHED
+        if problem.alpha is None and best is candidate and best.margin >= ISOLATED:
+            return Status.SMALLEST_LOSS
+        if problem.exact(best.loss) and problem.k is not None:  # no better answer can turn up
+            return self._settled()
+        if self.since >= (self.patience if problem.k is not None else self.patience // 3):
+            return self._settled()
         return None
 
     def _hopeless(self) -> bool:
@@ -179,15 +279,23 @@ class _Run:
             dual=dual,
         )
 
-    def answer(self, status: Status, decompositions: linalg.Session) -> Solution:
+    def answer(self, decompositions: linalg.Session) -> Solution:
         """The answer in its final form, with loss and cardinality recomputed from the compact point alone."""
-        problem, note = self.problem, ""
+        problem, note, status = self.problem, "", self.status
+        assert status is not None
+        if status is Status.NOT_REACHED and self.proves_unreachable():
+            status = Status.UNREACHABLE
+        if self.best is not None and problem.alpha is None and status is not Status.STOPPED:
+            further = getattr(self.retrieval, "last", None)
+            self.best = self.best if further is None else further(problem, self.best)
         if self.best is None:
             face, c = problem.atoms.expose(np.zeros(problem.atoms.shape), 0), np.zeros(0)
         else:
-            face, c = self.best.face.prune(self.best.c, problem.k, self._norms(self.best))
+            k = self.best.face.size if problem.k is None else problem.k
+            face, c = self.best.face.prune(self.best.c, k, self._norms(self.best))
             note = self.best.note
-        residual = problem.b - face.measure(problem.M, c) if face.dim else problem.b
+        image = face.measure(problem.M, c) if face.dim else np.zeros(problem.m)
+        residual = problem.b - image
         final = Candidate(face, c, residual, problem.loss.value(residual))
         self.evidence.see_candidate(final)
         if status is Status.BOUND_MET and not problem.meets(final.loss):  # rounding took it back
@@ -205,11 +313,19 @@ class _Run:
             message=self._message(status, cardinality, final.loss, misfit, note),
             loss=final.loss,
             misfit=misfit,
+            free_coefficients=self._free_coefficients(face, c, image),
             iterations=self.iterations,
             products=problem.M.products,
             svd_products=decompositions.products,
             certificate=Certificate(problem, final, self.evidence, cardinality=cardinality),
         )
+
+    def _free_coefficients(self, face: Face, c: FloatArray, image: FloatArray) -> FloatArray:
+        """Of the columns beside M. Least squares has projected them out of M: its image is measured anew."""
+        problem = self.problem
+        if isinstance(problem.M.inner, Projected):
+            image = face.measure(problem.M.inner.M, c) if face.dim else image
+        return problem.free_coefficients(image)
 
     def _norms(self, best: Candidate) -> FloatArray | None:
         """|M a_i| for the order of the atoms, where it is known or costs no product."""
@@ -220,10 +336,11 @@ class _Run:
 
     def _message(self, status: Status, cardinality: int, loss: float, misfit: float, note: str) -> str:
         problem = self.problem
-        bound = "" if problem.alpha is None else f" and a loss of at most {problem.alpha:.6g}"
+        bound = "" if problem.alpha is None else f"a loss of at most {problem.alpha:.6g}"
+        asked = f"at most {_atoms(problem.k)}{bound and ' and '}{bound}" if problem.k is not None else f"few atoms with {bound}"
         shown = "" if math.isnan(misfit) else f" (misfit {misfit:.3g})"
         message = (
-            f"Asked: at most {_atoms(problem.k)}{bound}. Found: {_atoms(cardinality)} with loss {loss:.6g}{shown}. "
+            f"Asked: {asked}. Found: {_atoms(cardinality)} with loss {loss:.6g}{shown}. "
             f"{status.value[0].upper()}{status.value[1:]}"
         )
         if status is Status.UNREACHABLE:
@@ -240,10 +357,18 @@ def _atoms(k: Any) -> str:
     return "1 atom" if k == 1 else f"{k} atoms"
 
 
-def _given(k: Any) -> Any:
-    if k is None:
-        raise TypeError("k must say how many atoms are allowed; got None")
-    return k
+def _restarted(problem: Problem, retrieval: Any, start: Solution) -> Candidate:
+    """An earlier answer, brought to this problem's budget and polished."""
+    if not isinstance(start, Solution):
+        raise TypeError(f"start must be the Solution of an earlier fit; got {type(start).__name__}")
+    face, c = start._face, start._c
+    if face.shape != problem.atoms.shape:
+        raise ValueError(f"start must be a model of shape {problem.atoms.shape}; got one of {face.shape}")
+    if problem.k is not None and not within(face, problem.k):
+        face, c = face.prune(c, problem.k)
+    candidate = reduced_fit(problem, face)
+    polish = getattr(retrieval, "polish", None)
+    return candidate if polish is None else polish(problem, candidate)
 
 
 def _need(thing: object, name: str, method: str) -> None:

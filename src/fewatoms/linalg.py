@@ -6,7 +6,7 @@ matrix is counted in it. Outside a session a fixed seed is used and the count is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -279,3 +279,20 @@ def low_rank_plus(pairs: list[tuple[float, Array, Array, Array]], step: float, z
     return LinearOperator(
         z.shape, matvec=forward, rmatvec=backward, matmat=forward, rmatmat=backward, dtype=np.result_type(*kinds)
     )
+
+
+# Small systems --------------------------------------------------------------------------------------------------------
+
+
+def definite_solver(G: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """x -> G^+ x, by Cholesky where G is safely definite and by its eigenvectors otherwise."""
+    try:
+        factor = scipy.linalg.cho_factor(G, check_finite=False)
+        pivots = np.diag(factor[0])
+        if pivots.min() > 1e-6 * pivots.max():
+            return lambda h: np.asarray(scipy.linalg.cho_solve(factor, h, check_finite=False))
+    except scipy.linalg.LinAlgError:
+        pass
+    values, vectors = np.linalg.eigh(G)
+    keep = values > 1e-14 * max(values[-1], 1e-300)
+    return lambda h: np.asarray(vectors[:, keep] @ ((vectors[:, keep].T @ h) / values[keep]))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from fewatoms import _checks, linalg
-from fewatoms._types import Budget, FloatArray
-from fewatoms.atoms import AtomicSet
-from fewatoms.losses import LeastSquares, Loss
-from fewatoms.operators import Counting, as_operator
+from fewatoms._types import Budget, FloatArray, IntArray
+from fewatoms.atoms import AtomicSet, FiniteSet, Groups, Mapped, Scaled
+from fewatoms.listed import Listed
+from fewatoms.losses import LeastSquares, Logistic, Loss, Profiled
+from fewatoms.operators import Counting, Operator, Projected, as_operator
 
 EXACT = 1e-28  # share of f(b) below which a loss is rounding: a misfit of 1e-14
 
@@ -32,6 +34,12 @@ class Problem:
     misfit : float, optional
         Bound on |b - Mx| / |b| (least squares only; with weights, both norms are weighted). Instead of alpha.
     loss : Loss
+    free : "intercept", or (m,) or (m, q) array, optional
+        Columns that explain data beside M, whose coefficients are neither counted nor penalised.
+    include, exclude : indices (labels, for groups), optional
+        Atoms that must be in the answer, which count, and atoms that must not. For sets whose atoms can be listed.
+    cap : float, optional
+        No coefficient is larger than this in size. For sets whose atoms can be listed.
 
     `M` is kept behind a counter: `problem.M.products` counts from here on. Nothing is multiplied here.
     """
@@ -46,6 +54,10 @@ class Problem:
         alpha: float | None = None,
         misfit: float | None = None,
         loss: Loss | None = None,
+        free: Any = None,
+        include: Any = None,
+        exclude: Any = None,
+        cap: float | None = None,
     ) -> None:
         loss = LeastSquares() if loss is None else loss
         if not isinstance(loss, Loss):
@@ -54,9 +66,17 @@ class Problem:
             raise TypeError(f"atoms must be an atomic set such as SignedOneHot(n); got {atoms!r}")
         if np.size(b) == 0:
             raise ValueError(f"b must have at least one entry; got shape {np.shape(b)}")
-        self.M = Counting(as_operator(M))
-        self.b: FloatArray = self.M.read_data(b)
-        self.loss = loss
+        operator = as_operator(M)
+        self.data: FloatArray = operator.read_data(b)
+        self.b, self.loss = self.data, loss
+        self.base_loss = loss  # of what is left after the free columns
+        self.free = _free_columns(free, operator, loss)
+        if self.free is not None and isinstance(loss, LeastSquares):
+            operator = Projected(operator, self.free, loss.weights)
+            self.b = operator.project(self.data)
+        elif self.free is not None:
+            self.loss = Profiled(loss, self.free)
+        self.M = Counting(operator)
         self.atoms = _fitted(atoms, self.M)
         if loss.weights is not None and loss.weights.size != self.m:
             raise ValueError(
@@ -64,12 +84,16 @@ class Problem:
             )
         self.k: Budget = None if k is None else self.atoms.budget(k)
         with np.errstate(over="ignore"):
-            self.at_zero = loss.value(self.b)  # f(b), the loss of x = 0
-        if not math.isfinite(self.at_zero) or (loss.anchored and self.at_zero < 1e-290 and self.b.any()):
+            self.reference = loss.value(self.data)  # f(b)
+            self.at_zero = self.loss.value(self.b)  # the loss of x = 0
+        if not math.isfinite(self.at_zero) or (loss.anchored and self.reference < 1e-290 and self.data.any()):
             raise ValueError(
                 f"b must be in units in which its loss is an ordinary number; got {self.at_zero}: rescale b"
             )
         self.alpha = self._bound(alpha, misfit)
+        self.cap = None if cap is None else _checks.number("cap", cap, positive=True)
+        self.forced, self.barred = self._chosen("include", include), self._chosen("exclude", exclude)
+        self._check_chosen()
 
     def __repr__(self) -> str:
         bound = "" if self.alpha is None else f", alpha={self.alpha:.3g}"
@@ -88,7 +112,7 @@ class Problem:
                     f"misfit is a bound for least squares; with {self.loss!r} give alpha, a bound on the loss; "
                     f"got misfit={misfit!r}"
                 )
-            return _checks.number("misfit", misfit) ** 2 * self.at_zero
+            return _checks.number("misfit", misfit) ** 2 * self.reference
         return None if alpha is None else _checks.number("alpha", alpha)
 
     @property
@@ -96,7 +120,7 @@ class Problem:
         """What counts as meeting alpha: alpha itself, up to rounding in a residual of the size of b."""
         if self.alpha is None:
             return -math.inf
-        return self.alpha * (1 + 1e-12) + (1e-26 * self.at_zero if self.loss.anchored else 0.0)
+        return self.alpha * (1 + 1e-12) + (1e-26 * self.reference if self.loss.anchored else 0.0)
 
     def meets(self, loss: float) -> bool:
         """Whether a loss meets the bound; never without one."""
@@ -105,13 +129,15 @@ class Problem:
     def exact(self, loss: float) -> bool:
         """Whether a loss is as good as none: rounding, or on separable classes a number that can fall for ever."""
         if self.loss.anchored:
-            return loss <= EXACT * self.at_zero
+            return loss <= EXACT * self.reference
         return not self.alpha and loss <= 1e-14 * self.at_zero
 
     @property
     def zero_suffices(self) -> bool:
         """Whether x = 0 is an answer: it meets the bound, or there is nothing to explain."""
-        return self.meets(self.at_zero) or (self.loss.anchored and not self.b.any())
+        if self.forced.size:
+            return False
+        return self.meets(self.at_zero) or (self.loss.anchored and self.exact(self.at_zero))
 
     @cached_property
     def adjoint_of_ones(self) -> FloatArray:
@@ -122,12 +148,118 @@ class Problem:
         """|b - Mx| / |b|, in the loss's weights; nan where it means nothing."""
         if not self.loss.anchored:
             return math.nan
-        if not self.b.any():
+        if not self.data.any():
             return 0.0
         if isinstance(self.loss, LeastSquares):
-            return math.sqrt(loss / self.at_zero)
+            return math.sqrt(loss / self.reference)
         w = 1.0 if self.loss.weights is None else np.sqrt(self.loss.weights)
-        return float(np.linalg.norm(w * residual) / np.linalg.norm(w * self.b))
+        left = residual - self.free @ self.loss.best_free(residual) if isinstance(self.loss, Profiled) else residual
+        return float(np.linalg.norm(w * left) / np.linalg.norm(w * self.data))
+
+    # Atoms that can be listed -----------------------------------------------------------------------------------------
+
+    @cached_property
+    def listed(self) -> Listed | None:
+        """The problem as columns with their images, where its atoms can be listed; shared by its copies."""
+        return Listed.of(self.M, self.atoms, self.loss, self.b)
+
+    @property
+    def free_in_loss(self) -> FloatArray | None:
+        """Free columns that a reduced fit has to mind: with least squares they are gone from M and b."""
+        return self.free if isinstance(self.loss, Profiled) else None
+
+    @property
+    def choosy(self) -> bool:
+        """Whether some atoms must be in or out, or coefficients are capped."""
+        return bool(self.forced.size or self.barred.size or self.cap is not None)
+
+    def cap_of(self, classes: IntArray) -> FloatArray:
+        """The largest sizes allowed to the coefficients of images of these classes."""
+        assert self.listed is not None and self.cap is not None
+        scale = self.listed.user_scale(self.listed.coordinates(classes))
+        return self.cap / np.where(scale > 0, scale, 1.0)
+
+    def with_budget(self, k: Any) -> Problem:
+        """The same problem for another k, sharing its images and its count of products."""
+        _ = self.listed
+        other = copy(self)
+        other.k = None if k is None else self.atoms.budget(k)
+        other._check_chosen()
+        return other
+
+    def over(self, atoms: AtomicSet) -> Problem:
+        """The same problem over another set of the same space."""
+        other = copy(self)
+        other.__dict__.pop("listed", None)
+        other.atoms = atoms
+        return other
+
+    def free_coefficients(self, image: FloatArray) -> FloatArray:
+        """The best coefficients of the free columns beside an image Mx, in the original data."""
+        if self.free is None:
+            return np.zeros(0)
+        left = self.data - image
+        if isinstance(self.loss, Profiled):
+            return self.loss.best_free(left)
+        root = np.ones(self.m) if self.loss.weights is None else np.sqrt(self.loss.weights)
+        return np.asarray(np.linalg.lstsq(root[:, None] * self.free, root * left, rcond=None)[0])
+
+    def _chosen(self, name: str, chosen: Any) -> IntArray:
+        """The classes of atoms that were named, checked."""
+        if chosen is None:
+            return np.empty(0, dtype=np.intp)
+        inner = _innermost(self.atoms)
+        if isinstance(inner, Groups):
+            named = np.atleast_1d(np.asarray(chosen))
+            known = np.isin(named, inner.names)
+            if not known.all():
+                raise ValueError(f"{name} must hold labels of groups; there is no group {named[~known][0]!r}")
+            return np.unique(np.searchsorted(inner.names, named))
+        if not isinstance(inner, FiniteSet):
+            raise ValueError(f"{name} is for sets whose atoms can be listed; got {self.atoms!r}")
+        return np.unique(_checks.indices(name, np.atleast_1d(np.asarray(chosen)), inner.count))
+
+    def _check_chosen(self) -> None:
+        both = np.intersect1d(self.forced, self.barred)
+        if both.size:
+            raise ValueError(f"include and exclude must not share atoms; both name {both[0]}")
+        if isinstance(self.k, int) and self.forced.size > self.k:
+            raise ValueError(f"include must name at most k = {self.k} atoms; got {self.forced.size}")
+        if isinstance(self.k, int) and self.atoms.count - self.barred.size < 1:
+            raise ValueError("exclude must leave at least one atom; it names all of them")
+        if self.cap is not None and not isinstance(_innermost(self.atoms), FiniteSet):
+            raise ValueError(f"cap is for sets whose atoms can be listed; got {self.atoms!r}")
+
+
+def _innermost(atoms: AtomicSet) -> AtomicSet:
+    while isinstance(atoms, (Mapped, Scaled)):
+        atoms = atoms.inner
+    return atoms
+
+
+def _free_columns(free: Any, M: Operator, loss: Loss) -> FloatArray | None:
+    """The free columns as an m x q array, checked."""
+    if free is None:
+        return None
+    m = M.shape[0]
+    demand = f'free must be "intercept" or an array of columns of length {m}'
+    if isinstance(free, str):
+        if free != "intercept":
+            raise ValueError(f"{demand}; got {free!r}")
+        if isinstance(loss, Logistic):
+            raise ValueError(
+                "free: with Logistic the labels are part of M, so the intercept is the column of labels; pass free=labels"
+            )
+        return np.ones((m, 1))
+    columns = np.asarray(free)
+    if columns.ndim not in (1, 2) or columns.shape[0] != m or columns.size == 0:
+        raise ValueError(f"{demand}; got shape {columns.shape}")
+    F = _checks.real_vector("free", columns).reshape(m, -1)
+    if F.shape[1] >= m:
+        raise ValueError(f"free must have fewer columns than there are data, {m}; got {F.shape[1]}")
+    if not F.any(axis=0).all():
+        raise ValueError("free must not hold a column of zeros")
+    return F
 
 
 def _fitted(atoms: AtomicSet, M: Counting) -> AtomicSet:

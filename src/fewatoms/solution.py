@@ -24,7 +24,8 @@ class Status(Enum):
 
     BOUND_MET = "the bound is met with at most k atoms."
     SMALLEST_LOSS = (
-        "this is the smallest loss found with at most k atoms; no better one turned up for many iterates, or none can."
+        "this is the smallest loss found with at most k atoms; no better one turned up for many iterates, none can, or "
+        "no atom outside comes near those inside."
     )
     ZERO = "zero atoms suffice: b is zero, or x = 0 already meets the bound."
     NOT_REACHED = (
@@ -46,6 +47,7 @@ class DualPoint:
     support : support(z)
     relaxation : the problem that the stream solves
     loss, gauge : of the oracle's own primal point, which is not kept; infinite if it has none
+    primal : that point in compact form, where the oracle has it so
     """
 
     y: FloatArray
@@ -54,6 +56,7 @@ class DualPoint:
     relaxation: Relaxation
     loss: float = np.inf
     gauge: float = np.inf
+    primal: Candidate | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +69,8 @@ class Candidate:
     loss: float
     norms: FloatArray | None = None  # |M a_i| per coefficient, where known
     note: str = ""
+    support: Any = None  # the fit behind it, for whoever goes on from here
+    margin: float = 0.0  # what the least of its atoms is worth, in units of what the best one outside promises
 
     @property
     def gauge(self) -> float:
@@ -158,6 +163,7 @@ class Solution(CompactPoint):
     message : str; both in words, with the figures
     loss, misfit : recomputed from the answer; misfit is |b - Mx| / |b|, both norms in the loss's weights if it has any
         (nan for losses where it means nothing)
+    free_coefficients : of the free columns beside M, in their order; empty if there are none
     iterations : dual vectors used
     products : products with M and M*, all of them, the reduced fits included
     svd_products : products with M*y inside partial decompositions
@@ -176,6 +182,7 @@ class Solution(CompactPoint):
         message: str,
         loss: float,
         misfit: float,
+        free_coefficients: FloatArray,
         iterations: int,
         products: int,
         svd_products: int,
@@ -184,6 +191,7 @@ class Solution(CompactPoint):
         super().__init__(face, c)
         self.status, self.success, self.message = status, success, message
         self.loss, self.misfit = loss, misfit
+        self.free_coefficients = free_coefficients
         self.iterations, self.products, self.svd_products = iterations, products, svd_products
         self.certificate = certificate
 

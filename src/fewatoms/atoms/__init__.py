@@ -1,8 +1,8 @@
 """A: atomic sets, one family per file."""
 
-from fewatoms.atoms.base import AtomicSet
+from fewatoms.atoms.base import AtomicSet, FiniteSet
 from fewatoms.atoms.groups import Groups
-from fewatoms.atoms.mapped import Dictionary, Mapped
+from fewatoms.atoms.mapped import Dictionary, Mapped, Rescaled
 from fewatoms.atoms.onehot import NonnegativeCone, NonnegativeOneHot, SignedOneHot
 from fewatoms.atoms.psd import PSDRankOne
 from fewatoms.atoms.rank_one import RankOne
@@ -12,12 +12,14 @@ from fewatoms.atoms.sums import Sum, Union
 __all__ = [
     "AtomicSet",
     "Dictionary",
+    "FiniteSet",
     "Groups",
     "Mapped",
     "NonnegativeCone",
     "NonnegativeOneHot",
     "PSDRankOne",
     "RankOne",
+    "Rescaled",
     "Scaled",
     "SignedOneHot",
     "Sum",

@@ -166,6 +166,29 @@ class Dictionary(Mapped):
         return f"Dictionary({self.map.shape[0]} x {self.map.shape[1]}, symmetric={self.symmetric})"
 
 
+class Rescaled(Mapped):
+    """A set in other units: {d * a : a in A}, entry by entry, for positive numbers d. Its gauge is that of x / d."""
+
+    def __new__(cls, inner: AtomicSet, units: FloatArray) -> Any:
+        return object.__new__(cls)
+
+    def __init__(self, inner: AtomicSet, units: FloatArray) -> None:
+        super().__init__(sp.diags_array(units).tocsc(), inner)
+        self._units = units
+
+    def __getnewargs__(self) -> tuple[AtomicSet, FloatArray]:  # type: ignore[override]
+        return self.inner, self._units
+
+    def __repr__(self) -> str:
+        return f"{self.inner!r} in units of its own"
+
+    def gauge(self, x: Array) -> float:
+        return self.inner.gauge(self.read_point(x) / self._units)
+
+    def _pull(self, z: ModelDual) -> Array:
+        return self._units * linalg.as_flat(z)
+
+
 @dataclass(eq=False)
 class _MappedShrinkage(Shrinkage):
     """The proximal map in the space of the inner set, where x = B w."""

@@ -12,8 +12,10 @@ from fewatoms.operators.base import Operator
 from fewatoms.operators.counting import Counting
 from fewatoms.operators.identity import Identity
 from fewatoms.operators.matrix import BlackBox, MatrixOperator
+from fewatoms.operators.projected import Projected
 from fewatoms.operators.quadratic import Quadratic
 from fewatoms.operators.sampling import Sampling
+from fewatoms.operators.several import Several
 
 
 def as_operator(M: Any) -> Operator:
@@ -39,4 +41,15 @@ def _as_array(M: Any) -> Array:
         raise ValueError("M must be a matrix, with rows of one length; got rows of different lengths") from None
 
 
-__all__ = ["BlackBox", "Counting", "Identity", "MatrixOperator", "Operator", "Quadratic", "Sampling", "as_operator"]
+__all__ = [
+    "BlackBox",
+    "Counting",
+    "Identity",
+    "MatrixOperator",
+    "Operator",
+    "Projected",
+    "Quadratic",
+    "Sampling",
+    "Several",
+    "as_operator",
+]

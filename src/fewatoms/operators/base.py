@@ -13,6 +13,7 @@ from fewatoms._types import Array, FloatArray, IntArray, ModelDual
 from fewatoms.faces import Coordinates, Face, Factors, GroupCoordinates, SumFace, SymmetricFactors
 from fewatoms.operators.reduced import Columns, Implicit, ReducedOperator, Stacked
 
+READ_LIMIT = 5_000_000_000  # multiplications at most for the lengths of the columns of a product of two matrices
 PROBE_LIMIT = 4096  # a black box is asked for all its columns (for a proven norm) only up to this many
 
 
@@ -27,6 +28,7 @@ class Operator(ABC):
     shape: tuple[int, int]
     explicit = False  # columns cost no products worth the name
     complex = False  # M*y is a complex Hermitian matrix
+    by_columns = False  # a matrix model is measured column by column
 
     @property
     def model_shape(self) -> tuple[int, ...]:
@@ -62,6 +64,10 @@ class Operator(ABC):
     def apply_block(self, X: Array) -> Array:
         """M X for the columns of X: as many products as columns."""
         return np.stack([self.apply(x) for x in X.T], axis=1)
+
+    def adjoint_block(self, Y: Array) -> Array:
+        """M* Y for the columns of Y: as many products as columns."""
+        return np.stack([linalg.as_flat(self.adjoint(y)) for y in Y.T], axis=1)
 
     def images(self, face: Face) -> Array:
         """The images of a face's basis, m x dim: dim products."""
@@ -99,6 +105,10 @@ class Operator(ABC):
     def after(self, map_: Any, shape: tuple[int, ...]) -> Operator:
         """M B for a linear map B from models of `shape`."""
         return Composed(self, map_, shape)
+
+    def column_lengths(self, weights: FloatArray | None = None) -> FloatArray | None:
+        """The lengths of all columns in the norm of the weights, where a matrix is at hand to read them off."""
+        return None
 
     # Facts that certificates may rest on: proven, or None.
 
@@ -140,6 +150,15 @@ class Composed(Operator):
 
     def columns(self, indices: IntArray) -> Array:
         return self.M.apply_block(self.map.columns(indices)) if indices.size else np.zeros((self.shape[0], 0))
+
+    def column_lengths(self, weights: FloatArray | None = None) -> FloatArray | None:
+        if not self.explicit or self.M.shape[0] * self.M.shape[1] * self.shape[1] > READ_LIMIT:
+            return None
+        M = self.M.inner if hasattr(self.M, "inner") else self.M  # reading a matrix is no product
+        w = 1.0 if weights is None else np.sqrt(weights)[:, None]
+        blocks = np.array_split(np.arange(self.shape[1]), max(1, self.shape[1] // 256))
+        images = (M.apply_block(self.map.columns(i)) for i in blocks)
+        return np.concatenate([np.linalg.norm(w * image, axis=0) for image in images])
 
     def column_norms(self) -> FloatArray | None:
         if self.map.matrix is None or not (self.M.explicit or self.shape[1] <= PROBE_LIMIT):

@@ -28,6 +28,7 @@ class Counting(Operator):
         self._column_norms: FloatArray | None = None
         self.shape = self.inner.shape
         self.explicit, self.complex = self.inner.explicit, self.inner.complex
+        self.by_columns = self.inner.by_columns
 
     def __repr__(self) -> str:
         return f"Counting({self.inner!r}, products={self.products})"
@@ -60,6 +61,13 @@ class Counting(Operator):
     def apply_block(self, X: Array) -> Array:
         self.products += X.shape[1]
         return self.inner.apply_block(X)
+
+    def adjoint_block(self, Y: Array) -> Array:
+        self.products += Y.shape[1]
+        return self.inner.adjoint_block(Y)
+
+    def column_lengths(self, weights: FloatArray | None = None) -> FloatArray | None:
+        return self.inner.column_lengths(weights)
 
     def restrict_columns(self, face: Face, indices: IntArray, signs: FloatArray) -> ReducedOperator:
         reduced = self.inner.restrict_columns(face, indices, signs)

@@ -85,15 +85,30 @@ class MatrixOperator(Operator):
             return Columns(sp.csc_array(block @ sp.diags_array(signs)))
         return Columns(block * signs)
 
+    def adjoint_block(self, Y: Array) -> Array:
+        return np.asarray(sum((block.T @ Y[some] for some, block in self._blocks()), start=0.0))
+
     def column_norms(self) -> FloatArray:
-        if sp.issparse(self.matrix):
-            double = self.matrix.astype(np.float64, copy=False)
-            return np.sqrt(np.asarray(double.multiply(double).sum(axis=0)).ravel())
+        return self.column_lengths()
+
+    def column_lengths(self, weights: FloatArray | None = None) -> FloatArray:
+        A = self.matrix
+        if sp.issparse(A):
+            squares = A.multiply(A) if weights is None else A.multiply(A).multiply(weights[:, None])
+            return np.sqrt(np.asarray(squares.sum(axis=0)).ravel())
         total = np.zeros(self.shape[1])
+        if A.flags.f_contiguous:  # along the columns: each is read once, in order
+            width = max(1, (1 << 20) // self.shape[0])
+            for start in range(0, self.shape[1], width):
+                block = np.asarray(A[:, start : start + width], dtype=np.float64)
+                weighted = block if weights is None else block * weights[:, None]
+                total[start : start + width] = np.einsum("ij,ij->j", weighted, block)
+            return np.sqrt(total)
         rows = max(1, (1 << 20) // self.shape[1])
         for start in range(0, self.shape[0], rows):
-            block = np.asarray(self.matrix[start : start + rows], dtype=np.float64)
-            total += np.einsum("ij,ij->j", block, block)
+            block = np.asarray(A[start : start + rows], dtype=np.float64)
+            weighted = block if weights is None else block * weights[start : start + rows, None]
+            total += np.einsum("ij,ij->j", weighted, block)
         return np.sqrt(total)
 
     def block_norms(self, blocks: list[IntArray]) -> FloatArray:

@@ -6,6 +6,7 @@ from fewatoms.oracles.conditional_gradient import ConditionalGradient
 from fewatoms.oracles.from_iterates import FromIterates
 from fewatoms.oracles.level_set import Bisection, LevelSet, Newton
 from fewatoms.oracles.proximal_gradient import Continuation, ProximalGradient
+from fewatoms.oracles.working_set import WorkingSet
 
 __all__ = [
     "Bisection",
@@ -17,4 +18,5 @@ __all__ = [
     "Newton",
     "Oracle",
     "ProximalGradient",
+    "WorkingSet",
 ]

@@ -13,10 +13,13 @@ from weakref import WeakKeyDictionary
 
 from fewatoms.faces import Face, within
 from fewatoms.problem import Problem
-from fewatoms.retrieval.identify import Generous, TopK
+from fewatoms.retrieval.fewest import Fewest
+from fewatoms.retrieval.identify import Generous, Leading, TopK
 from fewatoms.retrieval.polish import Exchange, Turn
 from fewatoms.retrieval.pursuit import Pursuit
 from fewatoms.retrieval.reduced_fit import reduced_fit, refit
+from fewatoms.retrieval.splice import Splice
+from fewatoms.retrieval.support import support_fit
 from fewatoms.solution import Candidate, DualPoint
 
 MEMORY = 32  # polished candidates remembered in a run: each holds a vector as long as the data
@@ -28,7 +31,9 @@ class Retrieval:
 
     pursuit : a short cut tried once, at x = 0, where `applies(problem)`; its answer is taken if it meets the bound
     identify : (problem, dual) -> Face
-    polish : (problem, candidate) -> Candidate with at most k atoms and no higher loss
+    fit : (problem, face) -> Candidate, the reduced fit
+    polish : (problem, candidate) -> Candidate with at most k atoms and no higher loss; if it has a method `last`, that is
+        called once more with the best answer of a run that had no bound to meet
 
     `cone=True` keeps the coefficients of centrosymmetric sets in the paper's essential cone (signs as exposed) instead
     of its essential span.
@@ -36,6 +41,7 @@ class Retrieval:
 
     pursuit: Pursuit | None = field(default_factory=Pursuit)
     identify: Callable[[Problem, DualPoint], Face] = field(default_factory=Generous)
+    fit: Callable[[Problem, Face], Candidate] = reduced_fit
     polish: Callable[[Problem, Candidate], Candidate] | None = field(default_factory=Exchange)
     cone: bool = False
     _seen: WeakKeyDictionary[Problem, dict[Any, Candidate]] = field(
@@ -49,10 +55,15 @@ class Retrieval:
             if problem.alpha is None or problem.meets(found.loss):
                 return found if self.polish is None else self.polish(problem, found)
         face = self.identify(problem, dual)
-        candidate = reduced_fit(problem, face.as_cone() if self.cone else face)
+        candidate = self.fit(problem, face.as_cone() if self.cone else face)
         if not within(face, problem.k):
             candidate = refit(problem, candidate, problem.k)
         return candidate if self.polish is None else self._polished(problem, candidate)
+
+    def last(self, problem: Problem, candidate: Candidate) -> Candidate:
+        """The last polish of a run's best answer."""
+        further = getattr(self.polish, "last", None)
+        return candidate if further is None else further(problem, candidate)
 
     def _polished(self, problem: Problem, candidate: Candidate) -> Candidate:
         """Polish, or remember what polishing these very atoms gave: nearby dual vectors repeat themselves."""
@@ -66,9 +77,34 @@ class Retrieval:
         return known[key]
 
 
+def default_retrieval(problem: Problem) -> Any:
+    """What serves a problem best: supports of listed atoms are spliced, faces that turn are turned."""
+    if problem.k is None:
+        return Fewest()
+    splice = Splice()
+    if splice.applies(problem):
+        return Retrieval(identify=Leading(), fit=support_fit, polish=splice)
+    return Retrieval()
+
+
 def paper_rule(*, cone: bool = False) -> Retrieval:
     """The paper's retrieval exactly as written: the top k atoms of M*y, and the reduced fit over them."""
     return Retrieval(pursuit=None, identify=TopK(), polish=None, cone=cone)
 
 
-__all__ = ["Exchange", "Generous", "Pursuit", "Retrieval", "TopK", "Turn", "paper_rule", "reduced_fit", "refit"]
+__all__ = [
+    "Exchange",
+    "Fewest",
+    "Generous",
+    "Leading",
+    "Pursuit",
+    "Retrieval",
+    "Splice",
+    "TopK",
+    "Turn",
+    "default_retrieval",
+    "paper_rule",
+    "reduced_fit",
+    "refit",
+    "support_fit",
+]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from fewatoms import linalg
 from fewatoms._types import Budget
 from fewatoms.atoms.base import AtomicSet
 from fewatoms.atoms.sums import Sum, Union
@@ -43,3 +47,28 @@ class Generous:
         if cap == k or not atoms.bounded:
             return atoms.expose(z, k)
         return atoms.exposed(z, self.tie * atoms.support(z), cap, k)
+
+
+@dataclass(frozen=True, eq=False)
+class Leading:
+    """The k atoms that contribute most to the oracle's own point, topped up with the best aligned ones.
+
+    For oracles that have their point in compact form and sets whose atoms can be listed; `otherwise` is asked elsewhere.
+    """
+
+    otherwise: Callable[[Problem, DualPoint], Face] = Generous()
+
+    def __call__(self, problem: Problem, dual: DualPoint) -> Face:
+        listed, primal = problem.listed, dual.primal
+        if listed is None or primal is None:
+            return self.otherwise(problem, dual)
+        face, _ = primal.face.prune(primal.c, problem.k, primal.norms)
+        inside = listed.classes_of(face)
+        inside = inside[~np.isin(inside, problem.forced)][: problem.k - problem.forced.size]
+        inside = np.concatenate([problem.forced, inside])
+        if inside.size < problem.k:
+            a = np.array(listed.atoms.alignments(listed.pull(dual.z)))
+            a[inside] = a[problem.barred] = -np.inf
+            more = linalg.top_k(a, problem.k - inside.size)
+            inside = np.concatenate([inside, more[a[more] > 0]])
+        return listed.face(inside)

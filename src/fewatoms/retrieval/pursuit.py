@@ -37,7 +37,8 @@ class Pursuit:
     batch : atoms added at a time at most while growing
     images : numbers held as images of atoms while growing, at most
 
-    `applies(problem)` says whether there is anything to do: least squares with free coefficients.
+    `applies(problem)` says whether there is anything to do: least squares with free coefficients, and for a matrix at
+    hand, where products are cheap and images cheaper, a bound that may be met soon.
     """
 
     steps: int = 4
@@ -50,13 +51,15 @@ class Pursuit:
 
     def applies(self, problem: Problem) -> bool:
         inner = problem.atoms.inner if isinstance(problem.atoms, Mapped) else problem.atoms
-        return isinstance(problem.loss, LeastSquares) and isinstance(inner, (SignedOneHot, Groups))
+        chosen = problem.forced.size or problem.barred.size or problem.cap is not None
+        wanted = problem.alpha is not None or not problem.M.explicit
+        return wanted and not chosen and isinstance(problem.loss, LeastSquares) and isinstance(inner, (SignedOneHot, Groups))
 
     def __call__(self, problem: Problem, dual: DualPoint) -> Candidate:
         """The better of what the probe leads to. `dual` is the point of x = 0."""
         chase = _Chase(problem, dual, self)
         found = chase.rounds()
-        if problem.meets(found.loss) or chase.easy or self._too_many(problem):
+        if problem.meets(found.loss) or chase.easy or problem.M.explicit or self._too_many(problem):
             return found
         grown = chase.grow()
         return grown if grown.loss < found.loss else found

@@ -22,6 +22,7 @@ from fewatoms.faces import Cone, Face, hermitian, hermitian_coordinates
 from fewatoms.losses import LeastSquares, Logistic, Loss
 from fewatoms.operators.reduced import Columns, ReducedOperator
 from fewatoms.problem import Problem
+from fewatoms.retrieval.newton import newton
 from fewatoms.solution import Candidate
 
 DENSE = 8_000_000  # numbers in a dense copy of sparse columns at most
@@ -126,25 +127,11 @@ def _nonnegative(R: FloatArray, target: FloatArray) -> FloatArray:
 def _by_normal_equations(reduced: ReducedOperator, b: FloatArray, weights: FloatArray | None, face: Face) -> FloatArray:
     """Structured operators: a small Gram matrix accumulated block by block, one step of refinement on the residual."""
     G, h = reduced.normal_equations(b, weights)
-    solve = _gram_solver(G)
+    solve = linalg.definite_solver(G)
     c = solve(h)
     residual = b - reduced.apply(c)
     c = c + solve(reduced.adjoint(residual if weights is None else weights * residual))
     return c if _allowed(face, c) else _gram_constrained(G, h, face, face.project(c))
-
-
-def _gram_solver(G: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """x -> G^+ x, by Cholesky where G is safely definite and by its eigenvectors otherwise."""
-    try:
-        factor = scipy.linalg.cho_factor(G, check_finite=False)
-        pivots = np.diag(factor[0])
-        if pivots.min() > 1e-6 * pivots.max():
-            return lambda h: np.asarray(scipy.linalg.cho_solve(factor, h, check_finite=False))
-    except scipy.linalg.LinAlgError:
-        pass
-    values, vectors = np.linalg.eigh(G)
-    keep = values > 1e-14 * max(values[-1], 1e-300)
-    return lambda h: np.asarray(vectors[:, keep] @ ((vectors[:, keep].T @ h) / values[keep]))
 
 
 def _by_products(reduced: ReducedOperator, b: FloatArray, root: FloatArray | None) -> tuple[FloatArray, bool]:
@@ -279,7 +266,8 @@ def _smooth(reduced: ReducedOperator, b: FloatArray, loss: Loss, face: Face) -> 
         reduced = Columns(matrix)
     mask = face.nonnegative()
     if mask is not None and reduced.dim <= FORM:
-        return _newton(reduced, b, loss, mask), reduced
+        lower, upper = np.where(mask, 0.0, -np.inf), np.full(reduced.dim, np.inf)
+        return newton(reduced, b, loss, lower, upper)[0], reduced
     start = np.zeros(reduced.dim)
     if mask is not None:
         return _projected_gradient(reduced, b, loss, face.project, start), reduced
@@ -291,55 +279,6 @@ def _smooth(reduced: ReducedOperator, b: FloatArray, loss: Loss, face: Face) -> 
     rough = _projected_gradient(reduced, b, loss, face.project, start, 300)
     refined = _refine(face, rough, objective, objective(rough)[0])
     return (refined if objective(refined)[0] < objective(rough)[0] else rough), reduced
-
-
-def _newton(reduced: ReducedOperator, b: FloatArray, loss: Loss, mask: Array) -> FloatArray:
-    """Projected Newton; the coefficients of the mask are nonnegative.
-
-    Those at the border with a gradient pointing out rest, the others make a Newton step.
-    """
-    c = np.zeros(reduced.dim)
-    residual = b.copy()
-    value = loss.value(residual)
-    first, ridge, unit = None, 0.0, 0.0
-    for _ in range(100):
-        slope = -reduced.adjoint(loss.gradient(residual))
-        free = ~mask | (c > 0) | (slope < 0)
-        steepness = float(np.abs(slope[free]).max(initial=0.0))
-        if first is None:
-            first, probe = steepness, reduced.apply(slope / max(float(np.linalg.norm(slope)), 1e-300))
-            unit = loss.smoothness * float(np.dot(probe, probe))  # a curvature of the size to be expected
-        if steepness <= 1e-15 * first:
-            break
-        H = reduced.normal_equations(residual, loss.curvature(residual))[0][np.ix_(free, free)]
-        # flat directions (Huber's tails) need a ridge: it grows until a step succeeds and shrinks with each success
-        ridge = max(ridge / 100, 1e-12 * max(float(np.trace(H)) / max(1, H.shape[0]), 1e-12 * unit))
-        moved = False
-        for _ in range(40):
-            direction = np.zeros(c.size)
-            direction[free] = -_gram_solver(H + ridge * np.eye(H.shape[0]))(slope[free])
-            if -float(np.dot(slope, direction)) <= 1e-15 * abs(value):  # what is left to gain is rounding
-                return c
-            t = 1.0
-            for _ in range(8):
-                trial = c + t * direction
-                trial[mask] = np.maximum(trial[mask], 0.0)
-                trial_residual = b - reduced.apply(trial)
-                trial_value = loss.value(trial_residual)
-                if trial_value <= value + 1e-4 * float(np.dot(slope, trial - c)):
-                    moved = bool((trial != c).any())
-                    break
-                t *= 0.5
-            if moved:
-                break
-            ridge = max(100 * ridge, 1e-8 * unit)
-        if not moved:
-            break
-        fallen = value - trial_value
-        c, residual, value = trial, trial_residual, trial_value
-        if fallen <= 1e-16 * abs(value):
-            break
-    return c
 
 
 def _projected_gradient(

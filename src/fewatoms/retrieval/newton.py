@@ -1,0 +1,66 @@
+"""Projected Newton for smooth losses over a box of coefficients."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fewatoms._types import FloatArray
+from fewatoms.linalg import definite_solver
+from fewatoms.losses import Loss
+from fewatoms.operators.reduced import ReducedOperator
+
+
+def newton(
+    reduced: ReducedOperator,
+    b: FloatArray,
+    loss: Loss,
+    lower: FloatArray,
+    upper: FloatArray,
+    start: FloatArray | None = None,
+    steps: int = 100,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """min f(b - Rc) over lower <= c <= upper; the minimiser, its residual, and the Hessian there.
+
+    Coefficients at a border with a gradient pointing out rest, the others make a Newton step. Flat directions (Huber's
+    tails, separable classes) need a ridge: it grows until a step succeeds and shrinks with each success.
+    """
+    c = np.zeros(reduced.dim) if start is None else start
+    residual = b - reduced.apply(c)
+    value = loss.value(residual)
+    first, ridge, unit = None, 0.0, 0.0
+    for _ in range(steps):
+        slope = -reduced.adjoint(loss.gradient(residual))
+        free = ~((c <= lower) & (slope > 0)) & ~((c >= upper) & (slope < 0))
+        steepness = float(np.abs(slope[free]).max(initial=0.0))
+        if first is None:
+            first, probe = steepness, reduced.apply(slope / max(float(np.linalg.norm(slope)), 1e-300))
+            unit = loss.smoothness * float(np.dot(probe, probe))  # a curvature of the size to be expected
+        if steepness <= 1e-15 * first:
+            break
+        H = reduced.normal_equations(residual, loss.curvature(residual))[0][np.ix_(free, free)]
+        ridge = max(ridge / 100, 1e-12 * max(float(np.trace(H)) / max(1, H.shape[0]), 1e-12 * unit))
+        moved = False
+        for _ in range(40):
+            direction = np.zeros(c.size)
+            direction[free] = -definite_solver(H + ridge * np.eye(H.shape[0]))(slope[free])
+            if -float(np.dot(slope, direction)) <= 1e-15 * abs(value):  # what is left to gain is rounding
+                break
+            t = 1.0
+            for _ in range(8):
+                trial = np.clip(c + t * direction, lower, upper)
+                trial_residual = b - reduced.apply(trial)
+                trial_value = loss.value(trial_residual)
+                if trial_value <= value + 1e-4 * float(np.dot(slope, trial - c)):
+                    moved = bool((trial != c).any())
+                    break
+                t *= 0.5
+            if moved:
+                break
+            ridge = max(100 * ridge, 1e-8 * unit)
+        if not moved:
+            break
+        fallen = value - trial_value
+        c, residual, value = trial, trial_residual, trial_value
+        if fallen <= 1e-16 * abs(value):
+            break
+    return c, residual, reduced.normal_equations(residual, loss.curvature(residual))[0]

@@ -1,0 +1,224 @@
+"""Polish for listed atoms: exchange atoms of a support for others as long as the loss falls.
+
+Blocks first: the s atoms whose removal costs least make room for the s best aligned with the residual, s halving after
+each refusal. Then, where M is a matrix and the support small enough for it, the best of all single exchanges, until
+none is left that lowers the loss.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fewatoms import linalg
+from fewatoms._types import FloatArray, IntArray
+from fewatoms.problem import Problem
+from fewatoms.retrieval.support import Support, SupportFits
+from fewatoms.solution import Candidate
+
+
+@dataclass(frozen=True, eq=False)
+class Splice:
+    """Exchange by blocks, then one by one, accepting only a lower loss.
+
+    gain : the share by which an exchange must lower the loss
+    rounds : exchanges at most
+    pairs : multiplications at most for a look at all single exchanges, k^2 n, while a run goes on; at its end
+        a hundred times as many
+    """
+
+    gain: float = 1e-6
+    rounds: int = 200
+    pairs: float = 2e7
+
+    def applies(self, problem: Problem) -> bool:
+        """Whether atoms can be listed and there is room for the images of twice the support."""
+        if problem.listed is None or not isinstance(problem.k, int):
+            return False
+        largest = 1 if problem.listed.blocks is None else max(b.size for b in problem.listed.blocks)
+        return min(2 * problem.k, problem.listed.count) * largest <= problem.listed.images.room
+
+    def __call__(self, problem: Problem, candidate: Candidate) -> Candidate:
+        return self._run(problem, candidate, self.pairs)
+
+    def last(self, problem: Problem, candidate: Candidate) -> Candidate:
+        """The polish of the best answer of a run, which is worth more work."""
+        return self._run(problem, candidate, 100 * self.pairs)
+
+    def _run(self, problem: Problem, candidate: Candidate, pairs: float) -> Candidate:
+        if problem.meets(candidate.loss):
+            return candidate
+        fits = SupportFits(problem)
+        assert problem.listed is not None
+        start = candidate.support
+        if start is None:
+            classes = problem.listed.classes_of(candidate.face)
+            start = fits.fit(np.concatenate([problem.forced, classes[~np.isin(classes, problem.forced)]]))
+        with linalg.single_thread():
+            best = _Exchange(problem, fits, start, self.gain, self.rounds)
+            best.by_blocks()
+            if best.can_pair(pairs) and best.by_pairs():
+                best.by_blocks()
+        return replace(fits.candidate(best.support), margin=best.margin)
+
+
+class _Exchange:
+    """One polish: the support at hand and what its residual says about the atoms outside."""
+
+    def __init__(self, problem: Problem, fits: SupportFits, support: Support, gain: float, rounds: int) -> None:
+        assert isinstance(problem.k, int)
+        assert problem.listed is not None
+        self.problem, self.fits, self.listed, self.k = problem, fits, problem.listed, problem.k
+        self.support, self.gain, self.left = support, gain, rounds
+        self.margin = 0.0
+        self._looked: Support | None = None
+
+    def _done(self) -> bool:
+        loss = self.support.loss
+        return self.problem.meets(loss) or self.problem.exact(loss) or self.left <= 0
+
+    def _look(self) -> None:
+        """The alignments of all atoms with the residual: one product."""
+        if self._looked is self.support:
+            return
+        images, loss = self.fits.images, self.problem.base_loss
+        r = self.support.residual
+        self.y = images.dual(r) if images.squares else loss.gradient(r)
+        self.z = self.listed.pull(self.problem.M.adjoint(self.y))
+        promise = np.array(self.listed.atoms.alignments(self.z))
+        promise[self.support.classes] = -np.inf
+        promise[self.problem.barred] = -np.inf
+        if self.listed.scale is not None and self.listed.blocks is None:
+            promise[self.listed.scale == 0] = -np.inf
+        self.promise = promise
+        self._looked = self.support
+
+    def _take(self, classes: IntArray) -> bool:
+        """Fit these classes; whether they are better, in which case they are kept."""
+        self.left -= 1
+        if not self.fits.images.fits(classes):
+            return False
+        trial = self.fits.fit(classes, self.support)
+        if not trial.loss < self.support.loss * (1 - self.gain):
+            return False
+        if not np.isin(self.problem.forced, trial.classes).all():
+            return False
+        self.support = trial
+        return True
+
+    def _costs(self) -> FloatArray:
+        """What each atom is worth; forced ones are beyond price."""
+        costs = self.support.costs.copy()
+        costs[np.isin(self.support.classes, self.problem.forced)] = np.inf
+        return costs
+
+    def by_blocks(self) -> None:
+        """The s cheapest against the s best aligned, s halving."""
+        size = max(1, self.k // 2)
+        while not self._done():
+            if self.support.classes.size and self.support.factor is None:
+                return
+            self._look()
+            held = self.support.classes
+            room = self.k - held.size
+            offers = linalg.top_k(self.promise, size + room)
+            offers = offers[self.promise[offers] > 0]
+            if not offers.size:
+                self.margin = np.inf
+                return
+            costs = self._costs() if held.size else np.zeros(0)
+            order = np.argsort(costs, kind="stable")
+            order = order[np.isfinite(costs[order])]
+            drop = min(size, order.size, max(0, offers.size - room))
+            self._judge(costs[order], offers)
+            keep = np.delete(held, order[:drop])
+            if self._take(np.concatenate([keep, offers[: drop + room]])):
+                continue
+            if room and self._take(np.concatenate([held, offers[:room]])):
+                continue
+            if size == 1:
+                return
+            size = max(1, min(size, held.size) // 2)
+
+    def _judge(self, costs: FloatArray, offers: IntArray) -> None:
+        """How much the least atom inside is worth, compared with what the best one outside promises."""
+        if self.support.classes.size < self.k or not costs.size:
+            self.margin = 0.0
+            return
+        curvature = 1.0
+        if not self.fits.images.squares:
+            curvature = float(self.problem.base_loss.curvature(self.support.residual).mean())
+        # the atoms inside have used up their share of the data: less of an image outside is left to be fitted
+        left = curvature * max(1.0 - self.support.slots.size / self.problem.m, 1e-3)
+        promised = 0.5 * float(self.promise[offers[0]]) ** 2 / max(left, 1e-300)
+        self.margin = float(costs[0]) / promised if self.listed.scale is not None else 0.0
+
+    # Single exchanges -------------------------------------------------------------------------------------------------
+
+    def can_pair(self, work: float) -> bool:
+        """Whether all single exchanges can be looked at: least squares over columns of known length, enough memory."""
+        k, n, m = self.support.classes.size, self.listed.count, self.problem.m
+        return (
+            self.fits.images.squares
+            and self.listed.blocks is None
+            and self.listed.scale is not None
+            and self.problem.cap is None
+            and k > 0
+            and k * n <= 4_000_000
+            and max(k * k * n, 0.05 * k * m * n) <= work
+        )
+
+    def by_pairs(self) -> bool:
+        """The best exchange of one atom for another, again and again; whether there was any."""
+        moved = False
+        crossing: FloatArray | None = None  # inner products of the images inside with all images
+        while not self._done() and self.support.factor is not None:
+            self._look()
+            support = self.support
+            if crossing is None:
+                columns = self.fits.images.columns(support.slots)
+                columns = columns.toarray() if hasattr(columns, "toarray") else columns
+                crossing = self._crossing(columns)
+            i, j, gained = self._best_pair(support, crossing)
+            if gained <= self.gain * support.loss:
+                break
+            classes = support.classes.copy()
+            classes[i] = j
+            if not self._take(classes):
+                break
+            moved = True
+            if np.array_equal(self.support.classes, classes):
+                crossing[i] = self._crossing(self.fits.images.columns(self.support.slots[i : i + 1]))[0]
+            else:
+                crossing = None
+        return moved
+
+    def _crossing(self, columns: FloatArray) -> FloatArray:
+        columns = columns.toarray() if hasattr(columns, "toarray") else columns
+        images = self.fits.images
+        Y = columns if images.root is None else columns * images.root[:, None]
+        Z = self.problem.M.adjoint_block(Y)
+        return np.stack([self.listed.pull(z) for z in Z.T])
+
+    def _best_pair(self, support: Support, crossing: FloatArray) -> tuple[int, int, float]:
+        """The exchange of atom i inside for j outside that lowers the loss most, to second order exactly.
+
+        With H the inverse Gram matrix, c the coefficients, z the alignments and K the crossing products: without i the
+        residual's alignments are z + (c_i / H_ii) (HK)_i, and what the others leave of image j has the squared length
+        1 - K_j'HK_j + (HK)_ij^2 / H_ii.
+        """
+        H, c = support.inverse, support.c
+        diagonal = np.diag(H)
+        HK = H @ crossing
+        length = np.maximum(1.0 - np.einsum("ij,ij->j", crossing, HK), 0.0)
+        reach = self.z + (c / diagonal)[:, None] * HK
+        left = length + HK * HK / diagonal[:, None]
+        worth = np.where(left > 1e-8, reach * reach / np.maximum(left, 1e-8), 0.0)
+        if self.listed.nonnegative:
+            worth[reach <= 0] = 0.0
+        worth -= (c * c / diagonal)[:, None]
+        worth[:, ~np.isfinite(self.promise)] = -np.inf
+        worth[np.isin(support.classes, self.problem.forced)] = -np.inf
+        i, j = divmod(int(worth.argmax()), worth.shape[1])
+        return i, j, 0.5 * float(worth[i, j])
