@@ -231,8 +231,10 @@ class Report:
             {"what": what, "value": value, "limit": limit, "at_least": at_least, "met": met},
         )
 
-    def bars(self) -> None:
-        """Print the bars of this part."""
+    def conclude(self) -> None:
+        """Print what failed in this part, in full, and its bars."""
+        for failure in sorted({f"{r['method']} {r['note']}" for r in self._section["records"] if r.get("note")}):
+            self.remark(failure)
         rows = [
             [b["what"], _cell(b["value"]), f"{'>=' if b['at_least'] else '<='} {_cell(b['limit'])}", _verdict(b)]
             for b in self._section["bars"]

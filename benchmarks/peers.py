@@ -318,7 +318,7 @@ def ours_logistic(M: Any, t: Vector, k: int, bound: float) -> Answer:
     """M = diag(t) X: the labels are in the operator, so the intercept's column is t."""
     import fewatoms as fa
 
-    return ours(M, np.zeros(t.size), k, loss=fa.Logistic(), free=t[:, None], bound=bound)
+    return ours(M, np.zeros(t.size), k, loss=fa.Logistic(), free=t[:, None], cap=bound)
 
 
 # The list

@@ -22,6 +22,7 @@ LAYERS = [
     {"relaxations", "solution"},
     {"oracles", "retrieval", "certificates"},
     {"fit", "testing", "datasets"},
+    {"path"},
     {"demo"},
     {"display"},
     {"cli"},

@@ -22,10 +22,11 @@ from fewatoms.fit import fit
 from fewatoms.losses import Huber, LeastSquares, Logistic, Loss
 from fewatoms.operators import Counting, Identity, Operator, Quadratic, Sampling
 from fewatoms.oracles import FromIterates, LevelSet
+from fewatoms.path import Path, choose_k, fit_path
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P1, P2, P3
 from fewatoms.retrieval import paper_rule
-from fewatoms.solution import Progress, Solution, Status
+from fewatoms.solution import Progress, Solution, Solutions, Status
 
 __version__ = "0.1.0"
 
@@ -50,6 +51,7 @@ __all__ = [
     "NonnegativeOneHot",
     "Operator",
     "PSDRankOne",
+    "Path",
     "Problem",
     "Progress",
     "Quadratic",
@@ -57,8 +59,11 @@ __all__ = [
     "Sampling",
     "SignedOneHot",
     "Solution",
+    "Solutions",
     "Status",
+    "choose_k",
     "fit",
+    "fit_path",
     "oracles",
     "paper_rule",
     "retrieval",

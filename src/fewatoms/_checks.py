@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from fewatoms._types import Array, FloatArray
 
 _CHUNK = 1 << 20
+UNITS = "M must be in units in which the squares of its entries are ordinary numbers; they are too {} here: rescale it"
 
 
 def integer(name: str, value: Any, low: int, high: int | None = None, limit: str = "") -> int:

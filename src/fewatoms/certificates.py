@@ -7,6 +7,7 @@ the cardinality problem (P).
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -100,24 +101,36 @@ class Evidence:
         self.primal = math.inf
         self.terms = 0.0  # sum |b_i y_i|: the size of what cancels in the dual value
         self.levels = LevelBounds(problem)
+        self.relaxed = self.levels  # those of the relaxation, which may have its atoms in other units
 
     def see(self, dual: DualPoint) -> None:
         """Take a dual point. A new relaxation starts a new account; products are made for the nonnegative cone only."""
         if self.relaxation is None or dual.relaxation != self.relaxation:
+            if dual.relaxation.problem is not self.relaxed.problem:
+                own = dual.relaxation.problem is self.problem
+                self.relaxed = self.levels if own else LevelBounds(dual.relaxation.problem)
             self.relaxation, self.y, self.dual, self.primal = dual.relaxation, None, math.inf, math.inf
         y, value = dual.relaxation.feasible(dual.y, dual.z, dual.support)
         if value < self.dual:
             self.dual, self.y = value, np.array(y)
             self.terms = float(np.dot(np.abs(self.problem.b), np.abs(y)))
         self.primal = min(self.primal, dual.relaxation.primal_value(dual.loss, dual.gauge))
-        self.levels.see_dual(dual)
+        self.relaxed.see_dual(dual)
+        if self.relaxed is not self.levels:  # the same vector bounds the gauge of the set that was asked for
+            support = self.problem.atoms.support(dual.z)
+            self.levels.see_dual(replace(dual, support=support, loss=math.inf, gauge=math.inf))
 
     def see_candidate(self, candidate: Candidate) -> None:
         """Take a primal point; it counts for whatever relaxation it is feasible for."""
         gauge = candidate.gauge
+        self.levels.see_point(candidate.loss, gauge)
+        if self.relaxed is not self.levels:
+            if candidate.norms is None:
+                return
+            gauge = candidate.face.gauge(candidate.c * candidate.norms)  # in units of the images
+            self.relaxed.see_point(candidate.loss, gauge)
         if self.relaxation is not None:
             self.primal = min(self.primal, self.relaxation.primal_value(candidate.loss, gauge))
-        self.levels.see_point(candidate.loss, gauge)
 
     @property
     def gap(self) -> float:
@@ -140,7 +153,8 @@ class Certificate:
 
     loss, cardinality, gauge : recomputed from the answer (gauge: of its representation, an upper bound)
     meets_bound, within_budget : bool or None; whether the loss meets alpha, whether k is kept
-    relaxation : P1, P2 or P3, the one the dual vectors were made for; None if there was no dual vector
+    relaxation : P1, P2 or P3, the one the dual vectors were made for; None if there was no dual vector. With the
+        default oracle for listed atoms and a matrix at hand, its atoms are in units of their images
     y : a feasible dual vector of it; primal, dual : best values seen; gap : their sum
     tau_lower : every x that meets alpha has a gauge of at least this
     beta_bounds : (low, high) around beta* of (P3), or None
@@ -156,6 +170,7 @@ class Certificate:
 
     def __init__(self, problem: Problem, candidate: Candidate, evidence: Evidence, *, cardinality: int) -> None:
         self._problem = problem
+        self._atoms = problem.atoms if evidence.relaxation is None else evidence.relaxation.problem.atoms
         self._M = Counting(problem.M.inner)
         self.loss, self.gauge = candidate.loss, candidate.gauge
         self.cardinality = cardinality
@@ -165,7 +180,7 @@ class Certificate:
         self.y, self.primal, self.dual = evidence.y, evidence.primal, evidence.dual
         self.gap, self._terms = evidence.gap, evidence.terms
         self.tau_lower = evidence.levels.tau_low
-        bounds = evidence.levels.beta
+        bounds = evidence.relaxed.beta
         self.beta_bounds = bounds if problem.alpha and bounds != (0.0, math.inf) else None
 
     @property
@@ -179,7 +194,7 @@ class Certificate:
 
     @cached_property
     def norm(self) -> float | None:
-        value = self._problem.atoms.operator_norm(self._M)
+        value = self._atoms.operator_norm(self._M)
         return value if value is not None and math.isfinite(value) else None
 
     @cached_property
@@ -222,8 +237,8 @@ class Certificate:
     def _level(self) -> float:
         """The alignment that support atoms have with M*y* less what y may be off: lambda, 1, or the support value."""
         if isinstance(self.relaxation, P1):
-            return self.relaxation.lam if self._problem.atoms.bounded else 0.0
-        return 1.0 / self._share if isinstance(self.relaxation, P3) else self._problem.atoms.support(self._z)
+            return self.relaxation.lam if self._atoms.bounded else 0.0
+        return 1.0 / self._share if isinstance(self.relaxation, P3) else self._atoms.support(self._z)
 
     @cached_property
     def threshold(self) -> float | None:
@@ -233,7 +248,7 @@ class Certificate:
 
     @cached_property
     def safe_set(self) -> Any:
-        return None if self.radius is None else self._safe(self._problem.atoms, self._level, in_sum=False)
+        return None if self.radius is None else self._safe(self._atoms, self._level, in_sum=False)
 
     def _safe(self, atoms: AtomicSet, level: float, *, in_sum: bool) -> Any:
         """Indices of the atoms (classes) that reach the level, part by part; per-atom norms where they are known.
@@ -286,7 +301,8 @@ class Certificate:
         if self.relaxation is None:
             lines.append("No dual vector was computed, so nothing else is proven.")
             return lines
-        about = f"({self.relaxation.name} at {self.relaxation.parameter:.6g})"
+        units = "" if self._atoms is self._problem.atoms else ", atoms in units of their images"
+        about = f"({self.relaxation.name} at {self.relaxation.parameter:.6g}{units})"
         if math.isinf(self.gap):
             lines.append(f"No feasible pair of the relaxation {about} was found: its gap is not known.")
         else:

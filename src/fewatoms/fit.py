@@ -8,20 +8,21 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, lsmr
 
 from fewatoms import _checks, linalg
 from fewatoms._types import FloatArray
-from fewatoms.atoms import AtomicSet
+from fewatoms.atoms import AtomicSet, Groups, SignedOneHot
 from fewatoms.certificates import Certificate, Evidence
 from fewatoms.faces import Coordinates, Face, GroupCoordinates, within
 from fewatoms.losses import LeastSquares, Loss
-from fewatoms.operators import Projected
+from fewatoms.operators import Operator, Projected, Several, as_operator
 from fewatoms.oracles import Continuation, Oracle, WorkingSet
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P3
 from fewatoms.retrieval import Retrieval, default_retrieval, reduced_fit
-from fewatoms.solution import Candidate, DualPoint, Progress, Solution, Status
+from fewatoms.solution import Candidate, DualPoint, Progress, Solution, Solutions, Status
 
 PATIENCE = 200  # iterates without a better candidate before the run ends, for oracles that do not say
 HOPELESS = 1e12  # times the gauge of the first Newton step: what no x needs, whatever the units of its atoms
@@ -43,13 +44,14 @@ def fit(
     include: Any = None,
     exclude: Any = None,
     cap: float | None = None,
+    joint: bool = False,
     start: Solution | None = None,
     oracle: Oracle | None = None,
     retrieval: Retrieval | None = None,
     max_iterations: int = 1000,
     callback: Callable[[Progress], object] | None = None,
     rng: Any = None,
-) -> Solution:
+) -> Any:
     """Find x with f(b - Mx) <= alpha made of at most k atoms.
 
     With k and a bound: the first answer that meets both. With k alone: the smallest loss found with at most k atoms.
@@ -59,7 +61,7 @@ def fit(
     Parameters
     ----------
     M : (m, n) array, sparse matrix, LinearOperator, PyLops operator, or Sampling, Quadratic, Identity
-    b : (m,) array of data (Identity takes its own shape too)
+    b : (m,) array of data (Identity takes its own shape too), or (m, p) for p data vectors
     atoms : AtomicSet
         SignedOneHot(n), NonnegativeOneHot(n), Groups(labels), RankOne(p, q), PSDRankOne(n), Dictionary(D, ...), sums,
         unions, multiples and linear images of these.
@@ -76,6 +78,8 @@ def fit(
         Atoms that must be in the answer (they count) and atoms that must not, for sets whose atoms can be listed.
     cap : float, optional
         The largest size that a coefficient may have, for sets whose atoms can be listed. Separable classes need one.
+    joint : bool
+        Whether p data vectors share their atoms: x is n x p and an atom one of its rows. For SignedOneHot and Groups.
     start : Solution, optional
         An earlier answer to begin with: of the same problem with another k or bound, or of similar data.
     oracle, retrieval : optional
@@ -90,20 +94,69 @@ def fit(
 
     Returns
     -------
-    Solution
+    Solution; Solutions, a sequence of them, for several data vectors that are not fitted jointly
 
     References
     ----------
     Fan, Fang, Friedlander, "Cardinality-constrained structured data-fitting problems", Algorithm 1.
     """
-    problem = Problem(
-        M, b, atoms=atoms, k=k, alpha=alpha, misfit=misfit, loss=loss, free=free, include=include, exclude=exclude, cap=cap
-    )
-    if k is None and problem.alpha is None:
+    asked = {
+        "k": k, "alpha": alpha, "misfit": misfit, "loss": loss, "free": free,
+        "include": include, "exclude": exclude, "cap": cap,
+    }  # fmt: skip
+    how = {"max_iterations": max_iterations, "callback": callback, "rng": rng, "start": start}
+    operator = as_operator(M)
+    columns = several(operator, b)
+    if columns is not None and not joint:
+        problems = [Problem(operator, column, atoms=atoms, **asked) for column in columns]
+        return Solutions([_alone(problem, oracle, retrieval, how) for problem in problems])
+    if joint:
+        problem = joint_problem(operator, b, atoms, asked)
+    else:
+        problem = Problem(operator, b, atoms=atoms, **asked)
+    return _alone(problem, oracle, retrieval, how)
+
+
+def several(M: Operator, b: Any) -> Any:
+    """The columns of b where it holds several data vectors, None where it is one."""
+    if len(M.model_shape) > 1 or sp.issparse(b) or np.ndim(b) != 2:
+        return None
+    if np.shape(b)[0] != M.shape[0] or np.size(b) == 0:
+        raise ValueError(f"b must have m = {M.shape[0]} rows, one column per data vector; got shape {np.shape(b)}")
+    return np.asarray(b).T
+
+
+def joint_problem(M: Operator, b: Any, atoms: AtomicSet, asked: dict[str, Any]) -> Problem:
+    """Several data vectors with one support: an atom is a row of X, or the rows of a group."""
+    if several(M, b) is None:
+        raise ValueError(f"joint: b must have a column per data vector; got shape {np.shape(b)}")
+    p = np.shape(b)[1]
+    free = asked["free"]
+    if free is not None:
+        columns = np.ones((M.shape[0], 1)) if isinstance(free, str) and free == "intercept" else np.asarray(free)
+        if columns.ndim not in (1, 2) or columns.shape[0] != M.shape[0]:
+            raise ValueError(f"free must have {M.shape[0]} rows; got shape {columns.shape}")
+        free = np.kron(columns.reshape(M.shape[0], -1), np.eye(p))
+    if isinstance(atoms, SignedOneHot):
+        rows = Groups(np.repeat(np.arange(atoms.n)[:, None], p, axis=1))
+    elif isinstance(atoms, Groups) and len(atoms.shape) == 1:
+        rows = Groups(np.repeat(atoms.labels[:, None], p, axis=1), atoms.weights)
+    else:
+        raise ValueError(f"joint supports are for SignedOneHot(n) and Groups(labels); got {atoms!r}")
+    if atoms.n != M.shape[1]:
+        raise ValueError(f"atoms must live in the space that M takes, {M.shape[1]} entries; {atoms!r} has {atoms.n}")
+    problem = Problem(Several(M, p), b, atoms=rows, **{**asked, "free": free})
+    problem.intercept = isinstance(asked["free"], str)
+    return problem
+
+
+def _alone(problem: Problem, oracle: Oracle | None, retrieval: Retrieval | None, how: dict[str, Any]) -> Solution:
+    """One problem with one budget."""
+    if problem.k is None and problem.alpha is None:
         raise TypeError("k must say how many atoms are allowed, unless a bound (alpha or misfit) is given; got None")
-    (solution,) = solve(
-        problem, [problem.k], oracle, retrieval, max_iterations=max_iterations, callback=callback, rng=rng, start=start
-    )
+    if problem.k is None and problem.listed is None:
+        raise TypeError(f"k must be given for {problem.atoms!r}, whose atoms cannot be listed; got None")
+    (solution,) = solve(problem, [problem.k], oracle, retrieval, **how)
     return solution
 
 
@@ -158,7 +211,7 @@ def _default_oracle(problem: Problem) -> Oracle:
 
 
 class _Run:
-    """What the loop keeps for one budget: the best candidate, what is proven so far, for how long nothing better came."""
+    """What the loop keeps for one budget: the best candidate, what is proven, for how long nothing better came."""
 
     def __init__(
         self, problem: Problem, retrieval: Any, callback: Callable[[Progress], object] | None, patience: int
@@ -296,7 +349,7 @@ class _Run:
             note = self.best.note
         image = face.measure(problem.M, c) if face.dim else np.zeros(problem.m)
         residual = problem.b - image
-        final = Candidate(face, c, residual, problem.loss.value(residual))
+        final = Candidate(face, c, residual, problem.loss.value(residual), self._image_norms(face))
         self.evidence.see_candidate(final)
         if status is Status.BOUND_MET and not problem.meets(final.loss):  # rounding took it back
             status = Status.NOT_REACHED
@@ -314,18 +367,29 @@ class _Run:
             loss=final.loss,
             misfit=misfit,
             free_coefficients=self._free_coefficients(face, c, image),
+            intercept=problem.intercept,
+            several=problem.M.by_columns,
             iterations=self.iterations,
             products=problem.M.products,
             svd_products=decompositions.products,
             certificate=Certificate(problem, final, self.evidence, cardinality=cardinality),
         )
 
+    def _image_norms(self, face: Face) -> FloatArray | None:
+        """|M a_i| for listed atoms whose lengths are known."""
+        listed = self.problem.listed
+        if listed is None or listed.scale is None:
+            return None
+        scale = listed.user_scale(listed.coordinates(listed.classes_of(face)))
+        return np.where(scale > 0, 1.0 / np.where(scale > 0, scale, 1.0), 0.0)
+
     def _free_coefficients(self, face: Face, c: FloatArray, image: FloatArray) -> FloatArray:
         """Of the columns beside M. Least squares has projected them out of M: its image is measured anew."""
         problem = self.problem
         if isinstance(problem.M.inner, Projected):
             image = face.measure(problem.M.inner.M, c) if face.dim else image
-        return problem.free_coefficients(image)
+        v = problem.free_coefficients(image)
+        return v.reshape(-1, problem.atoms.shape[1]) if problem.M.by_columns else v
 
     def _norms(self, best: Candidate) -> FloatArray | None:
         """|M a_i| for the order of the atoms, where it is known or costs no product."""
@@ -337,7 +401,11 @@ class _Run:
     def _message(self, status: Status, cardinality: int, loss: float, misfit: float, note: str) -> str:
         problem = self.problem
         bound = "" if problem.alpha is None else f"a loss of at most {problem.alpha:.6g}"
-        asked = f"at most {_atoms(problem.k)}{bound and ' and '}{bound}" if problem.k is not None else f"few atoms with {bound}"
+        asked = (
+            f"at most {_atoms(problem.k)}{bound and ' and '}{bound}"
+            if problem.k is not None
+            else f"few atoms with {bound}"
+        )
         shown = "" if math.isnan(misfit) else f" (misfit {misfit:.3g})"
         message = (
             f"Asked: {asked}. Found: {_atoms(cardinality)} with loss {loss:.6g}{shown}. "

@@ -285,14 +285,16 @@ def low_rank_plus(pairs: list[tuple[float, Array, Array, Array]], step: float, z
 
 
 def definite_solver(G: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """x -> G^+ x, by Cholesky where G is safely definite and by its eigenvectors otherwise."""
+    """x -> G^+ x: by Cholesky where G, its diagonal scaled to 1, is safely definite, and by eigenvectors elsewhere."""
+    diagonal = np.sqrt(np.maximum(np.diag(G), 0.0))
+    units = 1.0 / np.where(diagonal > 0, diagonal, 1.0)
+    G = units[:, None] * G * units
     try:
         factor = scipy.linalg.cho_factor(G, check_finite=False)
-        pivots = np.diag(factor[0])
-        if pivots.min() > 1e-6 * pivots.max():
-            return lambda h: np.asarray(scipy.linalg.cho_solve(factor, h, check_finite=False))
+        if np.diag(factor[0]).min(initial=1.0) > 1e-6:
+            return lambda h: units * np.asarray(scipy.linalg.cho_solve(factor, units * h, check_finite=False))
     except scipy.linalg.LinAlgError:
         pass
     values, vectors = np.linalg.eigh(G)
     keep = values > 1e-14 * max(values[-1], 1e-300)
-    return lambda h: np.asarray(vectors[:, keep] @ ((vectors[:, keep].T @ h) / values[keep]))
+    return lambda h: units * np.asarray(vectors[:, keep] @ ((vectors[:, keep].T @ (units * h)) / values[keep]))

@@ -7,14 +7,15 @@ looked at are kept, with their Gram matrix for least squares: most of a run happ
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from fewatoms import linalg
+from fewatoms import _checks, linalg
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.atoms import AtomicSet, FiniteSet, Groups, Mapped, Rescaled, Scaled
 from fewatoms.faces import Coordinates, Face, GroupCoordinates, MappedFace, ScaledFace
@@ -76,9 +77,12 @@ class Images:
         listed = self._listed
         fresh = listed.coordinates(classes)
         block, scale = listed.M.columns(fresh), listed.image_scale(fresh)
-        if sp.issparse(block):
+        if sp.issparse(block) and (self._sparse or not self.size):
             self._append_sparse(sp.csc_array(block) @ sp.diags_array(scale))
+        elif self._sparse:
+            self._append_sparse(sp.csc_array(block * scale))
         else:
+            block = block.toarray() if sp.issparse(block) else block
             rows = block.T * scale[:, None]
             self._append_dense(rows if self.root is None else rows * self.root)
         self._place[classes] = np.arange(self.classes.size, self.classes.size + classes.size)
@@ -168,20 +172,25 @@ class Listed:
         while isinstance(inner, (Mapped, Scaled)):
             if isinstance(inner, Scaled):
                 factor *= inner.scale
-                faces.append(lambda face, scale=inner.scale: ScaledFace(scale, face))
-                sets.append(lambda other, scale=inner.scale: Scaled(scale, other))
+                faces.append(partial(ScaledFace, inner.scale))
+                sets.append(partial(Scaled, inner.scale))
             else:
                 M = M.after(inner.map, inner.inner.shape)
                 maps.append(inner.map)
-                faces.append(lambda face, outer=inner: MappedFace(outer.map, face, outer.shape))
-                sets.append(lambda other, outer=inner: Mapped(outer.map, other).reshaped(outer.shape))
+                faces.append(partial(MappedFace, inner.map, shape=inner.shape))
+                sets.append(partial(_mapped, inner.map, inner.shape))
             inner = inner.inner
         if not isinstance(inner, FiniteSet) or (len(M.model_shape) > 1 and not M.by_columns):
             return None
         listed = cls(M, inner, factor, maps, _nested(faces), _nested(sets))
         lengths = M.column_lengths(loss.weights) if M.explicit else None
         if lengths is not None:
-            empty = lengths <= EMPTY * float(lengths.max(initial=0.0))
+            longest = float(lengths.max(initial=0.0))
+            if not math.isfinite(longest):
+                raise ValueError(_checks.UNITS.format("large"))
+            if longest < 1e-145 and M.adjoint(b).any():
+                raise ValueError(_checks.UNITS.format("small"))
+            empty = lengths <= EMPTY * longest
             listed.scale = np.where(empty, 0.0, 1.0 / np.where(empty, 1.0, lengths))
         listed.images = Images(listed, loss, b)
         return listed
@@ -245,6 +254,10 @@ class Listed:
         if self.blocks is None or not classes.size:
             return values
         return np.add.reduceat(values, np.concatenate([[0], np.cumsum(self.sizes(classes))[:-1]]))
+
+
+def _mapped(map_: Any, shape: tuple[int, ...], inner: AtomicSet) -> AtomicSet:
+    return Mapped(map_, inner).reshaped(shape)
 
 
 def _nested(wraps: list[Wrap]) -> Wrap:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from copy import copy
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from fewatoms import _checks
 from fewatoms._types import FloatArray
@@ -41,6 +43,12 @@ class Loss(ABC):
 
     def _settings(self) -> str:
         return "" if self.weights is None else f"weights=<{self.weights.size}>"
+
+    def subset(self, rows: Any) -> Loss:
+        """The same loss for some of the data."""
+        other = copy(self)
+        other.weights = None if self.weights is None else self.weights[rows]
+        return other
 
     @property
     def _w(self) -> FloatArray | float:
@@ -185,14 +193,11 @@ class Logistic(Loss):
     def value(self, r: FloatArray) -> float:
         return float(np.sum(self._w * np.logaddexp(0.0, r)))
 
-    def _sigmoid(self, r: FloatArray) -> FloatArray:
-        return np.exp(-np.logaddexp(0.0, -r))
-
     def gradient(self, r: FloatArray) -> FloatArray:
-        return self._w * self._sigmoid(r)
+        return self._w * expit(r)
 
     def curvature(self, r: FloatArray) -> FloatArray:
-        return self._w * self._sigmoid(r) * self._sigmoid(-r)
+        return self._w * expit(r) * expit(-r)
 
     def conjugate(self, y: FloatArray) -> float:
         t = y / self._w
@@ -265,7 +270,9 @@ class Profiled(Loss):
             if float(np.abs(slope).max(initial=0.0)) <= 1e-14 * size:
                 break
             H = self.F.T @ (self.base.curvature(left)[:, None] * self.F)
-            unit = float(np.trace(H)) / len(H) + 1e-6 * self.smoothness * float(np.einsum("ij,ij->j", self.F, self.F).max())
+            unit = float(np.trace(H)) / len(H) + 1e-6 * self.smoothness * float(
+                np.einsum("ij,ij->j", self.F, self.F).max()
+            )
             step, t = np.linalg.lstsq(H + (ridge + 1e-14 * unit) * np.eye(len(H)), slope, rcond=None)[0], 1.0
             while (fresh := self.base.value(left - t * (self.F @ step))) > value and t > 1e-10:
                 t *= 0.5

@@ -71,6 +71,7 @@ class Problem:
         self.b, self.loss = self.data, loss
         self.base_loss = loss  # of what is left after the free columns
         self.free = _free_columns(free, operator, loss)
+        self.intercept = isinstance(free, str)
         if self.free is not None and isinstance(loss, LeastSquares):
             operator = Projected(operator, self.free, loss.weights)
             self.b = operator.project(self.data)
@@ -153,7 +154,9 @@ class Problem:
         if isinstance(self.loss, LeastSquares):
             return math.sqrt(loss / self.reference)
         w = 1.0 if self.loss.weights is None else np.sqrt(self.loss.weights)
-        left = residual - self.free @ self.loss.best_free(residual) if isinstance(self.loss, Profiled) else residual
+        left = residual
+        if isinstance(self.loss, Profiled):
+            left = residual - self.loss.F @ self.loss.best_free(residual)
         return float(np.linalg.norm(w * left) / np.linalg.norm(w * self.data))
 
     # Atoms that can be listed -----------------------------------------------------------------------------------------
@@ -175,7 +178,8 @@ class Problem:
 
     def cap_of(self, classes: IntArray) -> FloatArray:
         """The largest sizes allowed to the coefficients of images of these classes."""
-        assert self.listed is not None and self.cap is not None
+        assert self.listed is not None
+        assert self.cap is not None
         scale = self.listed.user_scale(self.listed.coordinates(classes))
         return self.cap / np.where(scale > 0, scale, 1.0)
 
@@ -248,7 +252,8 @@ def _free_columns(free: Any, M: Operator, loss: Loss) -> FloatArray | None:
             raise ValueError(f"{demand}; got {free!r}")
         if isinstance(loss, Logistic):
             raise ValueError(
-                "free: with Logistic the labels are part of M, so the intercept is the column of labels; pass free=labels"
+                "free must be the column of labels for an intercept with Logistic, whose labels are part of M; "
+                f"got {free!r}: pass free=labels"
             )
         return np.ones((m, 1))
     columns = np.asarray(free)

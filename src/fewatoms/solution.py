@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from fewatoms import _checks
 from fewatoms._types import Array, FloatArray, ModelDual
 from fewatoms.faces import Face
+from fewatoms.operators import as_operator
 
 if TYPE_CHECKING:
     from fewatoms.certificates import Certificate
@@ -145,14 +148,43 @@ class CompactPoint:
         pairs = zip(self._face.parts, self._face.split(self._c), strict=True)
         return tuple(CompactPoint(f, c) for f, c in pairs)
 
-    def predict(self, rows: Any, cols: Any) -> Array:
-        """Entries (rows, cols) of a matrix model, which is not formed."""
+    def predict(self, where: Any, cols: Any = None, *, free: Any = None) -> Array:
+        """What the model says about data not seen: `predict(M_new)`, or `predict(rows, cols)` for a matrix's entries.
+
+        Parameters
+        ----------
+        where : integer array of rows, or an operator as `fit` takes it, with as many columns as M
+        cols : integer array, optional
+            Given with rows.
+        free : (m_new, q) array, optional
+            The free columns for the new data; an intercept needs none.
+
+        Neither the matrix nor x is formed.
+        """
+        if cols is None:
+            return self._apply(where) + self._free_part(free, as_operator(where).shape[0])
         shape = self._face.shape
         if len(shape) != 2:
             raise ValueError(f"predict(rows, cols) is for matrix models; this one has shape {shape}")
-        rows, cols = np.broadcast_arrays(rows, cols)
+        rows, cols = np.broadcast_arrays(where, cols)
         i, j = _checks.indices("rows", rows, shape[0]), _checks.indices("cols", cols, shape[1])
         return self._face.entries(self._c, i, j).reshape(rows.shape)
+
+    def _apply(self, M_new: Any) -> Array:
+        operator, shape = as_operator(M_new), self._face.shape
+        count = shape[1] if self._several else 1
+        if operator.shape[1] * count != int(np.prod(shape)):
+            raise ValueError(f"M_new must take models of shape {shape}; got an operator of shape {operator.shape}")
+        if self._several:
+            return operator.apply_block(self.x)
+        if not self._face.dim:
+            return np.zeros(operator.shape[0])
+        return operator.restrict(self._face).apply(self._c)
+
+    _several = False  # a matrix model whose columns are measured one by one
+
+    def _free_part(self, free: Any, rows: int) -> Any:
+        return 0.0
 
 
 class Solution(CompactPoint):
@@ -183,6 +215,8 @@ class Solution(CompactPoint):
         loss: float,
         misfit: float,
         free_coefficients: FloatArray,
+        intercept: bool,
+        several: bool,
         iterations: int,
         products: int,
         svd_products: int,
@@ -191,12 +225,92 @@ class Solution(CompactPoint):
         super().__init__(face, c)
         self.status, self.success, self.message = status, success, message
         self.loss, self.misfit = loss, misfit
-        self.free_coefficients = free_coefficients
+        self.free_coefficients, self._intercept, self._several = free_coefficients, intercept, several
         self.iterations, self.products, self.svd_products = iterations, products, svd_products
         self.certificate = certificate
+
+    def _free_part(self, free: Any, rows: int) -> Any:
+        v = self.free_coefficients
+        if free is None:
+            if v.size and not self._intercept:
+                raise ValueError(f"free must give the {len(v)} free columns for the new data; got None")
+            return v[0] if v.size else 0.0  # one number, or one for each data vector
+        columns = np.asarray(free, dtype=np.float64)
+        columns = columns[:, None] if columns.ndim == 1 else columns
+        if columns.shape != (rows, len(v)):
+            raise ValueError(
+                f"free must have shape {(rows, len(v))}, a column per free coefficient; got {columns.shape}"
+            )
+        return columns @ v
 
     def __repr__(self) -> str:
         return (
             f"Solution({self.status.name}, success={self.success}, cardinality={self.cardinality}, "
             f"loss={self.loss:.6g}, misfit={self.misfit:.3g}, iterations={self.iterations}, products={self.products})"
         )
+
+
+class Solutions(Sequence[Solution]):
+    """The answers for several data vectors, one per column of b, each with its own atoms.
+
+    A sequence of `Solution`; x, loss, misfit, cardinality and free_coefficients hold them side by side.
+    """
+
+    def __init__(self, solutions: Sequence[Solution]) -> None:
+        self._solutions = list(solutions)
+
+    def __len__(self) -> int:
+        return len(self._solutions)
+
+    @overload
+    def __getitem__(self, which: int) -> Solution: ...
+    @overload
+    def __getitem__(self, which: slice) -> Solutions: ...
+    def __getitem__(self, which: int | slice) -> Solution | Solutions:
+        return Solutions(self._solutions[which]) if isinstance(which, slice) else self._solutions[which]
+
+    def __repr__(self) -> str:
+        met = sum(s.success for s in self)
+        return f"Solutions({len(self)} data vectors, {met} as asked, largest misfit {self.misfit.max():.3g})"
+
+    @property
+    def success(self) -> bool:
+        """Whether what was asked holds for all of them."""
+        return all(s.success for s in self)
+
+    @property
+    def message(self) -> str:
+        """How many ended how."""
+        ends = Counter(s.status for s in self)
+        return " ".join(f"{count} of {len(self)}: {status.value}" for status, count in ends.items())
+
+    @property
+    def x(self) -> Array:
+        """The models side by side, n x p."""
+        return np.stack([s.x for s in self], axis=-1)
+
+    @property
+    def loss(self) -> FloatArray:
+        return np.array([s.loss for s in self])
+
+    @property
+    def misfit(self) -> FloatArray:
+        return np.array([s.misfit for s in self])
+
+    @property
+    def cardinality(self) -> Array:
+        return np.array([s.cardinality for s in self])
+
+    @property
+    def free_coefficients(self) -> Array:
+        """Of the free columns, q x p."""
+        return np.stack([s.free_coefficients for s in self], axis=-1)
+
+    @property
+    def products(self) -> int:
+        """All products with M and M*."""
+        return sum(s.products for s in self)
+
+    def predict(self, M_new: Any, *, free: Any = None) -> Array:
+        """What the models say about data not seen, one column each."""
+        return np.stack([s.predict(M_new, free=free) for s in self], axis=1)

@@ -70,6 +70,11 @@ class Groups(FiniteSet):
         order = np.argsort(self._group, kind="stable")
         return np.split(order, np.cumsum(np.bincount(self._group))[:-1])
 
+    @property
+    def labels(self) -> Array:
+        """The label of each coordinate."""
+        return self.names[self._group].reshape(self.shape)
+
     def _norms(self, x: Array) -> FloatArray:
         return np.sqrt(np.bincount(self._group, weights=x * x, minlength=self.count))
 

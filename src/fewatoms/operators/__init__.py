@@ -14,6 +14,7 @@ from fewatoms.operators.identity import Identity
 from fewatoms.operators.matrix import BlackBox, MatrixOperator
 from fewatoms.operators.projected import Projected
 from fewatoms.operators.quadratic import Quadratic
+from fewatoms.operators.rows import Rows
 from fewatoms.operators.sampling import Sampling
 from fewatoms.operators.several import Several
 
@@ -49,6 +50,7 @@ __all__ = [
     "Operator",
     "Projected",
     "Quadratic",
+    "Rows",
     "Sampling",
     "Several",
     "as_operator",

@@ -72,7 +72,8 @@ class Operator(ABC):
     def images(self, face: Face) -> Array:
         """The images of a face's basis, m x dim: dim products."""
         if isinstance(face, Coordinates):
-            return self.columns(face.indices) * face.signs
+            block = self.columns(face.indices)
+            return block @ sp.diags_array(face.signs) if sp.issparse(block) else block * face.signs
         if isinstance(face, GroupCoordinates):
             return self.columns(face.indices)
         if face.dim == 0:
@@ -101,6 +102,12 @@ class Operator(ABC):
         if not any(p.direct for p in parts):  # one product for the sum instead of one for each part
             return Implicit(self, face)
         return Stacked(parts)
+
+    def subset(self, rows: IntArray) -> Operator:
+        """The operator for some of the data."""
+        from fewatoms.operators.rows import Rows
+
+        return Rows(self, rows)
 
     def after(self, map_: Any, shape: tuple[int, ...]) -> Operator:
         """M B for a linear map B from models of `shape`."""

@@ -13,6 +13,7 @@ from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.operators.base import PROBE_LIMIT, Operator
 from fewatoms.operators.reduced import Columns
 
+FULL = 0.1  # share of nonzeros from which sparse columns are better off dense
 EXACT_NORM_SIDE = 2000  # up to this shorter side the spectral norm is computed instead of bounded
 
 
@@ -77,7 +78,11 @@ class MatrixOperator(Operator):
         if self._by_column is None:
             self._by_column = self.matrix.tocsc()
         block = self._by_column[:, indices].astype(np.float64, copy=False)
-        return block.toarray() if block.shape[0] * block.shape[1] <= 4_000_000 else block
+        size = block.shape[0] * block.shape[1]
+        return block.toarray() if block.nnz > FULL * size and size <= 4_000_000 else block
+
+    def subset(self, rows: IntArray) -> Operator:
+        return MatrixOperator(self.matrix.tocsr()[rows] if sp.issparse(self.matrix) else self.matrix[rows])
 
     def restrict_columns(self, face: Any, indices: IntArray, signs: FloatArray) -> Any:
         block = self.columns(indices)

@@ -48,7 +48,7 @@ class Projected(Operator):
         return self._project_block(self.M.apply_block(X))
 
     def columns(self, indices: IntArray) -> Array:
-        block = self.M.columns(indices)
+        block: Any = self.M.columns(indices)
         return self._project_block(block.toarray() if sp.issparse(block) else block)
 
     def _project_block(self, block: Array) -> Array:

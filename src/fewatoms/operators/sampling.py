@@ -62,6 +62,9 @@ class Sampling(Operator):
     def model_shape(self) -> tuple[int, ...]:
         return self.matrix_shape
 
+    def subset(self, rows: IntArray) -> Sampling:
+        return Sampling(self.rows[rows], self.cols[rows], self.matrix_shape)
+
     @property
     def rows(self) -> IntArray:
         """Rows of the entries, in the order given."""

@@ -42,8 +42,10 @@ class Several(Operator):
         row, which = np.divmod(indices, self.count)
         block = self.M.columns(row)
         spread = sp.coo_array(block)
-        return sp.csc_array((spread.data, (spread.row * self.count + which[spread.col], spread.col)),
-                            shape=(self.shape[0], indices.size))
+        return sp.csc_array(
+            (spread.data, (spread.row * self.count + which[spread.col], spread.col)),
+            shape=(self.shape[0], indices.size),
+        )
 
     def column_lengths(self, weights: FloatArray | None = None) -> FloatArray | None:
         if weights is not None:

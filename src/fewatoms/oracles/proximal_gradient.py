@@ -14,8 +14,6 @@ from fewatoms.problem import Problem
 from fewatoms.relaxations import P1, P3, Relaxation
 from fewatoms.solution import DualPoint
 
-UNITS = "M must be in units in which the squares of its entries are ordinary numbers; they are too {} here: rescale it"
-
 
 class ProximalGradient:
     """minimise f(b - Mx) + lam gauge(x), by Nesterov's accelerated method with backtracking and restarts.
@@ -140,7 +138,7 @@ class Descent:
                 break
             self.lipschitz *= 2.0
             if not math.isfinite(value) or math.isinf(self.lipschitz):
-                raise ValueError(UNITS.format("large"))
+                raise ValueError(_checks.UNITS.format("large"))
         gauge = face.gauge(c)
         if self.beta > 0 and value + lam * gauge > self.loss + lam * self.gauge:
             # the momentum overshot: stay, and go on from x itself
@@ -164,7 +162,7 @@ class Descent:
         with np.errstate(over="ignore"):
             size = float(np.dot(image, image))
         if math.isinf(size) or (size < 1e-300 and image.any()):
-            raise ValueError(UNITS.format("large" if math.isinf(size) else "small"))
+            raise ValueError(_checks.UNITS.format("large" if math.isinf(size) else "small"))
         return max(problem.loss.smoothness * size / max(face.inner(c, face, c), 1e-300), 1e-300)
 
     def _distance(self, new: tuple[object, FloatArray], terms: list[tuple[float, object, FloatArray]]) -> float:

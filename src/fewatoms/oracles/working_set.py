@@ -96,7 +96,7 @@ class _Rung:
     def explains(self) -> bool:
         """Whether the data are explained, or there are as many coefficients as data."""
         loss = self.problem.loss.value(self.residual)
-        return self.problem.exact(1e-3 * loss) or np.count_nonzero(self.c) >= 0.95 * self.problem.m
+        return self.problem.exact(1e-3 * loss) or int(np.count_nonzero(self.c)) >= 0.95 * self.problem.m
 
     # One rung ---------------------------------------------------------------------------------------------------------
 

@@ -32,8 +32,8 @@ class Retrieval:
     pursuit : a short cut tried once, at x = 0, where `applies(problem)`; its answer is taken if it meets the bound
     identify : (problem, dual) -> Face
     fit : (problem, face) -> Candidate, the reduced fit
-    polish : (problem, candidate) -> Candidate with at most k atoms and no higher loss; if it has a method `last`, that is
-        called once more with the best answer of a run that had no bound to meet
+    polish : (problem, candidate) -> Candidate with at most k atoms and no higher loss; its method `last`, if there is
+        one, is called once more with the best answer of a run that had no bound to meet
 
     `cone=True` keeps the coefficients of centrosymmetric sets in the paper's essential cone (signs as exposed) instead
     of its essential span.

@@ -53,7 +53,7 @@ class Generous:
 class Leading:
     """The k atoms that contribute most to the oracle's own point, topped up with the best aligned ones.
 
-    For oracles that have their point in compact form and sets whose atoms can be listed; `otherwise` is asked elsewhere.
+    For oracles that have their point in compact form and listed atoms; elsewhere `otherwise` is asked.
     """
 
     otherwise: Callable[[Problem, DualPoint], Face] = Generous()

@@ -18,11 +18,14 @@ def newton(
     upper: FloatArray,
     start: FloatArray | None = None,
     steps: int = 100,
+    tol: float = 1e-15,
+    target: float = np.inf,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """min f(b - Rc) over lower <= c <= upper; the minimiser, its residual, and the Hessian there.
+    """min f(b - Rc) over lower <= c <= upper, to `tol` of the loss; the minimiser, its residual, and the Hessian there.
 
     Coefficients at a border with a gradient pointing out rest, the others make a Newton step. Flat directions (Huber's
-    tails, separable classes) need a ridge: it grows until a step succeeds and shrinks with each success.
+    tails, separable classes) need a ridge: it grows until a step succeeds and shrinks with each success. When twice
+    what the quadratic model promises does not bring the loss below `target`, the search is given up.
     """
     c = np.zeros(reduced.dim) if start is None else start
     residual = b - reduced.apply(c)
@@ -43,7 +46,10 @@ def newton(
         for _ in range(40):
             direction = np.zeros(c.size)
             direction[free] = -definite_solver(H + ridge * np.eye(H.shape[0]))(slope[free])
-            if -float(np.dot(slope, direction)) <= 1e-15 * abs(value):  # what is left to gain is rounding
+            promise = -float(np.dot(slope, direction))  # twice what the model says can be gained
+            if value - promise > target:
+                return c, residual, reduced.normal_equations(residual, loss.curvature(residual))[0]
+            if promise <= tol * abs(value):  # what is left to gain is not worth a step
                 break
             t = 1.0
             for _ in range(8):
@@ -61,6 +67,6 @@ def newton(
             break
         fallen = value - trial_value
         c, residual, value = trial, trial_residual, trial_value
-        if fallen <= 1e-16 * abs(value):
+        if fallen <= 0.1 * tol * abs(value):
             break
     return c, residual, reduced.normal_equations(residual, loss.curvature(residual))[0]

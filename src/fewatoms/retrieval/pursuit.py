@@ -53,7 +53,12 @@ class Pursuit:
         inner = problem.atoms.inner if isinstance(problem.atoms, Mapped) else problem.atoms
         chosen = problem.forced.size or problem.barred.size or problem.cap is not None
         wanted = problem.alpha is not None or not problem.M.explicit
-        return wanted and not chosen and isinstance(problem.loss, LeastSquares) and isinstance(inner, (SignedOneHot, Groups))
+        return (
+            wanted
+            and not chosen
+            and isinstance(problem.loss, LeastSquares)
+            and isinstance(inner, (SignedOneHot, Groups))
+        )
 
     def __call__(self, problem: Problem, dual: DualPoint) -> Candidate:
         """The better of what the probe leads to. `dual` is the point of x = 0."""

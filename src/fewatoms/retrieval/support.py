@@ -1,4 +1,4 @@
-"""Reduced fits over listed atoms whose images are kept: many supports of one problem, each at the cost of a small solve.
+"""Reduced fits over listed atoms whose images are kept: many supports of one problem, a small solve each.
 
 Least squares goes through a Cholesky factor of the Gram matrix of the images, with one step of refinement on the
 residual; what that cannot decide (dependent columns) is pruned until it can. Other losses go to Newton's method on the
@@ -167,8 +167,17 @@ class SupportFits:
             guess[dim:] = start.free
         base = LeastSquares() if self.squares else problem.base_loss
         target = images.target
-        dense = columns.toarray() if sp.issparse(columns) and columns.shape[0] * columns.shape[1] <= 4e6 else columns
-        c, residual, H = newton(Columns(dense), target, base, lower, upper, np.clip(guess, lower, upper))
+        rough = start is not None  # a trial, which has to be better than where it comes from
+        c, residual, H = newton(
+            Columns(columns),
+            target,
+            base,
+            lower,
+            upper,
+            np.clip(guess, lower, upper),
+            tol=1e-6 if rough else 1e-15,
+            target=start.loss if start is not None and start.classes.size >= classes.size else np.inf,
+        )
         used = listed.totals(classes, np.abs(c[:dim])) > 0
         if dim and not used.all():
             keep = classes[used]
