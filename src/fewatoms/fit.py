@@ -21,12 +21,12 @@ from fewatoms.operators import Operator, Projected, Several, as_operator
 from fewatoms.oracles import Continuation, Oracle, WorkingSet
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P3
-from fewatoms.retrieval import Retrieval, default_retrieval, reduced_fit
+from fewatoms.retrieval import ISOLATED, Retrieval, default_retrieval, reduced_fit
 from fewatoms.solution import Candidate, DualPoint, Progress, Solution, Solutions, Status
 
 PATIENCE = 200  # iterates without a better candidate before the run ends, for oracles that do not say
 HOPELESS = 1e12  # times the gauge of the first Newton step: what no x needs, whatever the units of its atoms
-ISOLATED = 12.0  # an answer whose least atom is worth this many times the best one outside is not searched further
+LEADERS = 3  # candidates kept for a last polish
 ROOMY = 64  # images that must have room for the working set to be the default
 PROOF = 100  # steps of LSMR at most, at the end of a run that failed, to prove that the bound cannot be met
 
@@ -184,7 +184,7 @@ def solve(
         own = problem.with_budget(k) if len(budgets) > 1 else problem
         chosen = default_retrieval(own) if retrieval is None else retrieval
         _need(chosen, "retrieval", "retrieve")
-        runs.append(_Run(own, chosen, callback, patience=getattr(oracle, "patience", PATIENCE)))
+        runs.append(_Run(own, chosen, callback, patience=_patience(oracle, own)))
     with linalg.session(rng) as decompositions:
         for run in runs:
             run.begin(start)
@@ -201,6 +201,12 @@ def solve(
         for run in live:
             run.end(max_iterations, exhaustive=getattr(oracle, "exhaustive", False))
         return [run.answer(decompositions) for run in runs]
+
+
+def _patience(oracle: Oracle, problem: Problem) -> int:
+    """Iterates without a better answer before a run ends."""
+    patience = getattr(oracle, "patience", PATIENCE)
+    return patience if isinstance(problem.loss, LeastSquares) else getattr(oracle, "patience_smooth", patience)
 
 
 def _default_oracle(problem: Problem) -> Oracle:
@@ -220,6 +226,7 @@ class _Run:
         self.patience = patience if problem.alpha is None else 3 * patience  # a bound is worth a longer search
         self.evidence = Evidence(problem)
         self.best: Candidate | None = None
+        self.leaders: list[Candidate] = []
         self.status: Status | None = None
         self.iterations = self.since = 0
 
@@ -231,6 +238,7 @@ class _Run:
         elif start is not None:
             self.best = _restarted(problem, self.retrieval, start)
             self.evidence.see_candidate(self.best)
+            self._rank(self.best)
             if problem.k is not None and problem.meets(self.best.loss):
                 self.status = Status.BOUND_MET
 
@@ -252,6 +260,12 @@ class _Run:
         if self.problem.alpha is None:
             return Status.SMALLEST_LOSS
         return Status.BOUND_MET if self.best is not None and self.problem.meets(self.best.loss) else Status.NOT_REACHED
+
+    def _rank(self, candidate: Candidate) -> None:
+        """Keep the best few candidates, the best first."""
+        known = [candidate.face.key(), *(c.face.key() for c in self.leaders)]
+        if known[0] is None or known[0] not in known[1:]:
+            self.leaders = sorted([*self.leaders, candidate], key=lambda c: c.loss)[:LEADERS]
 
     def _better(self, candidate: Candidate) -> bool:
         """Whether a candidate is an improvement that counts."""
@@ -277,6 +291,7 @@ class _Run:
                 self.best = candidate
         best, problem = self.best, self.problem
         assert best is not None
+        self._rank(candidate)
         if self.callback is not None:
             try:
                 self.callback(self._progress(dual, candidate, best))
@@ -340,7 +355,7 @@ class _Run:
             status = Status.UNREACHABLE
         if self.best is not None and problem.alpha is None and status is not Status.STOPPED:
             further = getattr(self.retrieval, "last", None)
-            self.best = self.best if further is None else further(problem, self.best)
+            self.best = self.best if further is None else further(problem, self.leaders)
         if self.best is None:
             face, c = problem.atoms.expose(np.zeros(problem.atoms.shape), 0), np.zeros(0)
         else:

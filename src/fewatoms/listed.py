@@ -22,6 +22,7 @@ from fewatoms.faces import Coordinates, Face, GroupCoordinates, MappedFace, Scal
 from fewatoms.losses import LeastSquares, Loss
 
 ROOM = 16_000_000  # numbers kept as images of atoms at most, and a quarter of it in their Gram matrix
+SPARSE = 0.1  # share of nonzeros up to which images are kept sparse
 EMPTY = 1e-10  # a column shorter than this share of the longest counts as zero
 
 Wrap = Callable[[Any], Any]
@@ -43,15 +44,18 @@ class Images:
         self.classes = np.empty(0, dtype=np.intp)  # in their order here
         self.starts = np.zeros(1, dtype=np.intp)  # where the images of each begin, with the end appended
         self._place = np.full(listed.count, -1, dtype=np.int32)  # of each class in that order
-        self._sparse = False
-        self._held: Any = np.empty((0, listed.M.shape[0]))  # dense: an image a row; sparse: an image a column
+        rows = listed.M.shape[0]
+        self._sparse = listed.M.image_size <= SPARSE * rows
+        # dense: an image a row; sparse: an image a column
+        self._held: Any = sp.csc_array((rows, 0)) if self._sparse else np.empty((0, rows))
         self.gram = np.empty((0, 0))
         self.moments = np.empty(0)
 
     @property
     def room(self) -> int:
         """How many images are kept at most."""
-        return int(min(self._listed.M.shape[1], ROOM // self._listed.M.shape[0], (ROOM // 4) ** 0.5))
+        M = self._listed.M
+        return int(min(M.shape[1], ROOM / max(M.image_size, 1.0), (ROOM / 4) ** 0.5))
 
     def fits(self, classes: IntArray) -> bool:
         """Whether there is room for the images of these classes."""
@@ -77,10 +81,8 @@ class Images:
         listed = self._listed
         fresh = listed.coordinates(classes)
         block, scale = listed.M.columns(fresh), listed.image_scale(fresh)
-        if sp.issparse(block) and (self._sparse or not self.size):
+        if self._sparse:
             self._append_sparse(sp.csc_array(block) @ sp.diags_array(scale))
-        elif self._sparse:
-            self._append_sparse(sp.csc_array(block * scale))
         else:
             block = block.toarray() if sp.issparse(block) else block
             rows = block.T * scale[:, None]
@@ -103,8 +105,7 @@ class Images:
     def _append_sparse(self, block: Any) -> None:
         if self.root is not None:
             block = sp.diags_array(self.root) @ block
-        self._held = sp.csc_array(sp.hstack([self._held, block])) if self._sparse else sp.csc_array(block)
-        self._sparse = True
+        self._held = sp.csc_array(sp.hstack([self._held, block])) if self.size else sp.csc_array(block)
 
     def _extend_gram(self, start: int, end: int) -> None:
         if end > len(self.gram):
@@ -160,10 +161,11 @@ class Listed:
         self.blocks: list[IntArray] | None = atoms.blocks if isinstance(atoms, Groups) else None
         self.nonnegative = not atoms.centrosymmetric
         self.scale: FloatArray | None = None
+        self.lengths: FloatArray | None = None  # of the columns, where coefficients are capped
         self.images: Images
 
     @classmethod
-    def of(cls, M: Any, atoms: AtomicSet, loss: Loss, b: FloatArray) -> Listed | None:
+    def of(cls, M: Any, atoms: AtomicSet, loss: Loss, b: FloatArray, *, cap: float | None) -> Listed | None:
         """The listed form of a problem, or None where atoms cannot be listed."""
         maps: list[Any] = []
         faces: list[Wrap] = []
@@ -191,7 +193,10 @@ class Listed:
             if longest < 1e-145 and M.adjoint(b).any():
                 raise ValueError(_checks.UNITS.format("small"))
             empty = lengths <= EMPTY * longest
-            listed.scale = np.where(empty, 0.0, 1.0 / np.where(empty, 1.0, lengths))
+            if cap is None:
+                listed.scale = np.where(empty, 0.0, 1.0 / np.where(empty, 1.0, lengths))
+            else:  # a cap makes units matter: a short column cannot do much
+                listed.lengths = lengths
         listed.images = Images(listed, loss, b)
         return listed
 

@@ -151,17 +151,17 @@ class Path:
     # Choosing ---------------------------------------------------------------------------------------------------------
 
     def choose_k(
-        self, by: str = "cv", *, folds: int = 5, share: float = 0.2, gamma: float = 0.5, rng: Any = None
+        self, by: str = "cv", *, folds: int = 5, share: float = 0.2, gamma: float = 1.0, rng: Any = None
     ) -> Any:
         """The k that `by` prefers; the fewest atoms among equals. Lower scores are better, kept in `scores[by]`.
 
         Parameters
         ----------
         by : "cv", "held-out", "bic", "ebic" or "elbow"
-            "cv": loss on rows left out, `folds` times, summed over all rows; "held-out": once, on a `share` of the rows.
+            "cv": loss on rows left out, `folds` times, summed over all rows; "held-out": once, for a `share` of them.
             "bic": m log(loss) + log(m) times the coefficients (twice the loss for Logistic, whose scale is known);
-            "ebic" adds 2 gamma log of the number of ways to choose the atoms. "elbow": where the misfit, over k and on a
-            logarithmic scale, lies farthest below the straight line between its ends.
+            "ebic" adds 2 gamma log of the number of ways to choose the atoms. "elbow": where the logarithm of the
+            misfit lies farthest below the straight line between its ends.
         rng : seed or Generator
             Of the split of the rows; the default is a fixed one.
         """

@@ -164,7 +164,7 @@ class Problem:
     @cached_property
     def listed(self) -> Listed | None:
         """The problem as columns with their images, where its atoms can be listed; shared by its copies."""
-        return Listed.of(self.M, self.atoms, self.loss, self.b)
+        return Listed.of(self.M, self.atoms, self.loss, self.b, cap=self.cap)
 
     @property
     def free_in_loss(self) -> FloatArray | None:

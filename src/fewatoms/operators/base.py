@@ -31,6 +31,11 @@ class Operator(ABC):
     by_columns = False  # a matrix model is measured column by column
 
     @property
+    def image_size(self) -> float:
+        """How many numbers the image of a coordinate holds, on average."""
+        return self.shape[0]
+
+    @property
     def model_shape(self) -> tuple[int, ...]:
         """The natural shape of x."""
         return (self.shape[1],)

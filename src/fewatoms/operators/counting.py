@@ -34,6 +34,10 @@ class Counting(Operator):
         return f"Counting({self.inner!r}, products={self.products})"
 
     @property
+    def image_size(self) -> float:
+        return self.inner.image_size
+
+    @property
     def model_shape(self) -> tuple[int, ...]:
         return self.inner.model_shape
 

@@ -50,6 +50,10 @@ class MatrixOperator(Operator):
         self.shape = matrix.shape
         self._by_column: Any = None
 
+    @property
+    def image_size(self) -> float:
+        return self.matrix.nnz / self.shape[1] if sp.issparse(self.matrix) else self.shape[0]
+
     def _blocks(self) -> Iterator[tuple[slice, Any]]:
         """The rows in double precision: all of them as they are, or a converted block at a time."""
         if self.matrix.dtype == np.float64:

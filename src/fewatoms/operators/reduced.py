@@ -98,6 +98,49 @@ class Columns(ReducedOperator):
         return Columns(scale * self.matrix)
 
 
+class Bordered(ReducedOperator):
+    """Columns, dense or sparse, beside a few dense ones: for fits with free columns, and many weights in turn."""
+
+    direct = True
+
+    def __init__(self, A: Any, F: FloatArray | None) -> None:
+        self.A: Any = sp.csr_array(A) if sp.issparse(A) else A
+        self.A_T: Any = sp.csr_array(A.T) if sp.issparse(A) else A.T
+        self.F = np.zeros((A.shape[0], 0)) if F is None else F
+        self.dim = A.shape[1] + self.F.shape[1]
+        self.costs = {"apply": 0, "adjoint": 0, "normal_equations": 0}
+
+    def apply(self, c: FloatArray) -> FloatArray:
+        cut = self.A.shape[1]
+        return np.asarray(self.A @ c[:cut]) + self.F @ c[cut:]
+
+    def adjoint(self, r: FloatArray) -> FloatArray:
+        return np.concatenate([np.asarray(self.A_T @ r), self.F.T @ r])
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        """[A F]' diag(weights) [A F]."""
+        if sp.issparse(self.A_T):
+            T = self.A_T
+            weighted = sp.csr_array((T.data * weights[T.indices], T.indices, T.indptr), shape=T.shape)
+            G = (weighted @ self.A).toarray()
+        else:
+            weighted = self.A_T * weights
+            G = weighted @ self.A
+        cross = np.asarray(weighted @ self.F)
+        return np.block([[G, cross], [cross.T, self.F.T @ (weights[:, None] * self.F)]])
+
+    def diagonal(self, weights: FloatArray) -> FloatArray:
+        """The diagonal of `gram`, with empty columns given a little."""
+        T = self.A_T
+        squares = sp.csr_array((T.data**2, T.indices, T.indptr), shape=T.shape) if sp.issparse(T) else T * T
+        d = np.concatenate([np.asarray(squares @ weights), (self.F * self.F).T @ weights])
+        return np.maximum(d, 1e-12 * max(float(d.max(initial=0.0)), 1e-300))
+
+    def normal_equations(self, b: FloatArray, weights: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+        w = np.ones(b.size) if weights is None else weights
+        return self.gram(w), self.adjoint(w * b)
+
+
 class Implicit(ReducedOperator):
     """Any operator and any face: one product each way, nothing formed."""
 

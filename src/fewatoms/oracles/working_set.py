@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,18 @@ import scipy.sparse as sp
 from fewatoms import _checks, linalg
 from fewatoms._types import FloatArray, IntArray
 from fewatoms.listed import Listed
+from fewatoms.losses import LeastSquares
+from fewatoms.operators.reduced import Bordered
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P1, P3, Relaxation
 from fewatoms.solution import Candidate, DualPoint
 
-Shrink = Callable[[FloatArray, float], FloatArray]
+FRESH = 100  # atoms taken into the working set at a time, or as many as it has: ties come by the thousand
+
+FINE = (0.7, 100, 1e-2)  # shrink, steps and tol for least squares
+COARSE = (0.6, 40, 3e-2)  # and for losses whose steps have to be weighted anew
+
+Shrink = Callable[[FloatArray, Any], FloatArray]
 
 
 class WorkingSet:
@@ -29,24 +37,32 @@ class WorkingSet:
 
     Parameters
     ----------
-    shrink : float in (0, 1)
-    steps : int
+    shrink : float in (0, 1), optional
+    steps : int, optional
         Iterations in the small space, at most, before the working set is looked at again.
-    tol : float
-        Accuracy of a rung, as a share of lam.
+    tol : float, optional
+        Accuracy of a rung, as a share of lam. The defaults are finer for least squares, where a step costs little.
     floor : float
         The last rung, as a share of the first lam.
     """
 
     patience = 12  # rungs without a better answer
+    patience_smooth = 4  # the same where fits take Newton's method
     exhaustive = True  # an end of the stream is the end of what can be tried
 
-    def __init__(self, shrink: float = 0.7, *, steps: int = 100, tol: float = 1e-2, floor: float = 1e-4) -> None:
-        if not 0.0 < _checks.number("shrink", shrink) < 1.0:
+    def __init__(
+        self,
+        shrink: float | None = None,
+        *,
+        steps: int | None = None,
+        tol: float | None = None,
+        floor: float = 1e-4,
+    ) -> None:
+        if shrink is not None and not 0.0 < _checks.number("shrink", shrink) < 1.0:
             raise ValueError(f"shrink must lie between 0 and 1; got {shrink!r}")
         self.shrink = shrink
-        self.steps = _checks.integer("steps", steps, 1)
-        self.tol = _checks.number("tol", tol, positive=True)
+        self.steps = None if steps is None else _checks.integer("steps", steps, 1)
+        self.tol = None if tol is None else _checks.number("tol", tol, positive=True)
         self.floor = _checks.number("floor", floor, positive=True)
 
     def iterates(self, problem: Problem) -> Iterator[DualPoint]:
@@ -54,12 +70,14 @@ class WorkingSet:
         if listed is None:
             raise ValueError(f"oracle: WorkingSet is for sets whose atoms can be listed; got {problem.atoms!r}")
         unit = problem if listed.unit_atoms is None else problem.over(listed.unit_atoms)
-        rung = _Rung(problem, listed, self.steps, self.tol)
+        shrink, steps, tol = FINE if isinstance(problem.loss, LeastSquares) else COARSE
+        shrink = shrink if self.shrink is None else self.shrink
+        rung = _Rung(problem, listed, self.steps or steps, self.tol or tol)
         lam = start = rung.largest()
         goal = P3(unit) if problem.alpha is not None and problem.atoms.bounded else None
         yield rung.point(goal or P1(unit, lam if problem.atoms.bounded else 0.0))
         while lam > self.floor * start and lam > 0:
-            lam *= self.shrink
+            lam *= shrink
             with linalg.single_thread():
                 room = rung.descend(lam)
             yield rung.point(goal or P1(unit, lam if problem.atoms.bounded else 0.0))
@@ -108,7 +126,7 @@ class _Rung:
         for _ in range(4):
             fresh = np.flatnonzero(self.alignments > eager * lam)
             fresh = fresh[~np.isin(fresh, self.classes, assume_unique=True)]
-            fresh = fresh[np.argsort(-self.alignments[fresh], kind="stable")]
+            fresh = fresh[linalg.top_k(self.alignments[fresh], max(FRESH, self.classes.size))]
             if not self.images.fits(fresh):
                 room = False
                 fresh = self._that_fit(fresh)
@@ -177,15 +195,15 @@ class _Rung:
         """The proximal map of the gauge in the small space; the last `free` coefficients are not penalised."""
         listed = self.listed
 
-        def signed(v: FloatArray, t: float) -> FloatArray:
+        def signed(v: FloatArray, t: Any) -> FloatArray:
             return np.copysign(np.maximum(np.abs(v) - t, 0.0), v)
 
-        def nonnegative(v: FloatArray, t: float) -> FloatArray:
+        def nonnegative(v: FloatArray, t: Any) -> FloatArray:
             return np.maximum(v - t, 0.0)
 
         sizes = listed.sizes(classes)
 
-        def grouped(v: FloatArray, t: float) -> FloatArray:
+        def grouped(v: FloatArray, t: Any) -> FloatArray:
             norms = np.sqrt(listed.totals(classes, v * v))
             assert self.weights is not None
             share = np.maximum(1.0 - t * self.weights[classes] / np.where(norms > 0, norms, 1.0), 0.0)
@@ -194,7 +212,7 @@ class _Rung:
         inner = grouped if listed.blocks is not None else nonnegative if listed.nonnegative else signed
         if not free:
             return inner
-        return lambda v, t: np.concatenate([inner(v[:-free], t), v[-free:]])
+        return lambda v, t: np.concatenate([inner(v[:-free], t if np.ndim(t) == 0 else t[:-free]), v[-free:]])
 
     def _solve_smooth(self, lam: float) -> None:
         """Proximal Newton: the loss is replaced by its second-order model in the small space, a few times."""
@@ -211,18 +229,16 @@ class _Rung:
             q = np.asarray(A.T @ y)
             busy = self._busy(q, lam)
             spots = np.repeat(busy, sizes)
-            small = A[:, np.flatnonzero(spots)]
-            columns = small if self.free is None else _beside(small, self.free)
-            weighted = sp.diags_array(w) @ columns if sp.issparse(columns) else columns * w[:, None]
-            G = columns.T @ weighted
-            G = G.toarray() if sp.issparse(G) else G
-            G[np.diag_indices_from(G)] += 1e-10 * max(float(np.trace(G)) / max(1, len(G)), 1e-300)
+            small = Bordered(A[:, np.flatnonzero(spots)], self.free)
+            # of sparse columns a few hundred products cost less than their Gram matrix
+            G: Any = _Weighted(small, w) if sp.issparse(small.A) else small.gram(w)
             before = np.concatenate([self.c[spots], v])
-            slope = np.asarray(columns.T @ y)
+            slope = small.adjoint(y)
             shrink = self._shrinkage(self.classes[busy], v.size)
-            after = accelerated(G, slope + G @ before, before, lam, shrink, self.steps, self.tol)
+            metric = 1.0 if self.listed.blocks is not None else small.diagonal(w)
+            after = accelerated(G, slope + G @ before, before, lam, shrink, self.steps, self.tol, metric)
             step = after - before
-            image, t = np.asarray(columns @ step), 1.0
+            image, t = small.apply(step), 1.0
             while True:
                 c = self.c.copy()
                 c[spots] += t * step[: step.size - v.size]
@@ -235,7 +251,7 @@ class _Rung:
             fallen = value - fresh
             self.c, v = c, v + t * step[step.size - v.size :]
             r, value = r - t * image, fresh
-            if fallen <= 0.1 * self.tol * abs(value) * 1e-1:
+            if fallen <= 0.01 * self.tol * abs(value):
                 break
         self.v = v
         self.residual = problem.b - A_rows @ self.c
@@ -263,44 +279,63 @@ class _Rung:
 
 
 def accelerated(
-    G: FloatArray, h: FloatArray, x: FloatArray, lam: float, shrink: Shrink, steps: int, tol: float
+    G: Any,
+    h: FloatArray,
+    x: FloatArray,
+    lam: float,
+    shrink: Shrink,
+    steps: int,
+    tol: float,
+    metric: FloatArray | float = 1.0,
 ) -> FloatArray:
-    """min x'Gx/2 - h'x + lam gauge(x) for a small G: accelerated proximal gradients with restarts."""
-    lipschitz = _curvature(G)
+    """min x'Gx/2 - h'x + lam gauge(x) for a small G: accelerated proximal gradients with restarts.
+
+    `metric`, about the diagonal of G, makes steps along columns of different lengths equally long.
+    """
+    lipschitz = _curvature(G, x.size, metric)
     if lipschitz <= 0:
         return x
     image = G @ x
     v, image_v, momentum = x, image, 1.0
     for _ in range(steps):
         while True:
-            x_next = shrink(v + (h - image_v) / lipschitz, lam / lipschitz)
+            bound = lipschitz * metric
+            x_next = shrink(v + (h - image_v) / bound, lam / bound)
             image_next = G @ x_next
             moved = x_next - v
-            size, bend = float(moved @ moved), float(moved @ (image_next - image_v))
+            size, bend = float(moved @ (metric * moved)), float(moved @ (image_next - image_v))
             if bend <= lipschitz * size * (1 + 1e-9) or size == 0.0:
                 break
             lipschitz = 1.2 * bend / size  # the estimate was too low
         step = x_next - x
-        if float(moved @ step) < 0:  # the momentum has overshot
+        if float(moved @ (metric * step)) < 0:  # the momentum has overshot
             momentum = 1.0
         momentum_next = 0.5 * (1 + math.sqrt(1 + 4 * momentum**2))
         beta = (momentum - 1) / momentum_next
         v, image_v = x_next + beta * step, image_next + beta * (image_next - image)
         x, image, momentum = x_next, image_next, momentum_next
-        if lipschitz * float(np.abs(moved).max()) <= tol * lam:
+        if lipschitz * float(np.abs(metric * moved).max()) <= tol * lam:
             break
     return x
 
 
-def _curvature(G: FloatArray) -> float:
-    """The largest eigenvalue, estimated from below by a few power steps."""
-    v = 1.0 + 0.5 * np.cos(np.arange(len(G)) ** 2)
-    size = 0.0
+@dataclass(frozen=True, eq=False)
+class _Weighted:
+    """R' diag(w) R, which is multiplied by and not formed."""
+
+    reduced: Bordered
+    w: FloatArray
+
+    def __matmul__(self, v: FloatArray) -> FloatArray:
+        return self.reduced.adjoint(self.w * self.reduced.apply(v))
+
+
+def _curvature(G: Any, size: int, metric: FloatArray | float) -> float:
+    """The largest eigenvalue of G in the metric, estimated from below by a few power steps."""
+    root = np.sqrt(metric)
+    v = 1.0 + 0.5 * np.cos(np.arange(size) ** 2)
+    length = 0.0
     for _ in range(6):
-        v = G @ (v / max(float(np.linalg.norm(v)), 1e-300))
-        size = float(np.linalg.norm(v))
-    return size
-
-
-def _beside(A: Any, F: FloatArray) -> Any:
-    return sp.csc_array(sp.hstack([A, sp.csc_array(F)])) if sp.issparse(A) else np.concatenate([A, F], axis=1)
+        v = (G @ (v / (root * max(float(np.linalg.norm(v)), 1e-300)))) / root
+        length = float(np.linalg.norm(v))
+    return length

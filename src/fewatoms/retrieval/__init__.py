@@ -18,11 +18,15 @@ from fewatoms.retrieval.identify import Generous, Leading, TopK
 from fewatoms.retrieval.polish import Exchange, Turn
 from fewatoms.retrieval.pursuit import Pursuit
 from fewatoms.retrieval.reduced_fit import reduced_fit, refit
-from fewatoms.retrieval.splice import Splice
+from fewatoms.retrieval.splice import ISOLATED, Splice
 from fewatoms.retrieval.support import support_fit
 from fewatoms.solution import Candidate, DualPoint
 
 MEMORY = 32  # polished candidates remembered in a run: each holds a vector as long as the data
+
+
+def _reduced_fit(problem: Problem, face: Face, dual: DualPoint) -> Candidate:
+    return reduced_fit(problem, face)
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +35,9 @@ class Retrieval:
 
     pursuit : a short cut tried once, at x = 0, where `applies(problem)`; its answer is taken if it meets the bound
     identify : (problem, dual) -> Face
-    fit : (problem, face) -> Candidate, the reduced fit
+    fit : (problem, face, dual) -> Candidate, the reduced fit
     polish : (problem, candidate) -> Candidate with at most k atoms and no higher loss; its method `last`, if there is
-        one, is called once more with the best answer of a run that had no bound to meet
+        one, is called once more with the best answers of a run that had no bound to meet
 
     `cone=True` keeps the coefficients of centrosymmetric sets in the paper's essential cone (signs as exposed) instead
     of its essential span.
@@ -41,7 +45,7 @@ class Retrieval:
 
     pursuit: Pursuit | None = field(default_factory=Pursuit)
     identify: Callable[[Problem, DualPoint], Face] = field(default_factory=Generous)
-    fit: Callable[[Problem, Face], Candidate] = reduced_fit
+    fit: Callable[[Problem, Face, DualPoint], Candidate] = _reduced_fit
     polish: Callable[[Problem, Candidate], Candidate] | None = field(default_factory=Exchange)
     cone: bool = False
     _seen: WeakKeyDictionary[Problem, dict[Any, Candidate]] = field(
@@ -55,15 +59,15 @@ class Retrieval:
             if problem.alpha is None or problem.meets(found.loss):
                 return found if self.polish is None else self.polish(problem, found)
         face = self.identify(problem, dual)
-        candidate = self.fit(problem, face.as_cone() if self.cone else face)
+        candidate = self.fit(problem, face.as_cone() if self.cone else face, dual)
         if not within(face, problem.k):
             candidate = refit(problem, candidate, problem.k)
         return candidate if self.polish is None else self._polished(problem, candidate)
 
-    def last(self, problem: Problem, candidate: Candidate) -> Candidate:
-        """The last polish of a run's best answer."""
+    def last(self, problem: Problem, candidates: list[Candidate]) -> Candidate:
+        """The last polish of a run's best answers, best first."""
         further = getattr(self.polish, "last", None)
-        return candidate if further is None else further(problem, candidate)
+        return candidates[0] if further is None else further(problem, candidates)
 
     def _polished(self, problem: Problem, candidate: Candidate) -> Candidate:
         """Polish, or remember what polishing these very atoms gave: nearby dual vectors repeat themselves."""
@@ -93,6 +97,7 @@ def paper_rule(*, cone: bool = False) -> Retrieval:
 
 
 __all__ = [
+    "ISOLATED",
     "Exchange",
     "Fewest",
     "Generous",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fewatoms._types import FloatArray
+from fewatoms._types import Array, FloatArray
 from fewatoms.linalg import definite_solver
 from fewatoms.losses import Loss
 from fewatoms.operators.reduced import ReducedOperator
@@ -33,6 +33,7 @@ def newton(
     first, ridge, unit = None, 0.0, 0.0
     for _ in range(steps):
         slope = -reduced.adjoint(loss.gradient(residual))
+        H = reduced.normal_equations(residual, loss.curvature(residual))[0]
         free = ~((c <= lower) & (slope > 0)) & ~((c >= upper) & (slope < 0))
         steepness = float(np.abs(slope[free]).max(initial=0.0))
         if first is None:
@@ -40,17 +41,13 @@ def newton(
             unit = loss.smoothness * float(np.dot(probe, probe))  # a curvature of the size to be expected
         if steepness <= 1e-15 * first:
             break
-        H = reduced.normal_equations(residual, loss.curvature(residual))[0][np.ix_(free, free)]
-        ridge = max(ridge / 100, 1e-12 * max(float(np.trace(H)) / max(1, H.shape[0]), 1e-12 * unit))
+        ridge = max(ridge / 100, 1e-12 * max(float(np.trace(H)) / max(1, len(H)), 1e-12 * unit))
         moved = False
         for _ in range(40):
-            direction = np.zeros(c.size)
-            direction[free] = -definite_solver(H + ridge * np.eye(H.shape[0]))(slope[free])
-            promise = -float(np.dot(slope, direction))  # twice what the model says can be gained
-            if value - promise > target:
-                return c, residual, reduced.normal_equations(residual, loss.curvature(residual))[0]
-            if promise <= tol * abs(value):  # what is left to gain is not worth a step
-                break
+            direction = _model_step(H, slope, ridge, c, lower, upper, free)
+            promise = -float(np.dot(slope, direction))  # at most twice what the model says can be gained
+            if promise <= tol * abs(value) or value - promise > target:
+                return c, residual, H
             t = 1.0
             for _ in range(8):
                 trial = np.clip(c + t * direction, lower, upper)
@@ -64,9 +61,36 @@ def newton(
                 break
             ridge = max(100 * ridge, 1e-8 * unit)
         if not moved:
-            break
+            return c, residual, H
         fallen = value - trial_value
         c, residual, value = trial, trial_residual, trial_value
         if fallen <= 0.1 * tol * abs(value):
             break
     return c, residual, reduced.normal_equations(residual, loss.curvature(residual))[0]
+
+
+def _model_step(
+    H: FloatArray,
+    slope: FloatArray,
+    ridge: float,
+    c: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    free: Array,
+) -> FloatArray:
+    """A step to the minimum of the quadratic model over the box, or near it: what leaves the box is set on its border,
+    and the rest solved for again."""
+    direction = np.zeros(c.size)
+    free = free.copy()
+    for _ in range(10):
+        rest = slope[free] + H[np.ix_(free, ~free)] @ direction[~free]
+        step = -definite_solver(H[np.ix_(free, free)] + ridge * np.eye(int(free.sum())))(rest)
+        low, high = lower[free] - c[free], upper[free] - c[free]
+        out = (step < low) | (step > high)
+        direction[free] = np.clip(step, low, high)
+        if not out.any():
+            break
+        free[np.flatnonzero(free)[out]] = False
+        if not free.any():
+            break
+    return direction

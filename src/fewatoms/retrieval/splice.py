@@ -2,7 +2,8 @@
 
 Blocks first: the s atoms whose removal costs least make room for the s best aligned with the residual, s halving after
 each refusal. Then, where M is a matrix and the support small enough for it, the best of all single exchanges, until
-none is left that lowers the loss.
+none is left that lowers the loss. The best answer of a run is shaken as well: some of its atoms are replaced at random,
+and what the exchanges make of that is kept if it is better.
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ import numpy as np
 
 from fewatoms import linalg
 from fewatoms._types import FloatArray, IntArray
+from fewatoms.losses import LeastSquares
 from fewatoms.problem import Problem
 from fewatoms.retrieval.support import Support, SupportFits
 from fewatoms.solution import Candidate
+
+ISOLATED = 12.0  # an answer whose least atom is worth this many times the best one outside is not searched further
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,11 +30,17 @@ class Splice:
     rounds : exchanges at most
     pairs : multiplications at most for a look at all single exchanges, k^2 n, while a run goes on; at its end
         a hundred times as many
+    shakes : of the best answer at most, and half as many in a row without success
+    work : multiplications at most that they may cost, roughly
+    seed : of what is replaced
     """
 
     gain: float = 1e-6
     rounds: int = 200
     pairs: float = 2e7
+    shakes: int = 40
+    work: float = 1.5e9
+    seed: int = 0
 
     def applies(self, problem: Problem) -> bool:
         """Whether atoms can be listed and there is room for the images of twice the support."""
@@ -40,11 +50,53 @@ class Splice:
         return min(2 * problem.k, problem.listed.count) * largest <= problem.listed.images.room
 
     def __call__(self, problem: Problem, candidate: Candidate) -> Candidate:
+        if problem.alpha is None and not isinstance(problem.loss, LeastSquares):
+            return candidate  # fits take Newton's method there: exchanges are for the best answer alone
         return self._run(problem, candidate, self.pairs)
 
-    def last(self, problem: Problem, candidate: Candidate) -> Candidate:
-        """The polish of the best answer of a run, which is worth more work."""
-        return self._run(problem, candidate, 100 * self.pairs)
+    def last(self, problem: Problem, candidates: list[Candidate]) -> Candidate:
+        """The polish of the best answers of a run, which are worth more work: the best one, or the best few where they
+        have not been polished yet."""
+        several = candidates if not isinstance(problem.loss, LeastSquares) else candidates[:1]
+        polished = [self._run(problem, candidate, 100 * self.pairs) for candidate in several]
+        best = min(polished, key=lambda candidate: candidate.loss)
+        if best.margin >= ISOLATED or best.support is None or problem.exact(best.loss):
+            return best
+        fits = SupportFits(problem)
+        with linalg.single_thread():
+            support = self._shaken(problem, fits, best.support)
+            if not fits.squares:
+                support = fits.fit(support.classes, support, trial=False)
+        return best if support is best.support else fits.candidate(support)
+
+    def _shaken(self, problem: Problem, fits: SupportFits, best: Support) -> Support:
+        """Replace a tenth of the atoms by others that are well aligned with what is then left over, and exchange."""
+        rng = np.random.default_rng(self.seed)
+        movable = np.flatnonzero(~np.isin(best.classes, problem.forced))
+        count = min(max(2, problem.k // 10), movable.size)
+        tries = int(min(self.shakes, self.work / self._price(problem, fits, best)))
+        idle = 0
+        for _ in range(tries if count else 0):
+            movable = np.flatnonzero(~np.isin(best.classes, problem.forced))
+            gone = rng.choice(movable, min(count, movable.size), replace=False)
+            start = _Exchange(problem, fits, fits.fit(np.delete(best.classes, gone)), self.gain, self.rounds)
+            if start.refill(best.classes[gone], 4 * count, rng):
+                start.by_blocks()
+                if start.can_pair(self.pairs) and start.by_pairs():
+                    start.by_blocks()
+            idle += 1
+            if start.support.loss < best.loss * (1 - self.gain):
+                best, idle = start.support, 0
+            if 2 * idle >= self.shakes or problem.exact(best.loss):
+                break
+        return best
+
+    def _price(self, problem: Problem, fits: SupportFits, best: Support) -> float:
+        """What one shake costs, roughly: some thirty small fits, and some ten looks at all atoms."""
+        size, M = best.slots.size, problem.M
+        entries = M.image_size * M.shape[1] if M.explicit else np.inf
+        steps = 1 if fits.squares else 20
+        return 30 * steps * (size**3 / 3 + 2 * size * problem.m * (1 if fits.squares else size)) + 10 * entries
 
     def _run(self, problem: Problem, candidate: Candidate, pairs: float) -> Candidate:
         if problem.meets(candidate.loss):
@@ -86,7 +138,7 @@ class _Exchange:
         r = self.support.residual
         self.y = images.dual(r) if images.squares else loss.gradient(r)
         self.z = self.listed.pull(self.problem.M.adjoint(self.y))
-        promise = np.array(self.listed.atoms.alignments(self.z))
+        promise = self._promises(np.array(self.listed.atoms.alignments(self.z)))
         promise[self.support.classes] = -np.inf
         promise[self.problem.barred] = -np.inf
         if self.listed.scale is not None and self.listed.blocks is None:
@@ -105,6 +157,40 @@ class _Exchange:
         if not np.isin(self.problem.forced, trial.classes).all():
             return False
         self.support = trial
+        return True
+
+    def _promises(self, alignments: FloatArray) -> FloatArray:
+        """Alignments, in units in which half their square is what an atom alone can gain.
+
+        Images of length 1 promise just that. A capped coefficient gains at most cap |z| - curvature cap^2 / 2.
+        """
+        lengths, cap = self.listed.lengths, self.problem.cap
+        if lengths is None or cap is None or self.listed.blocks is not None:
+            return alignments
+        bend = np.maximum(lengths**2 * self._curvature(), 1e-300)
+        best = np.minimum(np.maximum(alignments, 0.0) / bend, cap)
+        return np.sqrt(np.maximum(2 * best * alignments - bend * best**2, 0.0))
+
+    def _curvature(self) -> float:
+        """Of the loss at the residual, on average."""
+        if self.fits.images.squares:
+            return 1.0
+        return float(self.problem.base_loss.curvature(self.support.residual).mean())
+
+    def refill(self, gone: IntArray, among: int, rng: np.random.Generator) -> bool:
+        """Fill up with atoms drawn from the best aligned ones, but not those that are just gone."""
+        self._look()
+        self.promise[gone] = -np.inf
+        offers = linalg.top_k(self.promise, among)
+        offers = offers[self.promise[offers] > 0]
+        room = min(self.k - self.support.classes.size, offers.size)
+        self._looked = None
+        if room <= 0:
+            return False
+        union = np.concatenate([self.support.classes, rng.choice(offers, room, replace=False)])
+        if not self.fits.images.fits(union):
+            return False
+        self.support = self.fits.fit(union)
         return True
 
     def _costs(self) -> FloatArray:
@@ -146,9 +232,7 @@ class _Exchange:
         if self.support.classes.size < self.k or not costs.size:
             self.margin = 0.0
             return
-        curvature = 1.0
-        if not self.fits.images.squares:
-            curvature = float(self.problem.base_loss.curvature(self.support.residual).mean())
+        curvature = self._curvature()
         # the atoms inside have used up their share of the data: less of an image outside is left to be fitted
         left = curvature * max(1.0 - self.support.slots.size / self.problem.m, 1e-3)
         promised = 0.5 * float(self.promise[offers[0]]) ** 2 / max(left, 1e-300)

@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dpstrf
 
 from fewatoms import linalg
@@ -20,10 +19,10 @@ from fewatoms._types import FloatArray, IntArray
 from fewatoms.faces import Face
 from fewatoms.listed import Listed
 from fewatoms.losses import LeastSquares
-from fewatoms.operators.reduced import Columns
+from fewatoms.operators.reduced import Bordered
 from fewatoms.problem import Problem
 from fewatoms.retrieval.newton import newton
-from fewatoms.solution import Candidate
+from fewatoms.solution import Candidate, DualPoint
 
 DEPENDENT = 1e-12  # share of a column's squared length that the others must leave for it to count as independent
 SPAN = 30.0  # linear predictors beyond this size say that the classes of a logistic fit are separable
@@ -81,10 +80,24 @@ class SupportFits:
             listed.face(support.classes), support.c * scale, residual, support.loss, norms, support.note, support
         )
 
-    def fit(self, classes: IntArray, start: Support | None = None) -> Support:
-        """The best coefficients on these classes. Classes that add nothing to the others are left out."""
+    def near(self, dual: DualPoint) -> Support | None:
+        """The oracle's own point, for iterative fits to begin at."""
+        if self.squares or dual.primal is None:
+            return None
+        classes = self.listed.classes_of(dual.primal.face)
+        scale = self.listed.user_scale(self.listed.coordinates(classes))
         slots = self.images.slots(classes)
-        return self._squares(classes, slots) if self.squares else self._smooth(classes, slots, start)
+        v = np.zeros(0 if self.free is None else self.free.shape[1])
+        c = dual.primal.c / np.where(scale > 0, scale, 1.0)
+        return Support(self.listed, classes, slots, c, dual.primal.residual, np.inf, None, free=v)
+
+    def fit(self, classes: IntArray, start: Support | None = None, *, trial: bool = True) -> Support:
+        """The best coefficients on these classes. Classes that add nothing to the others are left out.
+
+        Iterative fits begin at `start`; as a `trial` they are given up when they will not be better, and end early.
+        """
+        slots = self.images.slots(classes)
+        return self._squares(classes, slots) if self.squares else self._smooth(classes, slots, start, trial)
 
     # Least squares ----------------------------------------------------------------------------------------------------
 
@@ -102,7 +115,7 @@ class SupportFits:
         if self.listed.nonnegative and c.min() < 0:
             return self._nonnegative(classes, slots, factor, h)
         if bound is not None and (np.abs(c) > bound).any():
-            return self._smooth(classes, slots, None)
+            return self._smooth(classes, slots, None, False)
         residual = images.target - images.combine(slots, c)
         steep = float((np.diag(factor) ** 2 / np.diag(G)).min()) < 1e-7
         for _ in range(3 if steep else 1):
@@ -147,41 +160,40 @@ class SupportFits:
 
     # Other losses -----------------------------------------------------------------------------------------------------
 
-    def _smooth(self, classes: IntArray, slots: IntArray, start: Support | None) -> Support:
+    def _smooth(self, classes: IntArray, slots: IntArray, start: Support | None, trial: bool) -> Support:
         problem, images, listed = self.problem, self.images, self.listed
         A = images.columns(slots)
         free = self.free
         dim = slots.size
-        columns = A if free is None else _beside(A, free)
-        lower = np.full(columns.shape[1], -np.inf)
-        upper = np.full(columns.shape[1], np.inf)
+        columns = Bordered(A, free)
+        lower = np.full(columns.dim, -np.inf)
+        upper = np.full(columns.dim, np.inf)
         if problem.cap is not None:
             upper[:dim] = problem.cap_of(classes)
             lower[:dim] = -upper[:dim]
         if listed.nonnegative:
             lower[:dim] = 0.0
-        guess = np.zeros(columns.shape[1])
+        guess = np.zeros(columns.dim)
         if start is not None:
             here = dict(zip(start.slots.tolist(), start.c.tolist(), strict=True))
             guess[:dim] = [here.get(s, 0.0) for s in slots.tolist()]
             guess[dim:] = start.free
         base = LeastSquares() if self.squares else problem.base_loss
         target = images.target
-        rough = start is not None  # a trial, which has to be better than where it comes from
         c, residual, H = newton(
-            Columns(columns),
+            columns,
             target,
             base,
             lower,
             upper,
             np.clip(guess, lower, upper),
-            tol=1e-6 if rough else 1e-15,
-            target=start.loss if start is not None and start.classes.size >= classes.size else np.inf,
+            tol=1e-4 if trial else 1e-15,
+            target=start.loss if trial and start is not None and start.classes.size >= classes.size else np.inf,
         )
         used = listed.totals(classes, np.abs(c[:dim])) > 0
         if dim and not used.all():
             keep = classes[used]
-            return self._smooth(keep, images.slots(keep), None)
+            return self._smooth(keep, images.slots(keep), start, trial)
         factor, bad = dpotrf(H + 1e-12 * max(float(np.trace(H)), 1e-300) / max(1, len(H)) * np.eye(len(H)), clean=0)
         if free is not None and free.shape[1] and not bad:  # the Hessian after the free columns have been fitted
             inverse = dpotri(factor)[0]
@@ -196,13 +208,12 @@ class SupportFits:
         )
 
 
-def _beside(A: Any, F: FloatArray) -> Any:
-    return sp.csc_array(sp.hstack([A, sp.csc_array(F)])) if sp.issparse(A) else np.concatenate([A, F], axis=1)
-
-
-def support_fit(problem: Problem, face: Face) -> Candidate:
-    """The reduced fit over listed atoms by way of their images, which are kept."""
+def support_fit(problem: Problem, face: Face, dual: DualPoint) -> Candidate:
+    """The reduced fit over listed atoms by way of their images, which are kept; begun at the oracle's own point."""
     assert problem.listed is not None
-    fits = SupportFits(problem)
+    fits, primal = SupportFits(problem), dual.primal
+    searching = not fits.squares and problem.alpha is None and not problem.forced.size
+    if searching and primal is not None and 0 < 2 * primal.face.size < problem.k:
+        return primal  # on its way down, with few atoms yet: not worth Newton's method
     with linalg.single_thread():
-        return fits.candidate(fits.fit(problem.listed.classes_of(face)))
+        return fits.candidate(fits.fit(problem.listed.classes_of(face), fits.near(dual)))
