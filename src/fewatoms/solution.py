@@ -51,6 +51,7 @@ class DualPoint:
     relaxation : the problem that the stream solves
     loss, gauge : of the oracle's own primal point, which is not kept; infinite if it has none
     primal : that point in compact form, where the oracle has it so
+    series : which of several sequences of an oracle the point continues
     """
 
     y: FloatArray
@@ -60,6 +61,7 @@ class DualPoint:
     loss: float = np.inf
     gauge: float = np.inf
     primal: Candidate | None = None
+    series: int = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fewatoms import _checks, linalg
-from fewatoms._types import FloatArray, IntArray
+from fewatoms._types import FloatArray, IntArray, ModelDual
 from fewatoms.listed import Listed
 from fewatoms.losses import LeastSquares
 from fewatoms.operators.reduced import Bordered
@@ -21,6 +21,8 @@ from fewatoms.solution import Candidate, DualPoint
 
 FRESH = 100  # atoms taken into the working set at a time, or as many as it has: ties come by the thousand
 
+REWEIGHTED = 3  # times that the relief is reckoned anew on a rung
+RELIEF = 3.0  # coefficients this many times lam pay no penalty, where some relief is tried
 FINE = (0.7, 100, 1e-2)  # shrink, steps and tol for least squares
 COARSE = (0.6, 40, 3e-2)  # and for losses whose steps have to be weighted anew
 
@@ -35,6 +37,10 @@ class WorkingSet:
     that of the atoms in units of their images, so that the units of a feature do not matter. The ladder depends on
     neither k nor the bound. It ends when the working set has no more room, or explains the data.
 
+    For least squares over columns of known length a second ladder goes down beside the first, on which large
+    coefficients pay less (the minimax concave penalty, by reweighting): its dual vectors belong to no relaxation, but
+    on data with many small effects its atoms are often the better ones.
+
     Parameters
     ----------
     shrink : float in (0, 1), optional
@@ -46,7 +52,7 @@ class WorkingSet:
         The last rung, as a share of the first lam.
     """
 
-    patience = 12  # rungs without a better answer
+    patience = 20  # iterates without a better answer, two a rung
     patience_smooth = 4  # the same where fits take Newton's method
     exhaustive = True  # an end of the stream is the end of what can be tried
 
@@ -72,23 +78,35 @@ class WorkingSet:
         unit = problem if listed.unit_atoms is None else problem.over(listed.unit_atoms)
         shrink, steps, tol = FINE if isinstance(problem.loss, LeastSquares) else COARSE
         shrink = shrink if self.shrink is None else self.shrink
-        rung = _Rung(problem, listed, self.steps or steps, self.tol or tol)
-        lam = start = rung.largest()
+        rungs = [_Rung(problem, listed, self.steps or steps, self.tol or tol)]
+        lam = start = rungs[0].largest()
         goal = P3(unit) if problem.alpha is not None and problem.atoms.bounded else None
-        yield rung.point(goal or P1(unit, lam if problem.atoms.bounded else 0.0))
-        while lam > self.floor * start and lam > 0:
+        yield rungs[0].point(goal or P1(unit, lam if problem.atoms.bounded else 0.0))
+        if listed.scale is not None and listed.blocks is None and isinstance(problem.loss, LeastSquares):
+            rungs.append(_Rung(problem, listed, self.steps or steps, self.tol or tol, relief=RELIEF, like=rungs[0]))
+        while lam > self.floor * start and lam > 0 and rungs:
             lam *= shrink
-            with linalg.single_thread():
-                room = rung.descend(lam)
-            yield rung.point(goal or P1(unit, lam if problem.atoms.bounded else 0.0))
-            if not room or rung.explains():
-                return
+            for rung in list(rungs):
+                with linalg.single_thread():
+                    room = rung.descend(lam)
+                yield rung.point(goal or P1(unit, lam if problem.atoms.bounded else 0.0))
+                if not room or rung.explains():
+                    rungs.remove(rung)
 
 
 class _Rung:
     """The moving state: coefficients of the images kept, the residual, and the alignments of all atoms with it."""
 
-    def __init__(self, problem: Problem, listed: Listed, steps: int, tol: float) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        listed: Listed,
+        steps: int,
+        tol: float,
+        relief: float = math.inf,
+        like: _Rung | None = None,
+    ) -> None:
+        self.relief = relief
         self.problem, self.listed, self.images = problem, listed, listed.images
         self.steps, self.tol = steps, tol
         self.classes = np.empty(0, dtype=np.intp)  # the working set
@@ -97,7 +115,13 @@ class _Rung:
         self.v = np.zeros(0 if self.free is None else self.free.shape[1])
         self.weights = getattr(listed.atoms, "weights", None)  # of groups
         self.residual = problem.b
-        self.look()
+        self.y: FloatArray
+        self.z: ModelDual
+        self.alignments: FloatArray
+        if like is None:
+            self.look()
+        else:
+            self.y, self.z, self.alignments = like.y, like.z, like.alignments
 
     def look(self) -> None:
         """The dual vector of the residual and the alignments of all atoms: one product."""
@@ -165,23 +189,30 @@ class _Rung:
         sizes = self.listed.sizes(self.classes)
         G = images.gram[np.ix_(slots, slots)]
         q = images.moments[slots] - G @ self.c
-        for _ in range(6):
-            busy = self._busy(q, lam)
+        for _ in range(6 if math.isinf(self.relief) else REWEIGHTED):
+            price = self._prices(lam)
+            busy = self._busy(q, lam * price)
             if not busy.any():
                 break
             spots = np.repeat(busy, sizes)
             small = G[np.ix_(spots, spots)]
             before = self.c[spots]
-            shrink = self._shrinkage(self.classes[busy])
+            shrink = self._shrinkage(self.classes[busy], price=price if np.ndim(price) == 0 else price[busy])
             after = accelerated(small, q[spots] + small @ before, before, lam, shrink, self.steps, self.tol)
             self.c[spots] = after
             q -= G[:, spots] @ (after - before)
-            if not (self._busy(q, (1 + self.tol) * lam) & ~busy).any():
+            if math.isinf(self.relief) and not (self._busy(q, (1 + self.tol) * lam) & ~busy).any():
                 break
         r = images.target - images.combine(slots, self.c)
         self.residual = r if images.root is None else r / images.root
 
-    def _busy(self, q: FloatArray, lam: float) -> Any:
+    def _prices(self, lam: float) -> Any:
+        """What each atom pays of the penalty: all of it, or with relief the less the larger its coefficient is."""
+        if math.isinf(self.relief):
+            return 1.0
+        return np.clip(1.0 - np.abs(self.c) / (self.relief * lam), 0.0, 1.0)
+
+    def _busy(self, q: FloatArray, lam: Any) -> Any:
         """Classes that are not zero, or would not stay zero."""
         totals = self.listed.totals
         if self.listed.blocks is not None:
@@ -191,15 +222,15 @@ class _Rung:
             size = q if self.listed.nonnegative else np.abs(q)
         return (totals(self.classes, np.abs(self.c)) > 0) | (size > lam)
 
-    def _shrinkage(self, classes: IntArray, free: int = 0) -> Shrink:
+    def _shrinkage(self, classes: IntArray, free: int = 0, price: Any = 1.0) -> Shrink:
         """The proximal map of the gauge in the small space; the last `free` coefficients are not penalised."""
         listed = self.listed
 
         def signed(v: FloatArray, t: Any) -> FloatArray:
-            return np.copysign(np.maximum(np.abs(v) - t, 0.0), v)
+            return np.copysign(np.maximum(np.abs(v) - t * price, 0.0), v)
 
         def nonnegative(v: FloatArray, t: Any) -> FloatArray:
-            return np.maximum(v - t, 0.0)
+            return np.maximum(v - t * price, 0.0)
 
         sizes = listed.sizes(classes)
 
@@ -272,10 +303,12 @@ class _Rung:
         scale = listed.user_scale(listed.coordinates(classes))
         loss = problem.loss.value(self.residual)
         primal = Candidate(listed.face(classes), c * scale, self.residual, loss, 1.0 / scale)
-        gauge = 0.0 if not problem.atoms.bounded else self._gauge(classes, c)
+        gauge = 0.0 if not problem.atoms.bounded and self.classes.size == 0 else self._gauge(classes, c)
+        series = int(math.isfinite(self.relief))
         if relaxation.problem is problem:
             gauge = primal.gauge
-        return DualPoint(self.y, self.z, relaxation.problem.atoms.support(self.z), relaxation, loss, gauge, primal)
+        support = relaxation.problem.atoms.support(self.z)
+        return DualPoint(self.y, self.z, support, relaxation, loss, gauge, primal, series)
 
 
 def accelerated(

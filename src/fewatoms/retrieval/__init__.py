@@ -6,6 +6,7 @@ of them are an arbitrary choice; so the default identifies generously, fits, pru
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,7 @@ from fewatoms.retrieval.splice import ISOLATED, Splice
 from fewatoms.retrieval.support import support_fit
 from fewatoms.solution import Candidate, DualPoint
 
+HOPE = 1.1  # candidates that start with a loss this many times the lowest seldom end up better
 MEMORY = 32  # polished candidates remembered in a run: each holds a vector as long as the data
 
 
@@ -40,7 +42,8 @@ class Retrieval:
         one, is called once more with the best answers of a run that had no bound to meet
 
     `cone=True` keeps the coefficients of centrosymmetric sets in the paper's essential cone (signs as exposed) instead
-    of its essential span.
+    of its essential span. Without a bound, candidates with more than `hope` times the lowest loss of their series
+    before polishing are not polished.
     """
 
     pursuit: Pursuit | None = field(default_factory=Pursuit)
@@ -48,6 +51,10 @@ class Retrieval:
     fit: Callable[[Problem, Face, DualPoint], Candidate] = _reduced_fit
     polish: Callable[[Problem, Candidate], Candidate] | None = field(default_factory=Exchange)
     cone: bool = False
+    hope: float = math.inf
+    _lowest: WeakKeyDictionary[Problem, dict[int, float]] = field(
+        default_factory=WeakKeyDictionary, init=False, repr=False, compare=False
+    )
     _seen: WeakKeyDictionary[Problem, dict[Any, Candidate]] = field(
         default_factory=WeakKeyDictionary, init=False, repr=False, compare=False
     )
@@ -62,17 +69,21 @@ class Retrieval:
         candidate = self.fit(problem, face.as_cone() if self.cone else face, dual)
         if not within(face, problem.k):
             candidate = refit(problem, candidate, problem.k)
-        return candidate if self.polish is None else self._polished(problem, candidate)
+        return candidate if self.polish is None else self._polished(problem, candidate, dual.series)
 
     def last(self, problem: Problem, candidates: list[Candidate]) -> Candidate:
         """The last polish of a run's best answers, best first."""
         further = getattr(self.polish, "last", None)
         return candidates[0] if further is None else further(problem, candidates)
 
-    def _polished(self, problem: Problem, candidate: Candidate) -> Candidate:
+    def _polished(self, problem: Problem, candidate: Candidate, series: int) -> Candidate:
         """Polish, or remember what polishing these very atoms gave: nearby dual vectors repeat themselves."""
         key = candidate.face.key()
         known = self._seen.setdefault(problem, {})
+        losses = self._lowest.setdefault(problem, {})
+        losses[series] = min(candidate.loss, losses.get(series, candidate.loss))
+        if problem.alpha is None and candidate.loss > self.hope * losses[series]:
+            return candidate
         if key is None or key not in known:
             polished = self.polish(problem, candidate)  # type: ignore[misc]
             if key is None or len(known) >= MEMORY:
@@ -87,7 +98,7 @@ def default_retrieval(problem: Problem) -> Any:
         return Fewest()
     splice = Splice()
     if splice.applies(problem):
-        return Retrieval(identify=Leading(), fit=support_fit, polish=splice)
+        return Retrieval(identify=Leading(), fit=support_fit, polish=splice, hope=HOPE)
     return Retrieval()
 
 

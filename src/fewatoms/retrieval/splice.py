@@ -32,14 +32,16 @@ class Splice:
         a hundred times as many
     shakes : of the best answer at most, and half as many in a row without success
     work : multiplications at most that they may cost, roughly
+    slack : how much worse than the last one, relatively, an answer may be to be shaken next
     seed : of what is replaced
     """
 
     gain: float = 1e-6
     rounds: int = 200
-    pairs: float = 2e7
+    pairs: float = 5e6
     shakes: int = 40
-    work: float = 1.5e9
+    work: float = 1e9
+    slack: float = 0.0
     seed: int = 0
 
     def applies(self, problem: Problem) -> bool:
@@ -72,21 +74,24 @@ class Splice:
     def _shaken(self, problem: Problem, fits: SupportFits, best: Support) -> Support:
         """Replace a tenth of the atoms by others that are well aligned with what is then left over, and exchange."""
         rng = np.random.default_rng(self.seed)
-        movable = np.flatnonzero(~np.isin(best.classes, problem.forced))
-        count = min(max(2, problem.k // 10), movable.size)
         tries = int(min(self.shakes, self.work / self._price(problem, fits, best)))
-        idle = 0
-        for _ in range(tries if count else 0):
-            movable = np.flatnonzero(~np.isin(best.classes, problem.forced))
-            gone = rng.choice(movable, min(count, movable.size), replace=False)
-            start = _Exchange(problem, fits, fits.fit(np.delete(best.classes, gone)), self.gain, self.rounds)
-            if start.refill(best.classes[gone], 4 * count, rng):
+        here, idle = best, 0
+        for _ in range(tries):
+            movable = np.flatnonzero(~np.isin(here.classes, problem.forced))
+            count = min(max(2, problem.k // 10), movable.size)
+            if not count:
+                break
+            gone = rng.choice(movable, count, replace=False)
+            start = _Exchange(problem, fits, fits.fit(np.delete(here.classes, gone)), self.gain, self.rounds)
+            if start.refill(here.classes[gone], 4 * count, rng):
                 start.by_blocks()
                 if start.can_pair(self.pairs) and start.by_pairs():
                     start.by_blocks()
             idle += 1
             if start.support.loss < best.loss * (1 - self.gain):
                 best, idle = start.support, 0
+            if start.support.loss < here.loss * (1 + self.slack):  # a little worse may lead to something better
+                here = start.support
             if 2 * idle >= self.shakes or problem.exact(best.loss):
                 break
         return best
@@ -295,14 +300,25 @@ class _Exchange:
         H, c = support.inverse, support.c
         diagonal = np.diag(H)
         HK = H @ crossing
-        length = np.maximum(1.0 - np.einsum("ij,ij->j", crossing, HK), 0.0)
-        reach = self.z + (c / diagonal)[:, None] * HK
-        left = length + HK * HK / diagonal[:, None]
-        worth = np.where(left > 1e-8, reach * reach / np.maximum(left, 1e-8), 0.0)
-        if self.listed.nonnegative:
-            worth[reach <= 0] = 0.0
+        left = HK * HK
+        left /= diagonal[:, None]
+        left += np.maximum(1.0 - np.einsum("ij,ij->j", crossing, HK), 0.0)
+        reach = HK  # from here on; these are the largest arrays of a run
+        reach *= (c / diagonal)[:, None]
+        reach += self.z
+        away = reach <= 0 if self.listed.nonnegative else None
+        reach *= reach
+        spanned = left <= 1e-8  # by the atoms that stay
+        np.maximum(left, 1e-8, out=left)
+        worth = reach
+        worth /= left
+        if spanned.any():
+            worth[spanned] = 0.0
+        if away is not None:
+            worth[away] = 0.0
         worth -= (c * c / diagonal)[:, None]
-        worth[:, ~np.isfinite(self.promise)] = -np.inf
-        worth[np.isin(support.classes, self.problem.forced)] = -np.inf
+        worth[:, np.flatnonzero(~np.isfinite(self.promise))] = -np.inf
+        if self.problem.forced.size:
+            worth[np.isin(support.classes, self.problem.forced)] = -np.inf
         i, j = divmod(int(worth.argmax()), worth.shape[1])
         return i, j, 0.5 * float(worth[i, j])
