@@ -21,7 +21,7 @@ from fewatoms.operators import Operator, Projected, Several, as_operator
 from fewatoms.oracles import Continuation, Oracle, WorkingSet
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P3
-from fewatoms.retrieval import ISOLATED, Retrieval, default_retrieval, reduced_fit
+from fewatoms.retrieval import ISOLATED, Retrieval, default_retrieval, reduced_fit, settled
 from fewatoms.solution import Candidate, DualPoint, Progress, Solution, Solutions, Status
 
 PATIENCE = 200  # iterates without a better candidate before the run ends, for oracles that do not say
@@ -170,6 +170,7 @@ def solve(
     callback: Callable[[Progress], object] | None = None,
     rng: Any = None,
     start: Solution | None = None,
+    quick: bool = False,
 ) -> list[Solution]:
     """One dual run that serves several budgets, each as if it were alone."""
     max_iterations = _checks.integer("max_iterations", max_iterations, 1)
@@ -182,7 +183,7 @@ def solve(
     runs = []
     for k in budgets:
         own = problem.with_budget(k) if len(budgets) > 1 else problem
-        chosen = default_retrieval(own) if retrieval is None else retrieval
+        chosen = default_retrieval(own, quick=quick) if retrieval is None else retrieval
         _need(chosen, "retrieval", "retrieve")
         runs.append(_Run(own, chosen, callback, patience=_patience(oracle, own)))
     with linalg.session(rng) as decompositions:
@@ -356,6 +357,7 @@ class _Run:
         if self.best is not None and problem.alpha is None and status is not Status.STOPPED:
             further = getattr(self.retrieval, "last", None)
             self.best = self.best if further is None else further(problem, self.leaders)
+        self.best = None if self.best is None else settled(problem, self.best)
         if self.best is None:
             face, c = problem.atoms.expose(np.zeros(problem.atoms.shape), 0), np.zeros(0)
         else:

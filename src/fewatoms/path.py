@@ -161,7 +161,8 @@ class Path:
             "cv": loss on rows left out, `folds` times, summed over all rows; "held-out": once, for a `share` of them.
             "bic": m log(loss) + log(m) times the coefficients (twice the loss for Logistic, whose scale is known);
             "ebic" adds 2 gamma log of the number of ways to choose the atoms. "elbow": where the logarithm of the
-            misfit lies farthest below the straight line between its ends.
+            misfit lies farthest below the straight line between its ends. Fits to parts of the rows are made without
+            the dearest steps of the default retrieval: they are for comparing budgets.
         rng : seed or Generator
             Of the split of the rows; the default is a fixed one.
         """
@@ -208,7 +209,7 @@ class Path:
             )
             part.forced, part.barred = problem.forced, problem.barred
             seen, loss = M.subset(held), problem.base_loss.subset(held)
-            for i, answer in enumerate(solve(part, self.k, **self._how)):
+            for i, answer in enumerate(solve(part, self.k, quick=True, **self._how)):
                 left = problem.data[held] - seen.restrict(answer._face).apply(answer._c)
                 if problem.free is not None:
                     left = left - problem.free[held] @ np.ravel(answer.free_coefficients)

@@ -50,7 +50,7 @@ def test_b_must_be_finite(bad, shown):
     [
         (np.ones(4), ValueError, r"^b must have 3 entries \(the rows of M\); got shape \(4,\)$"),
         (np.ones(2), ValueError, r"^b must have 3 entries \(the rows of M\); got shape \(2,\)$"),
-        (np.ones((3, 1)), ValueError, r"^b must be a vector of length m = 3; got shape \(3, 1\)"),
+        (np.ones((1, 3)), ValueError, r"^b must have m = 3 rows, one column per data vector; got shape \(1, 3\)$"),
         (2.0, ValueError, r"^b must be a vector of length m = 3; got 2.0$"),
         (None, ValueError, r"^b must be a vector of length m = 3; got None$"),
         ([], ValueError, r"^b must have at least one entry; got shape \(0,\)$"),
@@ -305,7 +305,7 @@ def test_k_must_be_an_integer(k):
 
 
 def test_k_must_be_given():
-    assert_refused(TypeError, r"^k must say how many atoms are allowed; got None$", lambda: fit(k=None))
+    assert_refused(TypeError, r"^k must say how many atoms are allowed, unless a bound \(alpha or misfit\) is given; got None$", lambda: fit(k=None))
     assert_refused(TypeError, r"k", lambda: fa.fit(D, B, atoms=fa.SignedOneHot(4)))
 
 

@@ -99,7 +99,11 @@ def test_where_it_does_not_apply():
     free = fa.Problem(A, np.ones(4), atoms=fa.SignedOneHot(4), k=2)
     bound = fa.Problem(A, np.ones(4), atoms=fa.NonnegativeOneHot(4), k=2)
     robust = fa.Problem(A, np.ones(4), atoms=fa.SignedOneHot(4), k=2, loss=fa.Huber(1.0))
-    assert Pursuit().applies(free)
+    implicit = fa.Problem(aslinearoperator(A), np.ones(4), atoms=fa.SignedOneHot(4), k=2)
+    bounded = fa.Problem(A, np.ones(4), atoms=fa.SignedOneHot(4), k=2, misfit=0.1)
+    assert Pursuit().applies(implicit)
+    assert Pursuit().applies(bounded)
+    assert not Pursuit().applies(free)  # a matrix at hand has better ways than to save products
     assert not Pursuit().applies(bound)
     assert not Pursuit().applies(robust)
 

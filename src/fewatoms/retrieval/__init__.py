@@ -20,7 +20,7 @@ from fewatoms.retrieval.polish import Exchange, Turn
 from fewatoms.retrieval.pursuit import Pursuit
 from fewatoms.retrieval.reduced_fit import reduced_fit, refit
 from fewatoms.retrieval.splice import ISOLATED, Splice
-from fewatoms.retrieval.support import support_fit
+from fewatoms.retrieval.support import settled, support_fit
 from fewatoms.solution import Candidate, DualPoint
 
 HOPE = 1.1  # candidates that start with a loss this many times the lowest seldom end up better
@@ -92,11 +92,14 @@ class Retrieval:
         return known[key]
 
 
-def default_retrieval(problem: Problem) -> Any:
-    """What serves a problem best: supports of listed atoms are spliced, faces that turn are turned."""
+def default_retrieval(problem: Problem, *, quick: bool = False) -> Any:
+    """What serves a problem best: supports of listed atoms are spliced, faces that turn are turned.
+
+    `quick` leaves out what costs most and gains least, for fits that are only compared with each other.
+    """
     if problem.k is None:
         return Fewest()
-    splice = Splice()
+    splice = Splice(shakes=0, pairs=0.0) if quick else Splice()
     if splice.applies(problem):
         return Retrieval(identify=Leading(), fit=support_fit, polish=splice, hope=HOPE)
     return Retrieval()
@@ -122,5 +125,6 @@ __all__ = [
     "paper_rule",
     "reduced_fit",
     "refit",
+    "settled",
     "support_fit",
 ]

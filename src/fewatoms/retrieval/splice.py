@@ -67,8 +67,6 @@ class Splice:
         fits = SupportFits(problem)
         with linalg.single_thread():
             support = self._shaken(problem, fits, best.support)
-            if not fits.squares:
-                support = fits.fit(support.classes, support, trial=False)
         return best if support is best.support else fits.candidate(support)
 
     def _shaken(self, problem: Problem, fits: SupportFits, best: Support) -> Support:
@@ -117,7 +115,8 @@ class Splice:
             best.by_blocks()
             if best.can_pair(pairs) and best.by_pairs():
                 best.by_blocks()
-        return replace(fits.candidate(best.support), margin=best.margin)
+            margin = best.margin(pairs)
+        return replace(fits.candidate(best.support), margin=margin)
 
 
 class _Exchange:
@@ -128,7 +127,6 @@ class _Exchange:
         assert problem.listed is not None
         self.problem, self.fits, self.listed, self.k = problem, fits, problem.listed, problem.k
         self.support, self.gain, self.left = support, gain, rounds
-        self.margin = 0.0
         self._looked: Support | None = None
 
     def _done(self) -> bool:
@@ -216,13 +214,11 @@ class _Exchange:
             offers = linalg.top_k(self.promise, size + room)
             offers = offers[self.promise[offers] > 0]
             if not offers.size:
-                self.margin = np.inf
                 return
             costs = self._costs() if held.size else np.zeros(0)
             order = np.argsort(costs, kind="stable")
             order = order[np.isfinite(costs[order])]
             drop = min(size, order.size, max(0, offers.size - room))
-            self._judge(costs[order], offers)
             keep = np.delete(held, order[:drop])
             if self._take(np.concatenate([keep, offers[: drop + room]])):
                 continue
@@ -232,16 +228,30 @@ class _Exchange:
                 return
             size = max(1, min(size, held.size) // 2)
 
-    def _judge(self, costs: FloatArray, offers: IntArray) -> None:
-        """How much the least atom inside is worth, compared with what the best one outside promises."""
-        if self.support.classes.size < self.k or not costs.size:
-            self.margin = 0.0
-            return
-        curvature = self._curvature()
-        # the atoms inside have used up their share of the data: less of an image outside is left to be fitted
-        left = curvature * max(1.0 - self.support.slots.size / self.problem.m, 1e-3)
-        promised = 0.5 * float(self.promise[offers[0]]) ** 2 / max(left, 1e-300)
-        self.margin = float(costs[0]) / promised if self.listed.scale is not None else 0.0
+    def margin(self, pairs: float) -> float:
+        """What the least atom inside is worth, compared with what the best one outside could add; 0 if not known.
+
+        With K the inner products of images inside with one outside and H the inverse of their Gram matrix, 1 - K'HK of
+        the outer image is new, and z^2 / 2 over that is what it adds. Where not all K are at hand, those kept are used,
+        and of other images as much is taken to be new as of a random direction.
+        """
+        support = self.support
+        known = self.fits.images.squares and self.listed.scale is not None and self.listed.blocks is None
+        # nonnegative atoms may have nothing to add and be better all the same, once another one is gone
+        if not known or self.listed.nonnegative or support.classes.size < self.k or support.factor is None or self._done():
+            return 0.0
+        self._look()
+        new = np.full(self.listed.count, max(1.0 - support.slots.size / self.problem.m, 1e-3))
+        if self.can_pair(pairs):
+            K = self._crossing(self.fits.images.columns(support.slots))
+            new = 1.0 - np.einsum("ij,ij->j", K, support.inverse @ K)
+        else:
+            images = self.fits.images
+            K = images.gram[support.slots, : images.size]
+            new[images.classes] = 1.0 - np.einsum("ij,ij->j", K, support.inverse @ K)
+        added = 0.5 * np.maximum(self.promise, 0.0) ** 2 / np.maximum(new, 1e-8)
+        best, least = float(added.max(initial=0.0)), float(self._costs().min(initial=np.inf))
+        return least / best if best > 0 else np.inf
 
     # Single exchanges -------------------------------------------------------------------------------------------------
 

@@ -217,3 +217,13 @@ def support_fit(problem: Problem, face: Face, dual: DualPoint) -> Candidate:
         return primal  # on its way down, with few atoms yet: not worth Newton's method
     with linalg.single_thread():
         return fits.candidate(fits.fit(problem.listed.classes_of(face), fits.near(dual)))
+
+
+def settled(problem: Problem, candidate: Candidate) -> Candidate:
+    """The same atoms with their coefficients fitted to the last digit: trials of smooth losses end early."""
+    if candidate.support is None or isinstance(problem.loss, LeastSquares):
+        return candidate
+    fits = SupportFits(problem)
+    with linalg.single_thread():
+        exact = fits.fit(candidate.support.classes, candidate.support, trial=False)
+    return fits.candidate(exact) if exact.loss <= candidate.loss else candidate
