@@ -28,28 +28,36 @@ def test_sparse_vector(space):
     np.testing.assert_allclose(s.coefficients, [-2.0, 1.0, 0.5], atol=1e-9)
 
 
+def test_path(space):
+    path = space["path"]
+    assert path.chosen == 3
+    assert path.best.indices.tolist() == [50, 3, 200]
+    assert path.best.free_coefficients == pytest.approx([4.0], abs=0.1)
+    assert np.abs(path.best.predict(space["M"]) - space["noisy"]).max() < 0.5
+
+
 def test_matrix_completion(space):
-    s, X = space["answers"][1], space["X"]
+    s, X = space["answers"][2], space["X"]
     assert s.left.shape == (40, 2)
     assert s.right.shape == (30, 2)
     np.testing.assert_allclose(s.left @ s.right.T, X, atol=1e-4)
 
 
 def test_background_and_foreground(space):
-    s = space["answers"][2]
+    s = space["answers"][3]
     assert s.success
     assert s.parts[0].left.shape == (40, 2)
     assert {tuple(i) for i in s.parts[1].indices} == set(zip(*np.nonzero(space["S"]), strict=True))
 
 
 def test_phases(space):
-    s, signal = space["answers"][3], space["signal"]
+    s, signal = space["answers"][4], space["signal"]
     assert s.success
     np.testing.assert_allclose(s.left @ s.right.T, np.outer(signal, signal.conj()), atol=1e-3)
 
 
 def test_all_blocks_are_tested():
-    assert len(BLOCKS) == 4
+    assert len(BLOCKS) == 5
 
 
 def test_the_two_commands_stand_at_the_top():

@@ -305,7 +305,11 @@ def test_k_must_be_an_integer(k):
 
 
 def test_k_must_be_given():
-    assert_refused(TypeError, r"^k must say how many atoms are allowed, unless a bound \(alpha or misfit\) is given; got None$", lambda: fit(k=None))
+    assert_refused(
+        TypeError,
+        r"^k must say how many atoms are allowed, unless a bound \(alpha or misfit\) is given; got None$",
+        lambda: fit(k=None),
+    )
     assert_refused(TypeError, r"k", lambda: fa.fit(D, B, atoms=fa.SignedOneHot(4)))
 
 

@@ -238,7 +238,13 @@ class _Exchange:
         support = self.support
         known = self.fits.images.squares and self.listed.scale is not None and self.listed.blocks is None
         # nonnegative atoms may have nothing to add and be better all the same, once another one is gone
-        if not known or self.listed.nonnegative or support.classes.size < self.k or support.factor is None or self._done():
+        if (
+            not known
+            or self.listed.nonnegative
+            or support.classes.size < self.k
+            or support.factor is None
+            or self._done()
+        ):
             return 0.0
         self._look()
         new = np.full(self.listed.count, max(1.0 - support.slots.size / self.problem.m, 1e-3))
