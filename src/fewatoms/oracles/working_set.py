@@ -148,8 +148,9 @@ class _Rung:
         # on a matrix at hand an image costs less than another look at all atoms: take a few more than are violated
         eager = 0.9 if self.problem.M.explicit else 1.0
         for _ in range(4):
-            fresh = np.flatnonzero(self.alignments > eager * lam)
-            fresh = fresh[~np.isin(fresh, self.classes, assume_unique=True)]
+            wanted = self.alignments > eager * lam
+            wanted[self.classes] = False
+            fresh = np.flatnonzero(wanted)
             fresh = fresh[linalg.top_k(self.alignments[fresh], max(FRESH, self.classes.size))]
             if not self.images.fits(fresh):
                 room = False

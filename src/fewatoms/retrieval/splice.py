@@ -157,7 +157,7 @@ class _Exchange:
         trial = self.fits.fit(classes, self.support)
         if not trial.loss < self.support.loss * (1 - self.gain):
             return False
-        if not np.isin(self.problem.forced, trial.classes).all():
+        if self.problem.forced.size and not np.isin(self.problem.forced, trial.classes).all():
             return False
         self.support = trial
         return True
@@ -198,9 +198,10 @@ class _Exchange:
 
     def _costs(self) -> FloatArray:
         """What each atom is worth; forced ones are beyond price."""
-        costs = self.support.costs.copy()
-        costs[np.isin(self.support.classes, self.problem.forced)] = np.inf
-        return costs
+        costs = self.support.costs
+        if not self.problem.forced.size:
+            return costs
+        return np.where(np.isin(self.support.classes, self.problem.forced), np.inf, costs)
 
     def by_blocks(self) -> None:
         """The s cheapest against the s best aligned, s halving."""

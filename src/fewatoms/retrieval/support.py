@@ -46,8 +46,7 @@ class Support:
     def inverse(self) -> FloatArray:
         """The inverse of the Hessian."""
         assert self.factor is not None
-        half = dpotri(self.factor)[0]
-        return np.triu(half) + np.triu(half, 1).T
+        return _inverse(self.factor)
 
     @cached_property
     def costs(self) -> FloatArray:
@@ -196,9 +195,8 @@ class SupportFits:
             return self._smooth(keep, images.slots(keep), start, trial)
         factor, bad = dpotrf(H + 1e-12 * max(float(np.trace(H)), 1e-300) / max(1, len(H)) * np.eye(len(H)), clean=0)
         if free is not None and free.shape[1] and not bad:  # the Hessian after the free columns have been fitted
-            inverse = dpotri(factor)[0]
-            inverse = np.triu(inverse) + np.triu(inverse, 1).T
-            factor, bad = dpotrf(np.linalg.inv(inverse[:dim, :dim]), clean=0) if dim else (np.zeros((0, 0)), 0)
+            schur = np.linalg.inv(_inverse(factor)[:dim, :dim]) if dim else np.zeros((0, 0))
+            factor, bad = dpotrf(schur, clean=0) if dim else (schur, 0)
         note = ""
         if not self.problem.loss.anchored and problem.cap is None and np.abs(target - residual).max(initial=0) > SPAN:
             note = "the classes are separable on these atoms: the fit has no minimiser and was stopped on its way"
@@ -206,6 +204,12 @@ class SupportFits:
         return Support(
             listed, classes, slots, c[:dim], residual, loss, None if bad else factor, free=c[dim:], note=note
         )
+
+
+def _inverse(factor: FloatArray) -> FloatArray:
+    """The inverse of a matrix from the upper triangle of its Cholesky factor."""
+    half = dpotri(factor)[0]  # below the diagonal it holds nothing of use
+    return np.where(np.tri(len(half), k=-1, dtype=bool), half.T, half)
 
 
 def support_fit(problem: Problem, face: Face, dual: DualPoint) -> Candidate:
