@@ -312,7 +312,7 @@ class _Run:
 
     def _hopeless(self) -> bool:
         """Whether every x that meets alpha is proven to be larger than any sensible one."""
-        levels = self.evidence.levels
+        levels = self.evidence.relaxed  # in units in which atoms are of one size, where those are known
         return levels.first_step is not None and levels.tau_low > HOPELESS * levels.first_step
 
     def proves_unreachable(self) -> bool:
@@ -331,7 +331,8 @@ class _Run:
         x, *_ = lsmr(whole, root * problem.b, atol=1e-15, btol=1e-15, conlim=0.0, maxiter=min(PROOF, *M.shape))
         y = loss.gradient(problem.b - M.apply(x))
         z = M.adjoint(y)
-        self.evidence.levels.see_dual(DualPoint(y, z, problem.atoms.support(z), P3(problem)))
+        levels = self.evidence.relaxed
+        levels.see_dual(DualPoint(y, z, levels.problem.atoms.support(z), P3(levels.problem)))
         return self._hopeless()
 
     def _progress(self, dual: DualPoint, candidate: Candidate, best: Candidate) -> Progress:
@@ -429,11 +430,12 @@ class _Run:
             f"{status.value[0].upper()}{status.value[1:]}"
         )
         if status is Status.UNREACHABLE:
-            size = self.evidence.levels.tau_low
+            size = self.evidence.relaxed.tau_low
+            units = "" if self.evidence.relaxed is self.evidence.levels else " over atoms in units of their images"
             message += " Proved: " + (
                 "no atom is aligned, to working precision, with a dual vector that excludes it."
                 if math.isinf(size)
-                else f"any x that reaches it has a gauge of at least {size:.3g}."
+                else f"any x that reaches it has a gauge of at least {size:.3g}{units}."
             )
         return f"{message} Note: {note}." if note else message
 

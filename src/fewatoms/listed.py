@@ -23,7 +23,6 @@ from fewatoms.losses import LeastSquares, Loss
 
 ROOM = 16_000_000  # numbers kept as images of atoms at most, and a quarter of it in their Gram matrix
 SPARSE = 0.1  # share of nonzeros up to which images are kept sparse
-EMPTY = 1e-10  # a column shorter than this share of the longest counts as zero
 
 Wrap = Callable[[Any], Any]
 
@@ -192,7 +191,7 @@ class Listed:
                 raise ValueError(_checks.UNITS.format("large"))
             if longest < 1e-145 and M.adjoint(b).any():
                 raise ValueError(_checks.UNITS.format("small"))
-            empty = lengths <= EMPTY * longest
+            empty = lengths == 0
             if cap is None:
                 listed.scale = np.where(empty, 0.0, 1.0 / np.where(empty, 1.0, lengths))
             else:  # a cap makes units matter: a short column cannot do much

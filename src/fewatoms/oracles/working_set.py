@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from fewatoms import _checks, linalg
 from fewatoms._types import FloatArray, IntArray, ModelDual
 from fewatoms.listed import Listed
-from fewatoms.losses import LeastSquares
+from fewatoms.losses import LeastSquares, Loss
 from fewatoms.operators.reduced import Bordered
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P1, P3, Relaxation
@@ -257,7 +257,7 @@ class _Rung:
         r = problem.b - A_rows @ self.c - (0.0 if self.free is None else self.free @ v)
         value = loss.value(r) + lam * self._gauge(self.classes, self.c)
         for _ in range(8):
-            y, w = loss.gradient(r), loss.curvature(r)
+            y, w = loss.gradient(r), curvature(loss, r)
             q = np.asarray(A.T @ y)
             busy = self._busy(q, lam)
             spots = np.repeat(busy, sizes)
@@ -338,7 +338,7 @@ def accelerated(
             image_next = G @ x_next
             moved = x_next - v
             size, bend = float(moved @ (metric * moved)), float(moved @ (image_next - image_v))
-            if bend <= lipschitz * size * (1 + 1e-9) or size == 0.0:
+            if not bend > lipschitz * size * (1 + 1e-9) or size == 0.0:
                 break
             lipschitz = 1.2 * bend / size  # the estimate was too low
         step = x_next - x
@@ -351,6 +351,15 @@ def accelerated(
         if lipschitz * float(np.abs(metric * moved).max()) <= tol * lam:
             break
     return x
+
+
+def curvature(loss: Loss, r: FloatArray) -> FloatArray:
+    """That of the loss, and where it has none (Huber's tails) that of the parabola through its slope."""
+    w = loss.curvature(r)
+    flat = w <= 0
+    if flat.any():
+        w = np.where(flat, np.abs(loss.gradient(r)) / np.maximum(np.abs(r), 1e-300), w)
+    return w
 
 
 @dataclass(frozen=True, eq=False)
