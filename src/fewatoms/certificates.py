@@ -125,9 +125,8 @@ class Evidence:
         gauge = candidate.gauge
         self.levels.see_point(candidate.loss, gauge)
         if self.relaxed is not self.levels:
-            if candidate.norms is None:
-                return
-            gauge = candidate.face.gauge(candidate.c * candidate.norms)  # in units of the images
+            assert self.problem.listed is not None
+            gauge = self.problem.listed.unit_gauge(candidate.face, candidate.c)
             self.relaxed.see_point(candidate.loss, gauge)
         if self.relaxation is not None:
             self.primal = min(self.primal, self.relaxation.primal_value(candidate.loss, gauge))
@@ -182,6 +181,11 @@ class Certificate:
         self.tau_lower = evidence.levels.tau_low
         bounds = evidence.relaxed.beta
         self.beta_bounds = bounds if problem.alpha and bounds != (0.0, math.inf) else None
+
+    @property
+    def problem(self) -> Problem:
+        """What was asked."""
+        return self._problem
 
     @property
     def products(self) -> int:
@@ -287,7 +291,8 @@ class Certificate:
 
     def _sentences(self) -> list[str]:
         bound = self._problem.alpha
-        lines = [f"Recomputed: loss {self.loss:.6g} with {self.cardinality} of {self._problem.k} atoms allowed."]
+        allowed = "" if self._problem.k is None else f" of {self._problem.k} allowed"
+        lines = [f"Recomputed: loss {self.loss:.6g} with {self.cardinality} atoms{allowed}."]
         if bound is not None:
             lines.append(f"The bound alpha = {bound:.6g} is {'met' if self.meets_bound else 'not met'}.")
         if self.tau_lower > 0:
@@ -312,6 +317,6 @@ class Certificate:
                 lines.append("No epsilon: the operator's norm, a feasible pair or bounds on beta are missing.")
             else:
                 lines.append(f"Proven: atoms of its solutions are aligned with M*y to at least {self.threshold:.6g}.")
-        if self.tau_lower < math.inf:
+        if self.tau_lower < math.inf and self.meets_bound is not False:
             lines.append("Not proven: that no other k atoms fit better. The relaxation does not decide this.")
         return lines

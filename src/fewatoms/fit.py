@@ -21,7 +21,7 @@ from fewatoms.operators import Operator, Projected, Several, as_operator
 from fewatoms.oracles import Continuation, Oracle, WorkingSet
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P3
-from fewatoms.retrieval import ISOLATED, Retrieval, default_retrieval, reduced_fit, settled
+from fewatoms.retrieval import ISOLATED, Retrieval, default_retrieval, reduced_fit, settled, support_of
 from fewatoms.solution import Candidate, DualPoint, Progress, Solution, Solutions, Status
 
 PATIENCE = 200  # iterates without a better candidate before the run ends, for oracles that do not say
@@ -108,8 +108,15 @@ def fit(
     operator = as_operator(M)
     columns = several(operator, b)
     if columns is not None and not joint:
-        problems = [Problem(operator, column, atoms=atoms, **asked) for column in columns]
-        return Solutions([_alone(problem, oracle, retrieval, how) for problem in problems])
+        first = Problem(operator, columns[0], atoms=atoms, **asked)
+        problems = [first, *(first.with_data(column) for column in columns[1:])]
+        answers = []
+        for problem in problems:
+            problem.aim()
+            answers.append(_alone(problem, oracle, retrieval, {**how, "keep_images": True}))
+        if first.listed is not None:
+            first.listed.forget()
+        return Solutions(answers)
     if joint:
         problem = joint_problem(operator, b, atoms, asked)
     else:
@@ -171,6 +178,7 @@ def solve(
     rng: Any = None,
     start: Solution | None = None,
     quick: bool = False,
+    keep_images: bool = False,
 ) -> list[Solution]:
     """One dual run that serves several budgets, each as if it were alone."""
     max_iterations = _checks.integer("max_iterations", max_iterations, 1)
@@ -182,7 +190,7 @@ def solve(
     _need(oracle, "oracle", "iterates")
     runs = []
     for k in budgets:
-        own = problem.with_budget(k) if len(budgets) > 1 else problem
+        own = problem if k == problem.k else problem.with_budget(k)
         chosen = default_retrieval(own, quick=quick) if retrieval is None else retrieval
         _need(chosen, "retrieval", "retrieve")
         runs.append(_Run(own, chosen, callback, patience=_patience(oracle, own)))
@@ -201,7 +209,10 @@ def solve(
                 break
         for run in live:
             run.end(max_iterations, exhaustive=getattr(oracle, "exhaustive", False))
-        return [run.answer(decompositions) for run in runs]
+        answers = [run.answer(decompositions) for run in runs]
+    if not keep_images and "listed" in problem.__dict__ and problem.listed is not None:
+        problem.listed.forget()
+    return answers
 
 
 def _patience(oracle: Oracle, problem: Problem) -> int:
@@ -212,7 +223,7 @@ def _patience(oracle: Oracle, problem: Problem) -> int:
 
 def _default_oracle(problem: Problem) -> Oracle:
     """Atoms that can be listed are worked on in the small space of those that matter, if their images have room."""
-    if problem.listed is not None and problem.listed.images.room >= ROOMY:
+    if problem.listed is not None and problem.listed.images.room >= min(ROOMY, problem.listed.M.shape[1]):
         return WorkingSet()
     return Continuation()
 
@@ -230,6 +241,7 @@ class _Run:
         self.leaders: list[Candidate] = []
         self.status: Status | None = None
         self.iterations = self.since = 0
+        self.before = problem.M.products
 
     def begin(self, start: Solution | None) -> None:
         """Before the first iterate: nothing to do, or an earlier answer to start from."""
@@ -343,7 +355,7 @@ class _Run:
             cardinality=sum(f.size for f in best.face.parts),
             candidate_loss=candidate.loss,
             gap=self.evidence.gap,
-            products=self.problem.M.products,
+            products=self.problem.M.products - self.before,
             problem=self.problem,
             candidate=best,
             dual=dual,
@@ -367,13 +379,14 @@ class _Run:
             note = self.best.note
         image = face.measure(problem.M, c) if face.dim else np.zeros(problem.m)
         residual = problem.b - image
-        final = Candidate(face, c, residual, problem.loss.value(residual), self._image_norms(face))
+        final = Candidate(face, c, residual, problem.loss.value(residual))
         self.evidence.see_candidate(final)
         if status is Status.BOUND_MET and not problem.meets(final.loss):  # rounding took it back
             status = Status.NOT_REACHED
         success = status is Status.ZERO or (
             self.best is not None if problem.alpha is None else problem.meets(final.loss)
         )
+        note = self._note(note, face)
         cardinality = sum(f.size for f in face.parts)
         misfit = problem.misfit_of(final.loss, residual)
         return Solution(
@@ -388,18 +401,22 @@ class _Run:
             intercept=problem.intercept,
             several=problem.M.by_columns,
             iterations=self.iterations,
-            products=problem.M.products,
+            products=problem.M.products - self.before,
             svd_products=decompositions.products,
             certificate=Certificate(problem, final, self.evidence, cardinality=cardinality),
         )
 
-    def _image_norms(self, face: Face) -> FloatArray | None:
-        """|M a_i| for listed atoms whose lengths are known."""
-        listed = self.problem.listed
-        if listed is None or listed.scale is None:
-            return None
-        scale = listed.user_scale(listed.coordinates(listed.classes_of(face)))
-        return np.where(scale > 0, 1.0 / np.where(scale > 0, scale, 1.0), 0.0)
+    def _note(self, note: str, face: Face) -> str:
+        """What has to be said beside the status."""
+        problem = self.problem
+        if problem.forced.size and problem.listed is not None:
+            idle = np.setdiff1d(problem.forced, problem.listed.classes_of(face))
+            if idle.size:
+                told = (
+                    f"of the atoms to include {idle.size} add nothing and have coefficient 0, number {idle[0]} for one"
+                )
+                return f"{note}; {told}" if note else told
+        return note
 
     def _free_coefficients(self, face: Face, c: FloatArray, image: FloatArray) -> FloatArray:
         """Of the columns beside M. Least squares has projected them out of M: its image is measured anew."""
@@ -445,17 +462,31 @@ def _atoms(k: Any) -> str:
 
 
 def _restarted(problem: Problem, retrieval: Any, start: Solution) -> Candidate:
-    """An earlier answer, brought to this problem's budget and polished."""
+    """An earlier answer, brought to this problem's budget and demands, and polished."""
     if not isinstance(start, Solution):
         raise TypeError(f"start must be the Solution of an earlier fit; got {type(start).__name__}")
+    theirs = start.certificate.problem.atoms
+    if _kind(theirs) != _kind(problem.atoms) or theirs.shape != problem.atoms.shape:
+        raise ValueError(f"start must be a model made of {problem.atoms!r}; got one made of {theirs!r}")
     face, c = start._face, start._c
-    if face.shape != problem.atoms.shape:
-        raise ValueError(f"start must be a model of shape {problem.atoms.shape}; got one of {face.shape}")
-    if problem.k is not None and not within(face, problem.k):
-        face, c = face.prune(c, problem.k)
-    candidate = reduced_fit(problem, face)
+    if problem.listed is None:
+        if problem.k is not None and not within(face, problem.k):
+            face, c = face.prune(c, problem.k)
+        candidate = reduced_fit(problem, face)
+    else:
+        classes = problem.listed.classes_of(face)  # the largest contributions first
+        classes = classes[~np.isin(classes, np.concatenate([problem.forced, problem.barred]))]
+        room = classes.size if problem.k is None else problem.k - problem.forced.size
+        candidate = support_of(problem, np.concatenate([problem.forced, classes[:room]]))
     polish = getattr(retrieval, "polish", None)
     return candidate if polish is None else polish(problem, candidate)
+
+
+def _kind(atoms: AtomicSet) -> Any:
+    """What makes answers over two sets comparable."""
+    inner = getattr(atoms, "inner", None)
+    parts = getattr(atoms, "parts", ())
+    return type(atoms), getattr(atoms, "scale", None), inner and _kind(inner), tuple(_kind(p) for p in parts)
 
 
 def _need(thing: object, name: str, method: str) -> None:

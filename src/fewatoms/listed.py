@@ -21,7 +21,7 @@ from fewatoms.atoms import AtomicSet, FiniteSet, Groups, Mapped, Rescaled, Scale
 from fewatoms.faces import Coordinates, Face, GroupCoordinates, MappedFace, ScaledFace
 from fewatoms.losses import LeastSquares, Loss
 
-ROOM = 16_000_000  # numbers kept as images of atoms at most, and a quarter of it in their Gram matrix
+ROOM = 16_000_000  # numbers kept as images of atoms at most, and as many in their Gram matrix
 SPARSE = 0.1  # share of nonzeros up to which images are kept sparse
 
 Wrap = Callable[[Any], Any]
@@ -38,6 +38,7 @@ class Images:
         self._listed = listed
         self.squares = isinstance(loss, LeastSquares)
         self.root = np.sqrt(loss.weights) if self.squares and loss.weights is not None else None
+        self._data = b
         self.target = b if self.root is None else self.root * b
         self.size = 0  # images held
         self.classes = np.empty(0, dtype=np.intp)  # in their order here
@@ -54,7 +55,15 @@ class Images:
     def room(self) -> int:
         """How many images are kept at most."""
         M = self._listed.M
-        return int(min(M.shape[1], ROOM / max(M.image_size, 1.0), (ROOM / 4) ** 0.5))
+        return int(min(M.shape[1], ROOM / max(M.image_size, 1.0), ROOM**0.5))
+
+    def aim(self, b: FloatArray) -> None:
+        """Take other data; the images stay."""
+        self._data = b
+        self.target = b if self.root is None else self.root * b
+        if self.squares and self.size:
+            held = self._held if self._sparse else self._held[: self.size].T
+            self.moments[: self.size] = held.T @ self.target
 
     def fits(self, classes: IntArray) -> bool:
         """Whether there is room for the images of these classes."""
@@ -162,6 +171,7 @@ class Listed:
         self.scale: FloatArray | None = None
         self.lengths: FloatArray | None = None  # of the columns, where coefficients are capped
         self.images: Images
+        self._loss: Loss
 
     @classmethod
     def of(cls, M: Any, atoms: AtomicSet, loss: Loss, b: FloatArray, *, cap: float | None) -> Listed | None:
@@ -183,7 +193,7 @@ class Listed:
             inner = inner.inner
         if not isinstance(inner, FiniteSet) or (len(M.model_shape) > 1 and not M.by_columns):
             return None
-        listed = cls(M, inner, factor, maps, _nested(faces), _nested(sets))
+        listed = cls(M, inner, factor, maps, _Nested(faces), _Nested(sets))
         lengths = M.column_lengths(loss.weights) if M.explicit else None
         if lengths is not None:
             longest = float(lengths.max(initial=0.0))
@@ -196,8 +206,13 @@ class Listed:
                 listed.scale = np.where(empty, 0.0, 1.0 / np.where(empty, 1.0, lengths))
             else:  # a cap makes units matter: a short column cannot do much
                 listed.lengths = lengths
+        listed._loss = loss
         listed.images = Images(listed, loss, b)
         return listed
+
+    def forget(self) -> None:
+        """Let the images go."""
+        self.images = Images(self, self._loss, self.images._data)
 
     @property
     def count(self) -> int:
@@ -209,6 +224,12 @@ class Listed:
         if self.scale is None or not self.atoms.bounded:
             return None
         return self._rewrap(Rescaled(self.atoms, np.where(self.scale > 0, self.scale, 1.0) / abs(self._factor)))
+
+    def unit_gauge(self, face: Face, c: FloatArray) -> float:
+        """The gauge of a representation over `unit_atoms`."""
+        assert self.scale is not None
+        scale = self.scale[self.coordinates(self.classes_of(face))]
+        return face.gauge(c * abs(self._factor) / np.where(scale > 0, scale, 1.0))
 
     # Classes and coordinates ------------------------------------------------------------------------------------------
 
@@ -264,12 +285,13 @@ def _mapped(map_: Any, shape: tuple[int, ...], inner: AtomicSet) -> AtomicSet:
     return Mapped(map_, inner).reshaped(shape)
 
 
-def _nested(wraps: list[Wrap]) -> Wrap:
+class _Nested:
     """The composition of wrappers, the first one outermost."""
 
-    def wrap(thing: Any) -> Any:
-        for outer in reversed(wraps):
+    def __init__(self, wraps: list[Wrap]) -> None:
+        self.wraps = wraps
+
+    def __call__(self, thing: Any) -> Any:
+        for outer in reversed(self.wraps):
             thing = outer(thing)
         return thing
-
-    return wrap

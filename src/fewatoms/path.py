@@ -36,6 +36,7 @@ def fit_path(
     exclude: Any = None,
     cap: float | None = None,
     joint: bool = False,
+    start: Solution | None = None,
     oracle: Oracle | None = None,
     retrieval: Retrieval | None = None,
     max_iterations: int = 1000,
@@ -70,7 +71,7 @@ def fit_path(
         problem = Problem(operator, b, atoms=atoms, **asked)
     budgets = _budgets(problem, k)
     how = {"oracle": oracle, "retrieval": retrieval, "max_iterations": max_iterations, "rng": rng}
-    return Path(problem, budgets, solve(problem, budgets, callback=callback, **how), how)
+    return Path(problem, budgets, solve(problem, budgets, callback=callback, start=start, **how), how)
 
 
 def choose_k(
@@ -169,13 +170,12 @@ class Path:
         if by not in WAYS:
             raise ValueError(f"by must be one of {', '.join(map(repr, WAYS))}; got {by!r}")
         if by == "cv":
-            scores = self._cross_validated(self._folds(_checks.integer("folds", folds, 2, self._problem.m), rng))
+            scores = self._cross_validated(self._folds(_checks.integer("folds", folds, 2, self._rows), rng))
         elif by == "held-out":
             if not 0 < _checks.number("share", share) < 1:
                 raise ValueError(f"share must lie between 0 and 1; got {share!r}")
-            m = self._problem.m
-            count = min(m - 1, max(1, round(share * m)))
-            scores = self._cross_validated([np.sort(_checks.generator(rng).permutation(m)[:count])])
+            count = min(self._rows - 1, max(1, round(share * self._rows)))
+            scores = self._cross_validated([np.sort(_checks.generator(rng).permutation(self._rows)[:count])])
         elif by == "elbow":
             scores = self._elbow()
         else:
@@ -186,8 +186,17 @@ class Path:
         self.chosen = self.k[near[np.argmin(sizes[near])]]
         return self.chosen
 
+    @property
+    def _columns(self) -> int:
+        """How many data vectors share their rows."""
+        return self._problem.atoms.shape[1] if self._problem.M.by_columns else 1
+
+    @property
+    def _rows(self) -> int:
+        return self._problem.m // self._columns
+
     def _folds(self, count: int, rng: Any) -> list[IntArray]:
-        order = _checks.generator(rng).permutation(self._problem.m)
+        order = _checks.generator(rng).permutation(self._rows)
         return [np.sort(part) for part in np.array_split(order, count)]
 
     def _cross_validated(self, folds: list[IntArray]) -> FloatArray:
@@ -196,9 +205,12 @@ class Path:
         M: Any = problem.M.inner
         M = M.M if isinstance(M, Projected) else M
         total = np.zeros(len(self.k))
-        for held in folds:
+        for fold in folds:
+            held = (fold[:, None] * self._columns + np.arange(self._columns)).ravel()
             rest = np.setdiff1d(np.arange(problem.m), held)
             free = None if problem.free is None else problem.free[rest]
+            present = slice(None) if free is None else np.flatnonzero(free.any(axis=0))
+            free = free[:, present] if free is not None and free.any() else None
             part = Problem(
                 M.subset(rest),
                 problem.data[rest],
@@ -212,7 +224,7 @@ class Path:
             for i, answer in enumerate(solve(part, self.k, quick=True, **self._how)):
                 left = problem.data[held] - seen.restrict(answer._face).apply(answer._c)
                 if problem.free is not None:
-                    left = left - problem.free[held] @ np.ravel(answer.free_coefficients)
+                    left = left - problem.free[held][:, present] @ np.ravel(answer.free_coefficients)
                 total[i] += loss.value(left)
         return total
 
@@ -223,7 +235,7 @@ class Path:
         for i, k in enumerate(self.k):
             answer = self._solutions[k]
             fit = (
-                m * math.log(max(answer.loss, 1e-28 * problem.reference) / m)
+                m * math.log(max(answer.loss, 1e-28 * problem.reference, 1e-300) / m)
                 if problem.loss.anchored
                 else 2 * answer.loss
             )
@@ -239,7 +251,7 @@ class Path:
         if len(self.k) < 3:
             raise ValueError(f"by='elbow' needs a path of at least 3 budgets; this one has {len(self.k)}")
         sizes = np.array([self._solutions[k].cardinality for k in self.k], dtype=float)
-        height = np.log(np.maximum(self.losses, 1e-28 * self._problem.reference))
+        height = np.log(np.maximum(self.losses, max(1e-28 * self._problem.reference, 1e-300)))
         first, last = int(np.argmin(sizes)), int(np.argmax(sizes))
         span, fall = max(sizes[last] - sizes[first], 1.0), max(height[first] - height[last], 1e-300)
         return np.asarray((height - height[first]) / fall + (sizes - sizes[first]) / span)

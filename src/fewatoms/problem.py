@@ -87,10 +87,8 @@ class Problem:
         with np.errstate(over="ignore"):
             self.reference = loss.value(self.data)  # f(b)
             self.at_zero = self.loss.value(self.b)  # the loss of x = 0
-        if not math.isfinite(self.at_zero) or (loss.anchored and self.reference < 1e-290 and self.data.any()):
-            raise ValueError(
-                f"b must be in units in which its loss is an ordinary number; got {self.at_zero}: rescale b"
-            )
+        self._check_units()
+        self._asked = alpha, misfit
         self.alpha = self._bound(alpha, misfit)
         self.cap = None if cap is None else _checks.number("cap", cap, positive=True)
         self.forced, self.barred = self._chosen("include", include), self._chosen("exclude", exclude)
@@ -99,6 +97,12 @@ class Problem:
     def __repr__(self) -> str:
         bound = "" if self.alpha is None else f", alpha={self.alpha:.3g}"
         return f"Problem({self.m} data, {self.atoms!r}, k={self.k}{bound}, {self.loss!r})"
+
+    def _check_units(self) -> None:
+        if not math.isfinite(self.at_zero) or (self.loss.anchored and self.reference < 1e-290 and self.data.any()):
+            raise ValueError(
+                f"b must be in units in which its loss is an ordinary number; got {self.at_zero}: rescale b"
+            )
 
     @property
     def m(self) -> int:
@@ -191,6 +195,26 @@ class Problem:
         other._check_chosen()
         return other
 
+    def with_data(self, b: Any) -> Problem:
+        """The same problem for other data, sharing the images of atoms and the count of products.
+
+        The images serve the data of one problem at a time: `problem.aim()` first.
+        """
+        _ = self.listed
+        other = copy(self)
+        other.data = self.M.read_data(b)
+        inner = self.M.inner
+        other.b = inner.project(other.data) if isinstance(inner, Projected) else other.data
+        other.reference, other.at_zero = self.base_loss.value(other.data), self.loss.value(other.b)
+        other._check_units()
+        other.alpha = other._bound(*self._asked)
+        return other
+
+    def aim(self) -> None:
+        """Turn shared images to this problem's data."""
+        if self.listed is not None:
+            self.listed.images.aim(self.b)
+
     def over(self, atoms: AtomicSet) -> Problem:
         """The same problem over another set of the same space."""
         other = copy(self)
@@ -221,7 +245,10 @@ class Problem:
             return np.unique(np.searchsorted(inner.names, named))
         if not isinstance(inner, FiniteSet):
             raise ValueError(f"{name} is for sets whose atoms can be listed; got {self.atoms!r}")
-        return np.unique(_checks.indices(name, np.atleast_1d(np.asarray(chosen)), inner.count))
+        listed = np.atleast_1d(np.asarray(chosen))
+        if listed.dtype == bool and listed.shape == (inner.count,):  # a mask
+            listed = np.flatnonzero(listed)
+        return np.unique(_checks.indices(name, listed, inner.count))
 
     def _check_chosen(self) -> None:
         both = np.intersect1d(self.forced, self.barred)
@@ -229,7 +256,7 @@ class Problem:
             raise ValueError(f"include and exclude must not share atoms; both name {both[0]}")
         if isinstance(self.k, int) and self.forced.size > self.k:
             raise ValueError(f"include must name at most k = {self.k} atoms; got {self.forced.size}")
-        if isinstance(self.k, int) and self.atoms.count - self.barred.size < 1:
+        if self.barred.size and self.atoms.count - self.barred.size < 1:
             raise ValueError("exclude must leave at least one atom; it names all of them")
         if self.cap is not None and not isinstance(_innermost(self.atoms), FiniteSet):
             raise ValueError(f"cap is for sets whose atoms can be listed; got {self.atoms!r}")

@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 class Status(Enum):
     """Why a run ended, each with a sentence of advice."""
 
-    BOUND_MET = "the bound is met with at most k atoms."
+    BOUND_MET = "the bound is met with no more atoms than allowed."
     SMALLEST_LOSS = (
         "this is the smallest loss found with at most k atoms; no better one turned up for many iterates, none can, or "
         "no atom outside comes near those inside."
     )
-    ZERO = "zero atoms suffice: b is zero, or x = 0 already meets the bound."
+    ZERO = "zero atoms suffice: there is nothing to explain, or x = 0 already meets the bound."
     NOT_REACHED = (
-        "the bound was not reached with k atoms and progress has stopped: allow more atoms or a larger bound. "
-        "Nothing is proved about other choices of k atoms."
+        "the bound was not reached with the atoms allowed, and progress has stopped: allow more of them or a larger "
+        "bound. Nothing is proved about other choices of atoms."
     )
     UNREACHABLE = "no x, with any number of atoms, reaches the bound (to working precision): allow a larger bound."
     ITERATION_LIMIT = "the iteration limit came first: raise max_iterations, or take the best answer found."
@@ -273,7 +273,7 @@ class Solutions(Sequence[Solution]):
 
     def __repr__(self) -> str:
         met = sum(s.success for s in self)
-        return f"Solutions({len(self)} data vectors, {met} as asked, largest misfit {self.misfit.max():.3g})"
+        return f"Solutions({len(self)} data vectors, {met} as asked, largest misfit {self.misfit.max(initial=0.0):.3g})"
 
     @property
     def success(self) -> bool:
@@ -285,6 +285,21 @@ class Solutions(Sequence[Solution]):
         """How many ended how."""
         ends = Counter(s.status for s in self)
         return " ".join(f"{count} of {len(self)}: {status.value}" for status, count in ends.items())
+
+    @property
+    def status(self) -> list[Status]:
+        """Why each run ended."""
+        return [s.status for s in self]
+
+    @property
+    def indices(self) -> list[Array]:
+        """Which atoms, for each data vector."""
+        return [s.indices for s in self]
+
+    @property
+    def coefficients(self) -> list[Array]:
+        """Their coefficients."""
+        return [s.coefficients for s in self]
 
     @property
     def x(self) -> Array:

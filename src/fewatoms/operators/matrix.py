@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator
 
 from fewatoms import _checks
 from fewatoms._types import Array, FloatArray, IntArray
@@ -188,7 +189,7 @@ class BlackBox(Operator):
 
     def columns(self, indices: IntArray) -> Array:
         width = max(1, (1 << 22) // self.shape[1])
-        if not hasattr(self.op, "matmat") or width == 1:
+        if width == 1 or not self._takes_blocks():
             return super().columns(indices)
         blocks = []
         for start in range(0, indices.size, width):
@@ -198,8 +199,19 @@ class BlackBox(Operator):
             blocks.append(self.apply_block(E))
         return np.concatenate(blocks, axis=1) if blocks else np.zeros((self.shape[0], 0))
 
+    def _takes_blocks(self) -> bool:
+        """Whether the box multiplies blocks by itself. SciPy would pass columns of shape (n, 1) to a user's matvec, and
+        not every author thought of those."""
+        if isinstance(self.op, LinearOperator):
+            own = getattr(self.op, "_CustomLinearOperator__matmat_impl", None) is not None
+            return own or (
+                type(self.op)._matmat is not LinearOperator._matmat
+                and not hasattr(self.op, "_CustomLinearOperator__matmat_impl")
+            )
+        return hasattr(self.op, "matmat")
+
     def apply_block(self, X: Array) -> Array:
-        if not hasattr(self.op, "matmat"):
+        if not self._takes_blocks():
             return super().apply_block(X)
         result = np.asarray(self.op.matmat(X))
         if result.shape != (self.shape[0], X.shape[1]):

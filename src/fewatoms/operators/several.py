@@ -38,6 +38,14 @@ class Several(Operator):
     def adjoint(self, y: FloatArray) -> ModelDual:
         return np.asarray(self.M.adjoint_block(y.reshape(-1, self.count))).ravel()
 
+    def subset(self, rows: IntArray) -> Operator:
+        """For some of the data; whole rows of b stay together."""
+        whole = rows.reshape(-1, self.count) if rows.size % self.count == 0 else rows[:0].reshape(0, self.count)
+        first = whole[:, 0] // self.count if whole.size else rows[:0]
+        if rows.size and np.array_equal(whole, first[:, None] * self.count + np.arange(self.count)):
+            return Several(self.M.subset(first), self.count)
+        return super().subset(rows)
+
     def columns(self, indices: IntArray) -> Any:
         row, which = np.divmod(indices, self.count)
         block = self.M.columns(row)

@@ -303,7 +303,8 @@ class _Rung:
         c = self.c[np.repeat(used, listed.sizes(self.classes))]
         scale = listed.user_scale(listed.coordinates(classes))
         loss = problem.loss.value(self.residual)
-        primal = Candidate(listed.face(classes), c * scale, self.residual, loss, 1.0 / scale)
+        norms = np.where(scale > 0, 1.0 / np.where(scale > 0, scale, 1.0), 0.0)
+        primal = Candidate(listed.face(classes), c * scale, self.residual, loss, norms)
         gauge = 0.0 if not problem.atoms.bounded and self.classes.size == 0 else self._gauge(classes, c)
         series = int(math.isfinite(self.relief))
         if relaxation.problem is problem:

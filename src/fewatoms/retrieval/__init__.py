@@ -20,7 +20,7 @@ from fewatoms.retrieval.polish import Exchange, Turn
 from fewatoms.retrieval.pursuit import Pursuit
 from fewatoms.retrieval.reduced_fit import reduced_fit, refit
 from fewatoms.retrieval.splice import ISOLATED, Splice
-from fewatoms.retrieval.support import settled, support_fit
+from fewatoms.retrieval.support import settled, support_fit, support_of
 from fewatoms.solution import Candidate, DualPoint
 
 HOPE = 1.1  # candidates that start with a loss this many times the lowest seldom end up better
@@ -127,4 +127,5 @@ __all__ = [
     "refit",
     "settled",
     "support_fit",
+    "support_of",
 ]

@@ -8,8 +8,8 @@ atom at a time if atoms overlap in the data, by batches if they do not.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from fewatoms import linalg
 from fewatoms._types import Array, FloatArray
 from fewatoms.atoms import AtomicSet, Groups, Mapped, SignedOneHot
-from fewatoms.faces import Face, MappedFace
+from fewatoms.faces import Coordinates, Face, MappedFace
 from fewatoms.losses import LeastSquares
 from fewatoms.problem import Problem
 from fewatoms.solution import Candidate, DualPoint
@@ -50,7 +50,9 @@ class Pursuit:
     images: int = 50_000_000
 
     def applies(self, problem: Problem) -> bool:
-        inner = problem.atoms.inner if isinstance(problem.atoms, Mapped) else problem.atoms
+        inner = problem.atoms
+        while isinstance(inner, Mapped):
+            inner = inner.inner
         chosen = problem.forced.size or problem.barred.size or problem.cap is not None
         wanted = problem.alpha is not None or not problem.M.explicit
         return (
@@ -61,7 +63,22 @@ class Pursuit:
         )
 
     def __call__(self, problem: Problem, dual: DualPoint) -> Candidate:
-        """The better of what the probe leads to. `dual` is the point of x = 0."""
+        """The better of what the probe leads to. `dual` is the point of x = 0.
+
+        Columns of known length are taken in units of it: a feature's units must not matter.
+        """
+        listed = problem.listed
+        if listed is None or listed.unit_atoms is None:
+            return self._chased(problem, dual)
+        found = self._chased(problem.over(listed.unit_atoms), dual)
+        inner = found.face
+        while isinstance(inner, MappedFace):
+            inner = inner.inner_face
+        classes = listed.classes_of(inner)
+        c = inner.signs * found.c if isinstance(inner, Coordinates) else found.c
+        return replace(found, face=listed.face(classes), c=c * listed.user_scale(listed.coordinates(classes)))
+
+    def _chased(self, problem: Problem, dual: DualPoint) -> Candidate:
         chase = _Chase(problem, dual, self)
         found = chase.rounds()
         if problem.meets(found.loss) or chase.easy or problem.M.explicit or self._too_many(problem):
@@ -73,6 +90,13 @@ class Pursuit:
         return int(problem.k) * problem.m > self.images
 
 
+def _wrapped(maps: list[Mapped], face: Face) -> Face:
+    """A face behind linear maps, the outermost first."""
+    for mapped in reversed(maps):
+        face = MappedFace(mapped.map, face, mapped.shape)
+    return face
+
+
 class _Chase:
     """One run: the operator in the space of the coefficients, and the first image of the data."""
 
@@ -80,13 +104,14 @@ class _Chase:
         self.problem, self.settings = problem, settings
         self.M: Any = problem.M
         self.atoms: AtomicSet = problem.atoms
-        self.wrap: Callable[[Face], Face] = lambda face: face
         z = dual.z
-        if isinstance(problem.atoms, Mapped):
-            mapped = problem.atoms
-            self.M, self.atoms = problem.M.after(mapped.map, mapped.inner.shape), mapped.inner
-            self.wrap = lambda face: MappedFace(mapped.map, face, mapped.shape)
+        maps: list[Mapped] = []
+        while isinstance(self.atoms, Mapped):
+            mapped = self.atoms
+            maps.append(mapped)
+            self.M, self.atoms = self.M.after(mapped.map, mapped.inner.shape), mapped.inner
             z = mapped.map.backward(linalg.as_flat(z))
+        self.wrap = partial(_wrapped, maps)
         self.first = linalg.as_flat(z)
         self.weights: FloatArray | float = 1.0 if problem.loss.weights is None else problem.loss.weights
         self.easy = True

@@ -30,7 +30,7 @@ class Splice:
     rounds : exchanges at most
     pairs : multiplications at most for a look at all single exchanges, k^2 n, while a run goes on; at its end
         a hundred times as many
-    shakes : of the best answer at most, and half as many in a row without success
+    shakes : of the best answer at most (five for each atom), and half as many in a row without success
     work : multiplications at most that they may cost, roughly
     slack : how much worse than the last one, relatively, an answer may be to be shaken next
     seed : of what is replaced
@@ -72,7 +72,7 @@ class Splice:
     def _shaken(self, problem: Problem, fits: SupportFits, best: Support) -> Support:
         """Replace a tenth of the atoms by others that are well aligned with what is then left over, and exchange."""
         rng = np.random.default_rng(self.seed)
-        tries = int(min(self.shakes, self.work / self._price(problem, fits, best)))
+        tries = int(min(self.shakes, 5 * problem.k, self.work / self._price(problem, fits, best)))
         here, idle = best, 0
         for _ in range(tries):
             movable = np.flatnonzero(~np.isin(here.classes, problem.forced))
@@ -90,7 +90,7 @@ class Splice:
                 best, idle = start.support, 0
             if start.support.loss < here.loss * (1 + self.slack):  # a little worse may lead to something better
                 here = start.support
-            if 2 * idle >= self.shakes or problem.exact(best.loss):
+            if 2 * idle >= tries or problem.exact(best.loss):
                 break
         return best
 

@@ -108,7 +108,13 @@ class SupportFits:
         G, h = images.gram[np.ix_(slots, slots)], images.moments[slots]
         factor, bad = dpotrf(G, clean=0)
         if bad or not self._independent(factor, G):
-            return self._dependent(classes, G)
+            if self.listed.blocks is None:
+                return self._dependent(classes, G)
+            # within a group columns may well depend on each other: a ridge too small to be seen decides between them
+            G = G + 1e-9 * float(np.diag(G).max()) * np.eye(len(G))
+            factor, bad = dpotrf(G, clean=0)
+            if bad:
+                return self._squares(classes[:-1], self.images.slots(classes[:-1]))
         c = dpotrs(factor, h)[0]
         bound = self.problem.cap_of(classes) if self.problem.cap is not None else None
         if self.listed.nonnegative and c.min() < 0:
@@ -116,7 +122,7 @@ class SupportFits:
         if bound is not None and (np.abs(c) > bound).any():
             return self._smooth(classes, slots, None, False)
         residual = images.target - images.combine(slots, c)
-        steep = float((np.diag(factor) ** 2 / np.diag(G)).min()) < 1e-7
+        steep = float((np.diag(factor) ** 2 / np.maximum(np.diag(G), 1e-300)).min()) < 1e-7
         for _ in range(3 if steep else 1):
             fix = dpotrs(factor, images.correlate(slots, residual))[0]
             if self.listed.nonnegative and (c + fix).min() < 0:
@@ -210,6 +216,13 @@ def _inverse(factor: FloatArray) -> FloatArray:
     """The inverse of a matrix from the upper triangle of its Cholesky factor."""
     half = dpotri(factor)[0]  # below the diagonal it holds nothing of use
     return np.where(np.tri(len(half), k=-1, dtype=bool), half.T, half)
+
+
+def support_of(problem: Problem, classes: IntArray) -> Candidate:
+    """The best coefficients on these classes."""
+    fits = SupportFits(problem)
+    with linalg.single_thread():
+        return fits.candidate(fits.fit(classes))
 
 
 def support_fit(problem: Problem, face: Face, dual: DualPoint) -> Candidate:
