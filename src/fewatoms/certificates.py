@@ -106,8 +106,8 @@ class Evidence:
     def see(self, dual: DualPoint) -> None:
         """Take a dual point. A new relaxation starts a new account; products are made for the nonnegative cone only."""
         if self.relaxation is None or dual.relaxation != self.relaxation:
-            if dual.relaxation.problem is not self.relaxed.problem:
-                own = dual.relaxation.problem is self.problem
+            if dual.relaxation.problem.atoms is not self.relaxed.problem.atoms:
+                own = dual.relaxation.problem.atoms is self.problem.atoms
                 self.relaxed = self.levels if own else LevelBounds(dual.relaxation.problem)
             self.relaxation, self.y, self.dual, self.primal = dual.relaxation, None, math.inf, math.inf
         y, value = dual.relaxation.feasible(dual.y, dual.z, dual.support)

@@ -400,7 +400,7 @@ def test_runs_repeat_themselves(set_name):
 
 def test_a_problem_of_one_run_does_not_leak_into_the_next():
     D, b, _ = regression(4)
-    first = fa.fit(D, b, atoms=fa.SignedOneHot(60), k=6, max_iterations=3)
+    first = fa.fit(D, b, atoms=fa.SignedOneHot(60), k=6, oracle=oracles.Continuation(), max_iterations=3)
     fa.fit(D[:20], b[:20], atoms=fa.SignedOneHot(60), k=3, loss=fa.Huber(0.1), max_iterations=2)
     oracle = oracles.Continuation()
     fa.fit(2 * D, b, atoms=fa.SignedOneHot(60), k=6, oracle=oracle, max_iterations=2)

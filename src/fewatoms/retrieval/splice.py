@@ -99,7 +99,7 @@ class Splice:
         size, M = best.slots.size, problem.M
         entries = M.image_size * M.shape[1] if M.explicit else np.inf
         steps = 1 if fits.squares else 20
-        return 30 * steps * (size**3 / 3 + 2 * size * problem.m * (1 if fits.squares else size)) + 10 * entries
+        return 1.0 + 30 * steps * (size**3 / 3 + 2 * size * problem.m * (1 if fits.squares else size)) + 10 * entries
 
     def _run(self, problem: Problem, candidate: Candidate, pairs: float) -> Candidate:
         if problem.meets(candidate.loss):

@@ -196,6 +196,7 @@ class SupportFits:
             target=start.loss if trial and start is not None and start.classes.size >= classes.size else np.inf,
         )
         used = listed.totals(classes, np.abs(c[:dim])) > 0
+        used |= np.isin(classes, problem.forced)  # a trial may end before they have moved
         if dim and not used.all():
             keep = classes[used]
             return self._smooth(keep, images.slots(keep), start, trial)
