@@ -299,7 +299,8 @@ class _Run:
             self.since, self.best = 0, candidate
         else:  # factors that descend to the same loss from another start say more than a worse candidate
             again = candidate.face.turns and candidate.loss <= before * (1 + 1e-6)
-            self.since += 3 if again else 1
+            tried = candidate is not dual.primal  # or it was not worth a fit of its own
+            self.since += 3 if again else int(tried)
             if self.problem.k is not None and candidate.loss < before:
                 self.best = candidate
         best, problem = self.best, self.problem

@@ -7,7 +7,6 @@ looked at are kept, with their Gram matrix for least squares: most of a run happ
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import cached_property, partial
 from typing import Any
@@ -22,6 +21,7 @@ from fewatoms.faces import Coordinates, Face, GroupCoordinates, MappedFace, Scal
 from fewatoms.losses import LeastSquares, Loss
 
 ROOM = 16_000_000  # numbers kept as images of atoms at most, and as many in their Gram matrix
+LONGEST = 1e75  # fourth powers of this are still numbers
 SPARSE = 0.1  # share of nonzeros up to which images are kept sparse
 
 Wrap = Callable[[Any], Any]
@@ -197,7 +197,7 @@ class Listed:
         lengths = M.column_lengths(loss.weights) if M.explicit else None
         if lengths is not None:
             longest = float(lengths.max(initial=0.0))
-            if not math.isfinite(longest):
+            if not longest < LONGEST:
                 raise ValueError(_checks.UNITS.format("large"))
             if longest < 1e-145 and M.adjoint(b).any():
                 raise ValueError(_checks.UNITS.format("small"))

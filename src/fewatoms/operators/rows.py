@@ -34,11 +34,8 @@ class Rows(Operator):
     def subset(self, indices: IntArray) -> Operator:
         return self.M.subset(self.kept[indices])
 
-    def column_norms(self) -> FloatArray | None:
-        return self.M.column_norms()  # leaving rows out shortens columns
-
     def block_norms(self, blocks: list[IntArray]) -> FloatArray | None:
-        return self.M.block_norms(blocks)
+        return self.M.block_norms(blocks)  # leaving rows out shortens columns
 
     def rank_one_norm(self) -> float | None:
         return self.M.rank_one_norm()

@@ -53,7 +53,7 @@ class WorkingSet:
     """
 
     patience = 20  # iterates without a better answer, two a rung
-    patience_smooth = 4  # the same where fits take Newton's method
+    patience_smooth = 3  # the same where fits take Newton's method
     exhaustive = True  # an end of the stream is the end of what can be tried
 
     def __init__(

@@ -88,7 +88,9 @@ class Splice:
             idle += 1
             if start.support.loss < best.loss * (1 - self.gain):
                 best, idle = start.support, 0
-            if start.support.loss < here.loss * (1 + self.slack):  # a little worse may lead to something better
+            if start.support.loss < here.loss * (
+                1 + self.slack - self.gain
+            ):  # a little worse may lead to something better
                 here = start.support
             if 2 * idle >= tries or problem.exact(best.loss):
                 break
@@ -152,12 +154,11 @@ class _Exchange:
     def _take(self, classes: IntArray) -> bool:
         """Fit these classes; whether they are better, in which case they are kept."""
         self.left -= 1
+        classes = np.concatenate([classes, self._idle(classes)])
         if not self.fits.images.fits(classes):
             return False
         trial = self.fits.fit(classes, self.support)
         if not trial.loss < self.support.loss * (1 - self.gain):
-            return False
-        if self.problem.forced.size and not np.isin(self.problem.forced, trial.classes).all():
             return False
         self.support = trial
         return True
@@ -186,7 +187,7 @@ class _Exchange:
         self.promise[gone] = -np.inf
         offers = linalg.top_k(self.promise, among)
         offers = offers[self.promise[offers] > 0]
-        room = min(self.k - self.support.classes.size, offers.size)
+        room = min(self._room(), offers.size)
         self._looked = None
         if room <= 0:
             return False
@@ -195,6 +196,15 @@ class _Exchange:
             return False
         self.support = self.fits.fit(union)
         return True
+
+    def _idle(self, classes: IntArray) -> IntArray:
+        """Forced atoms that a support does without, because their best coefficient is 0: they keep their place."""
+        forced = self.problem.forced
+        return forced[~np.isin(forced, classes)] if forced.size else forced
+
+    def _room(self) -> int:
+        """How many more atoms are allowed."""
+        return self.k - self.support.classes.size - self._idle(self.support.classes).size
 
     def _costs(self) -> FloatArray:
         """What each atom is worth; forced ones are beyond price."""
@@ -211,7 +221,7 @@ class _Exchange:
                 return
             self._look()
             held = self.support.classes
-            room = self.k - held.size
+            room = self._room()
             offers = linalg.top_k(self.promise, size + room)
             offers = offers[self.promise[offers] > 0]
             if not offers.size:
