@@ -409,15 +409,21 @@ class _Run:
 
     def _note(self, note: str, face: Face) -> str:
         """What has to be said beside the status."""
-        problem = self.problem
-        if problem.forced.size and problem.listed is not None:
-            idle = np.setdiff1d(problem.forced, problem.listed.classes_of(face))
-            if idle.size:
-                told = (
-                    f"of the atoms to include {idle.size} add nothing and have coefficient 0, number {idle[0]} for one"
-                )
-                return f"{note}; {told}" if note else told
-        return note
+        notes, problem = [note] if note else [], self.problem
+        if problem.listed is None or not face.dim:
+            return note
+        classes = problem.listed.classes_of(face)
+        idle = np.setdiff1d(problem.forced, classes)
+        if idle.size:
+            notes.append(
+                f"{idle.size} of the atoms to include add nothing and have coefficient 0, number {idle[0]} for one"
+            )
+        pair = problem.listed.images.twins(classes)
+        if pair is not None:
+            notes.append(
+                f"atoms {pair[0]} and {pair[1]}, for one pair, have the same image: which one is used is arbitrary"
+            )
+        return "; ".join(notes)
 
     def _free_coefficients(self, face: Face, c: FloatArray, image: FloatArray) -> FloatArray:
         """Of the columns beside M. Least squares has projected them out of M: its image is measured anew."""

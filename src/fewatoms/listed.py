@@ -133,6 +133,17 @@ class Images:
         self.gram[start:end, :end] = cross
         self.gram[:start, start:end] = cross[:, :start].T
 
+    def twins(self, classes: IntArray) -> tuple[int, int] | None:
+        """A class among these and another whose image is the same up to its sign, if one is kept."""
+        mine = classes[self.has(classes)] if self.squares and self._listed.blocks is None else classes[:0]
+        if not mine.size or self._listed.scale is None:
+            return None
+        slots = self._place[mine]
+        alike = np.abs(self.gram[slots, : self.size])
+        alike[np.arange(mine.size), slots] = 0.0
+        i, j = divmod(int(alike.argmax()), self.size)
+        return (int(mine[i]), int(self.classes[j])) if alike[i, j] >= 1 - 1e-13 else None
+
     def columns(self, slots: IntArray) -> Any:
         """The images in these slots as columns, dense or sparse."""
         return self._held[:, slots] if self._sparse else self._held[slots].T

@@ -905,3 +905,28 @@ def test_predict_says_what_it_misses():
         ValueError, match=r"^M_new must take models of shape \(9,\); got an operator of shape \(18, 8\)$"
     ):
         s.predict(A[:, :8], free=FREE["two columns"][0])
+
+
+# What is said beside the status ---------------------------------------------------------------------------------------
+
+
+def test_atoms_with_the_same_image_are_told_of():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((30, 40))
+    b = 2.0 * A[:, 2] + A[:, 5] + 0.1 * rng.standard_normal(30)
+    assert "Note" not in fa.fit(A, b, atoms=fa.SignedOneHot(40), k=2).message
+    A[:, 7] = -3.0 * A[:, 2]
+    s = fa.fit(A, b, atoms=fa.SignedOneHot(40), k=2)
+    assert "Note: atoms" in s.message
+    assert {"2", "7"} <= set(s.message.replace(",", "").split())
+    assert "arbitrary" in s.message
+
+
+def test_forced_atoms_that_add_nothing_are_told_of():
+    rng = np.random.default_rng(0)
+    M, b = rng.standard_normal((15, 12)), rng.standard_normal(15)
+    s = fa.fit(M, b, atoms=fa.NonnegativeOneHot(12), k=3, include=[4, 9])
+    missing = {4, 9} - set(s.indices.tolist())
+    assert missing
+    assert f"{len(missing)} of the atoms to include add nothing" in s.message
+    assert s.cardinality + len(missing) <= 3

@@ -70,7 +70,7 @@ class Projected(Operator):
         return np.sqrt(np.where(left > 1e-24 * lengths**2, left, 0.0))  # less is rounding: F spans the column
 
     def column_norms(self) -> FloatArray | None:
-        return self.column_lengths()
+        return self.column_lengths() if np.ndim(self._root) == 0 else None  # with weights those are in another norm
 
     def block_norms(self, blocks: list[IntArray]) -> FloatArray | None:
         return self.M.block_norms(blocks) if np.ndim(self._root) == 0 else None
