@@ -156,10 +156,6 @@ class Images:
         """The inner products of images with r."""
         return np.asarray(self._held[:, slots].T @ r if self._sparse else self._held[slots] @ r)
 
-    def whiten(self, r: FloatArray) -> FloatArray:
-        """A residual as the images see it."""
-        return r if self.root is None else self.root * r
-
     def dual(self, r: FloatArray) -> FloatArray:
         """y of a whitened residual, for least squares."""
         return r if self.root is None else self.root * r

@@ -930,3 +930,10 @@ def test_forced_atoms_that_add_nothing_are_told_of():
     assert missing
     assert f"{len(missing)} of the atoms to include add nothing" in s.message
     assert s.cardinality + len(missing) <= 3
+
+
+@pytest.mark.parametrize("demand", [{"include": [0]}, {"exclude": [11]}, {"cap": 0.5}])
+def test_demands_that_cannot_be_kept_are_refused(demand):
+    """Entries of a matrix are not exchanged by way of their images: nothing would mind the demand."""
+    with pytest.raises(ValueError, match=r"^include, exclude and cap need a vector model .*; got k=2 atoms of"):
+        fa.fit(fa.Identity((3, 4)), np.arange(12.0).reshape(3, 4), atoms=fa.SignedOneHot((3, 4)), k=2, **demand)

@@ -100,6 +100,11 @@ def default_retrieval(problem: Problem, *, quick: bool = False) -> Any:
     if problem.k is None:
         return Fewest()
     splice = Splice(shakes=0, pairs=0.0) if quick else Splice()
+    if problem.choosy and not splice.applies(problem):
+        raise ValueError(
+            "include, exclude and cap need a vector model and room for the images of twice k atoms; "
+            f"got k={problem.k} atoms of {problem.atoms!r} with {problem.m} data"
+        )
     if splice.applies(problem):
         return Retrieval(identify=Leading(), fit=support_fit, polish=splice, hope=HOPE)
     return Retrieval()

@@ -9,6 +9,7 @@ and what the exchanges make of that is kept if it is better.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +33,6 @@ class Splice:
         a hundred times as many
     shakes : of the best answer at most (five for each atom), and half as many in a row without success
     work : multiplications at most that they may cost, roughly
-    slack : how much worse than the last one, relatively, an answer may be to be shaken next
     seed : of what is replaced
     """
 
@@ -41,7 +41,6 @@ class Splice:
     pairs: float = 5e6
     shakes: int = 40
     work: float = 1e9
-    slack: float = 0.0
     seed: int = 0
 
     def applies(self, problem: Problem) -> bool:
@@ -73,25 +72,21 @@ class Splice:
         """Replace a tenth of the atoms by others that are well aligned with what is then left over, and exchange."""
         rng = np.random.default_rng(self.seed)
         tries = int(min(self.shakes, 5 * problem.k, self.work / self._price(problem, fits, best)))
-        here, idle = best, 0
+        idle = 0
         for _ in range(tries):
-            movable = np.flatnonzero(~np.isin(here.classes, problem.forced))
+            movable = np.flatnonzero(~np.isin(best.classes, problem.forced))
             count = min(max(2, problem.k // 10), movable.size)
             if not count:
                 break
             gone = rng.choice(movable, count, replace=False)
-            start = _Exchange(problem, fits, fits.fit(np.delete(here.classes, gone)), self.gain, self.rounds)
-            if start.refill(here.classes[gone], 4 * count, rng):
+            start = _Exchange(problem, fits, fits.fit(np.delete(best.classes, gone)), self.gain, self.rounds)
+            if start.refill(best.classes[gone], 4 * count, rng):
                 start.by_blocks()
                 if start.can_pair(self.pairs) and start.by_pairs():
                     start.by_blocks()
             idle += 1
             if start.support.loss < best.loss * (1 - self.gain):
                 best, idle = start.support, 0
-            if start.support.loss < here.loss * (
-                1 + self.slack - self.gain
-            ):  # a little worse may lead to something better
-                here = start.support
             if 2 * idle >= tries or problem.exact(best.loss):
                 break
         return best
@@ -293,9 +288,7 @@ class _Exchange:
             self._look()
             support = self.support
             if crossing is None:
-                columns = self.fits.images.columns(support.slots)
-                columns = columns.toarray() if hasattr(columns, "toarray") else columns
-                crossing = self._crossing(columns)
+                crossing = self._crossing(self.fits.images.columns(support.slots))
             i, j, gained = self._best_pair(support, crossing)
             if gained <= self.gain * support.loss:
                 break
@@ -310,7 +303,8 @@ class _Exchange:
                 crossing = None
         return moved
 
-    def _crossing(self, columns: FloatArray) -> FloatArray:
+    def _crossing(self, columns: Any) -> FloatArray:
+        """The inner products of these images, dense or sparse, with all images."""
         columns = columns.toarray() if hasattr(columns, "toarray") else columns
         images = self.fits.images
         Y = columns if images.root is None else columns * images.root[:, None]

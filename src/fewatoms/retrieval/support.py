@@ -136,18 +136,16 @@ class SupportFits:
         return bool((np.diag(factor) ** 2 > DEPENDENT * np.diag(G)).all())
 
     def _dependent(self, classes: IntArray, G: FloatArray) -> Support:
-        """Keep what a pivoted factorisation finds independent, class by class."""
+        """Keep the atoms, one column each, that a pivoted factorisation finds independent."""
         lengths = np.sqrt(np.diag(G))
         scale = np.where(lengths > 0, lengths, 1.0)
         _, pivots, rank, _ = dpstrf(G / np.outer(scale, scale), tol=10 * DEPENDENT)
-        sound = np.zeros(lengths.size)
-        sound[pivots[:rank] - 1] = 1.0
-        sound[lengths == 0] = 0.0
-        sizes = self.listed.sizes(classes)
-        whole = self.listed.totals(classes, sound) == sizes
-        if whole.all():  # the two factorisations disagree about the last digits
-            whole[np.argmax(self.listed.totals(classes, 1 - sound + 1e-3 * np.arange(sound.size)))] = False
-        return self._squares(classes[whole], self.images.slots(classes[whole]))
+        sound = np.zeros(lengths.size, dtype=bool)
+        sound[pivots[:rank] - 1] = True
+        sound[lengths == 0] = False
+        if sound.all():  # the two factorisations disagree about the last digits
+            sound[-1] = False
+        return self._squares(classes[sound], self.images.slots(classes[sound]))
 
     def _nonnegative(self, classes: IntArray, slots: IntArray, factor: FloatArray, h: FloatArray) -> Support:
         from scipy.linalg import solve_triangular
