@@ -20,6 +20,7 @@ from fewatoms.atoms import (
 from fewatoms.certificates import Certificate
 from fewatoms.fit import fit
 from fewatoms.losses import Huber, LeastSquares, Logistic, Loss
+from fewatoms.lowrank import LowRank
 from fewatoms.operators import Counting, Identity, Operator, Quadratic, Sampling
 from fewatoms.oracles import FromIterates, LevelSet
 from fewatoms.path import Path, choose_k, fit_path
@@ -46,6 +47,7 @@ __all__ = [
     "LevelSet",
     "Logistic",
     "Loss",
+    "LowRank",
     "Mapped",
     "NonnegativeCone",
     "NonnegativeOneHot",

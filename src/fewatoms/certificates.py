@@ -102,9 +102,27 @@ class Evidence:
         self.terms = 0.0  # sum |b_i y_i|: the size of what cancels in the dual value
         self.levels = LevelBounds(problem)
         self.relaxed = self.levels  # those of the relaxation, which may have its atoms in other units
+        self._waiting: DualPoint | None = None  # a point that is dear to evaluate: the last one, if anybody asks
+        self._points: list[tuple[float, float]] = []  # what candidates would say about its relaxation
 
     def see(self, dual: DualPoint) -> None:
-        """Take a dual point. A new relaxation starts a new account; products are made for the nonnegative cone only."""
+        """Take a dual point; one that is dear to evaluate waits until it is needed."""
+        if dual.dear:
+            self._waiting = dual
+        else:
+            self._take(dual)
+
+    def settle(self) -> Evidence:
+        """Evaluate what waits."""
+        if self._waiting is not None:
+            dual, self._waiting = self._waiting, None
+            self._take(dual)
+            for loss, gauge in self._points:
+                self.primal = min(self.primal, dual.relaxation.primal_value(loss, gauge))
+        return self
+
+    def _take(self, dual: DualPoint) -> None:
+        """A new relaxation starts a new account; products are made for the nonnegative cone only."""
         if self.relaxation is None or dual.relaxation != self.relaxation:
             if dual.relaxation.problem.atoms is not self.relaxed.problem.atoms:
                 own = dual.relaxation.problem.atoms is self.problem.atoms
@@ -128,12 +146,15 @@ class Evidence:
             assert self.problem.listed is not None
             gauge = self.problem.listed.unit_gauge(candidate.face, candidate.c)
             self.relaxed.see_point(candidate.loss, gauge)
-        if self.relaxation is not None:
+        if self._waiting is not None:
+            self._points = [*self._points[-63:], (candidate.loss, gauge)]
+        elif self.relaxation is not None:
             self.primal = min(self.primal, self.relaxation.primal_value(candidate.loss, gauge))
 
     @property
     def gap(self) -> float:
         """The best duality gap so far, with what rounding may hide."""
+        self.settle()
         return rounded_gap(self.primal, self.dual, self.terms)
 
 
@@ -168,19 +189,51 @@ class Certificate:
     """
 
     def __init__(self, problem: Problem, candidate: Candidate, evidence: Evidence, *, cardinality: int) -> None:
-        self._problem = problem
-        self._atoms = problem.atoms if evidence.relaxation is None else evidence.relaxation.problem.atoms
+        self._problem, self._evidence = problem, evidence
         self._M = Counting(problem.M.inner)
         self.loss, self.gauge = candidate.loss, candidate.gauge
         self.cardinality = cardinality
         self.within_budget = within(candidate.face, problem.k)
         self.meets_bound = None if problem.alpha is None else problem.meets(candidate.loss)
-        self.relaxation = evidence.relaxation
-        self.y, self.primal, self.dual = evidence.y, evidence.primal, evidence.dual
-        self.gap, self._terms = evidence.gap, evidence.terms
-        self.tau_lower = evidence.levels.tau_low
-        bounds = evidence.relaxed.beta
-        self.beta_bounds = bounds if problem.alpha and bounds != (0.0, math.inf) else None
+
+    # What the run has collected. Dual points that are dear to evaluate wait until somebody asks for one of these.
+
+    @property
+    def relaxation(self) -> Relaxation | None:
+        return self._evidence.settle().relaxation
+
+    @property
+    def y(self) -> FloatArray | None:
+        return self._evidence.settle().y
+
+    @property
+    def primal(self) -> float:
+        return self._evidence.settle().primal
+
+    @property
+    def dual(self) -> float:
+        return self._evidence.settle().dual
+
+    @property
+    def gap(self) -> float:
+        return self._evidence.gap
+
+    @property
+    def tau_lower(self) -> float:
+        return self._evidence.settle().levels.tau_low
+
+    @property
+    def beta_bounds(self) -> tuple[float, float] | None:
+        bounds = self._evidence.settle().relaxed.beta
+        return bounds if self._problem.alpha and bounds != (0.0, math.inf) else None
+
+    @property
+    def _terms(self) -> float:
+        return self._evidence.settle().terms
+
+    @property
+    def _atoms(self) -> AtomicSet:
+        return self._problem.atoms if self.relaxation is None else self.relaxation.problem.atoms
 
     @property
     def problem(self) -> Problem:

@@ -132,9 +132,13 @@ class Face(ABC):
         """The least values that the unknowns may take."""
         return np.full(self.dim, 0.0 if self.cone is Cone.NONNEGATIVE else -np.inf)
 
-    def measure(self, M: Any, c: FloatArray) -> FloatArray:
+    def image(self, M: Any, c: FloatArray) -> FloatArray:
         """M point(c) by one product."""
         return M.apply(self.point(c))
+
+    def measure(self, M: Any, c: FloatArray) -> FloatArray:
+        """M point(c), in the cheapest way."""
+        return self.image(M, c)
 
     def as_cone(self) -> Face:
         """The paper's essential cone: the same atoms with nonnegative coefficients, where that differs."""
@@ -403,6 +407,9 @@ class Factors(Face):
         u, s, v = self._svd(c)
         return Factors(self.U @ u[:, :k], self.V @ v[:, :k]), np.diag(s[:k]).ravel()
 
+    def image(self, M: Any, c: FloatArray) -> FloatArray:
+        return M.apply_factors(self.U @ self.matrix(c), self.V)
+
     def merge(self, other: Factors) -> Factors:
         return Factors(linalg.orthonormal(self.U, other.U), linalg.orthonormal(self.V, other.V))
 
@@ -450,6 +457,72 @@ class Factors(Face):
     def factors(self, c: FloatArray) -> tuple[Array, Array]:
         u, s, v = self._svd(c)
         return self.U @ (u * np.sqrt(s)), self.V @ (v * np.sqrt(s))
+
+
+@dataclass(frozen=True, eq=False)
+class NonnegativeFactors(Face):
+    """The matrices P diag(c) Q^T with nonnegative P (p x r) and Q (q x r), columns of length 1, and c >= 0."""
+
+    P: Array
+    Q: Array
+    cone: Cone = Cone.NONNEGATIVE
+
+    @property
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        return (self.P.shape[0], self.Q.shape[0])
+
+    @property
+    def size(self) -> int:
+        return self.P.shape[1]
+
+    @property
+    def dim(self) -> int:
+        return self.P.shape[1]
+
+    def point(self, c: FloatArray) -> Array:
+        return (self.P * c) @ self.Q.T
+
+    def adjoint(self, z: ModelDual) -> FloatArray:
+        Z = linalg.as_matrix(z, (self.shape[0], self.shape[1]))
+        return np.einsum("ia,ia->a", self.P, np.asarray(Z @ self.Q))
+
+    def project(self, c: FloatArray) -> FloatArray:
+        return np.maximum(c, 0.0)
+
+    def gauge(self, c: FloatArray) -> float:
+        return float(c.sum())
+
+    def mean_atom(self) -> FloatArray:
+        return np.full(self.dim, 1.0 / max(1, self.dim))
+
+    def prune(self, c: FloatArray, k: Budget, norms: FloatArray | None = None) -> tuple[NonnegativeFactors, FloatArray]:
+        keep = linalg.top_k(c, k)
+        keep = keep[c[keep] > 0]
+        return NonnegativeFactors(self.P[:, keep], self.Q[:, keep]), c[keep]
+
+    def merge(self, other: NonnegativeFactors) -> NonnegativeFactors:
+        return NonnegativeFactors(np.hstack([self.P, other.P]), np.hstack([self.Q, other.Q]))
+
+    def restrict(self, M: Any) -> Any:
+        return M.restrict_any(self)
+
+    def image(self, M: Any, c: FloatArray) -> FloatArray:
+        return M.apply_factors(self.P * c, self.Q)
+
+    def entries(self, c: FloatArray, rows: IntArray, cols: IntArray) -> Array:
+        return np.einsum("ij,ij->i", (self.P * c)[rows], self.Q[cols])
+
+    def labels(self) -> Array:
+        return np.arange(self.size)
+
+    def values(self, c: FloatArray) -> Array:
+        return c
+
+    def inner(self, c: FloatArray, other: NonnegativeFactors, d: FloatArray) -> float:
+        return float(c @ ((self.P.T @ other.P) * (self.Q.T @ other.Q)) @ d)
+
+    def factors(self, c: FloatArray) -> tuple[Array, Array]:
+        return self.P * np.sqrt(c), self.Q * np.sqrt(c)
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from itertools import islice
 from typing import Any
 
@@ -16,9 +17,11 @@ from fewatoms._types import FloatArray
 from fewatoms.atoms import AtomicSet, Groups, SignedOneHot
 from fewatoms.certificates import Certificate, Evidence
 from fewatoms.faces import Coordinates, Face, GroupCoordinates, within
-from fewatoms.losses import LeastSquares, Loss
-from fewatoms.operators import Operator, Projected, Several, as_operator
-from fewatoms.oracles import Continuation, Oracle, WorkingSet
+from fewatoms.held_out import choose_ridge
+from fewatoms.losses import Biased, LeastSquares, Loss
+from fewatoms.lowrank import Biases
+from fewatoms.operators import Operator, Projected, Sampling, Several, as_operator
+from fewatoms.oracles import Alternating, Continuation, Oracle, WorkingSet
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P3
 from fewatoms.retrieval import ISOLATED, Retrieval, default_retrieval, reduced_fit, settled, support_of
@@ -44,6 +47,9 @@ def fit(
     include: Any = None,
     exclude: Any = None,
     cap: float | None = None,
+    biases: bool = False,
+    ridge: Any = None,
+    nonnegative: bool = False,
     joint: bool = False,
     start: Solution | None = None,
     oracle: Oracle | None = None,
@@ -78,6 +84,14 @@ def fit(
         Atoms that must be in the answer (they count) and atoms that must not, for sets whose atoms can be listed.
     cap : float, optional
         The largest size that a coefficient may have, for sets whose atoms can be listed. Separable classes need one.
+    biases : bool
+        For RankOne with Sampling: row and column biases and a centre beside the k atoms, `solution.biases`.
+    ridge : float, a pair of them, or "auto"; optional
+        For RankOne with Sampling: minimise the loss plus ridge times the nuclear norm (ridge / 2 times the squares of
+        the factors), and as much for the biases (a pair: one for each). "auto" holds entries out and takes what
+        predicts them best; it is the default with biases and no bound. Otherwise the default is 0.
+    nonnegative : bool
+        For RankOne with Sampling: factors without negative entries.
     joint : bool
         Whether p data vectors share their atoms: x is n x p and an atom one of its rows. For SignedOneHot and Groups.
     start : Solution, optional
@@ -103,6 +117,7 @@ def fit(
     asked = {
         "k": k, "alpha": alpha, "misfit": misfit, "loss": loss, "free": free,
         "include": include, "exclude": exclude, "cap": cap,
+        "biases": biases, "ridge": default_ridge(ridge, biases, alpha, misfit), "nonnegative": nonnegative,
     }  # fmt: skip
     how = {"max_iterations": max_iterations, "callback": callback, "rng": rng, "start": start}
     operator = as_operator(M)
@@ -122,6 +137,11 @@ def fit(
     else:
         problem = Problem(operator, b, atoms=atoms, **asked)
     return _alone(problem, oracle, retrieval, how)
+
+
+def default_ridge(ridge: Any, biases: bool, alpha: float | None, misfit: float | None) -> Any:
+    """Without a bound, biases are for predictions, and those need shrinkage."""
+    return "auto" if ridge is None and biases and alpha is None and misfit is None else ridge
 
 
 def several(M: Operator, b: Any) -> Any:
@@ -186,7 +206,50 @@ def solve(
         raise TypeError(f"callback must be callable; got {callback!r}")
     if problem.choosy and not (oracle is None and retrieval is None):
         raise ValueError("include, exclude and cap are for the default oracle and retrieval; leave those two out")
+    if problem.on_factors and not (oracle is None and retrieval is None):
+        raise ValueError("biases, ridge and nonnegative are for the default oracle and retrieval; leave those two out")
+    if oracle is None and retrieval is None and problem.factored is not None and budgets[0] is not None:
+        how = {"max_iterations": max_iterations, "callback": callback, "start": start}
+        return [_factored(problem.with_budget(k), _fresh(rng), how) for k in budgets]
     oracle = _default_oracle(problem) if oracle is None else oracle
+    return _solved(problem, budgets, oracle, retrieval, max_iterations, callback, rng, start, quick, keep_images)
+
+
+def _fresh(rng: Any) -> Any:
+    """A generator in the same state for every budget: each is answered as if it were alone."""
+    return deepcopy(rng) if isinstance(rng, np.random.Generator) else rng
+
+
+def _factored(problem: Problem, rng: Any, how: dict[str, Any]) -> Solution:
+    """One budget of a problem on factors. A ridge left to us is chosen first; the fit begins where that ended."""
+    choice, start, oracle = None, how["start"], Alternating()
+    with linalg.session(rng):
+        if problem.ridge is None:
+            choice = choose_ridge(problem, problem.k)
+            problem = problem.with_ridge(choice.ridge, choice.shrink)
+            oracle = Alternating(tol=1e-5, start=choice.start, looks=0)
+        if start is not None:
+            check_start(problem, start)
+            assert problem.factored is not None
+            oracle = Alternating(start=problem.factored.of(start._face, start._c, problem.shrink or 0.0))
+    (solution,) = _solved(problem, [problem.k], oracle, None, how["max_iterations"], how["callback"], rng)
+    solution.held_out = None if choice is None else choice.score
+    return solution
+
+
+def _solved(
+    problem: Problem,
+    budgets: Sequence[Any],
+    oracle: Oracle,
+    retrieval: Retrieval | None,
+    max_iterations: int,
+    callback: Callable[[Progress], object] | None,
+    rng: Any,
+    start: Solution | None = None,
+    quick: bool = False,
+    keep_images: bool = False,
+) -> list[Solution]:
+    """The loop."""
     _need(oracle, "oracle", "iterates")
     runs = []
     for k in budgets:
@@ -278,7 +341,7 @@ class _Run:
         """Keep the best few candidates, the best first."""
         known = [candidate.face.key(), *(c.face.key() for c in self.leaders)]
         if known[0] is None or known[0] not in known[1:]:
-            self.leaders = sorted([*self.leaders, candidate], key=lambda c: c.loss)[:LEADERS]
+            self.leaders = sorted([*self.leaders, candidate], key=self.problem.objective)[:LEADERS]
 
     def _better(self, candidate: Candidate) -> bool:
         """Whether a candidate is an improvement that counts."""
@@ -287,21 +350,22 @@ class _Run:
             return True
         if problem.k is None and problem.meets(best.loss):  # fewer atoms that still meet the bound
             return problem.meets(candidate.loss) and candidate.face.size < best.face.size
-        return candidate.loss < best.loss * (1 - 1e-6)
+        return problem.objective(candidate) < problem.objective(best) * (1 - 1e-6)
 
     def _see(self, dual: DualPoint, candidate: Candidate) -> Status | None:
         """Take one iterate; the status if the run ends with it."""
         self.iterations += 1
         self.evidence.see(dual)
         self.evidence.see_candidate(candidate)
-        before = math.inf if self.best is None else self.best.loss
+        before = math.inf if self.best is None else self.problem.objective(self.best)
         if self._better(candidate):
             self.since, self.best = 0, candidate
         else:  # factors that descend to the same loss from another start say more than a worse candidate
-            again = candidate.face.turns and candidate.loss <= before * (1 + 1e-6)
+            reached = self.problem.objective(candidate)
+            again = candidate.face.turns and reached <= before * (1 + 1e-6)
             tried = candidate is not dual.primal  # or it was not worth a fit of its own
             self.since += 3 if again else int(tried)
-            if self.problem.k is not None and candidate.loss < before:
+            if self.problem.k is not None and reached < before:
                 self.best = candidate
         best, problem = self.best, self.problem
         assert best is not None
@@ -355,11 +419,11 @@ class _Run:
             misfit=self.problem.misfit_of(best.loss, best.residual),
             cardinality=sum(f.size for f in best.face.parts),
             candidate_loss=candidate.loss,
-            gap=self.evidence.gap,
             products=self.problem.M.products - self.before,
             problem=self.problem,
             candidate=best,
             dual=dual,
+            best_gap=None if dual.dear else self.evidence.gap,
         )
 
     def answer(self, decompositions: linalg.Session) -> Solution:
@@ -405,11 +469,23 @@ class _Run:
             products=problem.M.products - self.before,
             svd_products=decompositions.products,
             certificate=Certificate(problem, final, self.evidence, cardinality=cardinality),
+            biases=self._biases(residual),
+            ridge=(problem.ridge or 0.0, problem.shrink or 0.0),
         )
+
+    def _biases(self, residual: FloatArray) -> Biases | None:
+        """Those that go best with the answer."""
+        problem = self.problem
+        if not isinstance(problem.loss, Biased):
+            return None
+        v, p = problem.loss.best_free(residual), problem.atoms.shape[0]
+        return Biases(problem.center, v[:p], v[p:])
 
     def _note(self, note: str, face: Face) -> str:
         """What has to be said beside the status."""
         notes, problem = [note] if note else [], self.problem
+        if problem.factored is not None:
+            return "; ".join([*notes, *_blind_spots(problem)])
         if problem.listed is None or not face.dim:
             return note
         classes = problem.listed.classes_of(face)
@@ -464,17 +540,41 @@ class _Run:
         return f"{message} Note: {note}." if note else message
 
 
+def _blind_spots(problem: Problem) -> list[str]:
+    """What sampled entries do not tell."""
+    M = problem.M.inner
+    assert isinstance(M, Sampling)
+    notes = []
+    for name, counts, other in zip(("row", "column"), M.counts, ("column", "row"), strict=True):
+        empty = np.flatnonzero(counts == 0)
+        if empty.size:
+            instead = f"the biases of the {other}s" if problem.biases else "zero"
+            many, are = (f"{empty.size} {name}s have", "are") if empty.size > 1 else (f"1 {name} has", "is")
+            notes.append(f"{many} no entries (number {empty[0]} for one) and {are} predicted by {instead}")
+    unknowns = problem.k * (sum(M.matrix_shape) - problem.k)
+    if unknowns > problem.m and not problem.ridge:
+        notes.append(
+            f"{unknowns} unknowns are more than {problem.m} entries can determine: a smaller k or a ridge would help"
+        )
+    return notes
+
+
 def _atoms(k: Any) -> str:
     return "1 atom" if k == 1 else f"{k} atoms"
 
 
-def _restarted(problem: Problem, retrieval: Any, start: Solution) -> Candidate:
-    """An earlier answer, brought to this problem's budget and demands, and polished."""
+def check_start(problem: Problem, start: Any) -> None:
+    """Refuse a start that is no answer over the same set."""
     if not isinstance(start, Solution):
         raise TypeError(f"start must be the Solution of an earlier fit; got {type(start).__name__}")
     theirs = start.certificate.problem.atoms
     if _kind(theirs) != _kind(problem.atoms) or theirs.shape != problem.atoms.shape:
         raise ValueError(f"start must be a model made of {problem.atoms!r}; got one made of {theirs!r}")
+
+
+def _restarted(problem: Problem, retrieval: Any, start: Solution) -> Candidate:
+    """An earlier answer, brought to this problem's budget and demands, and polished."""
+    check_start(problem, start)
     face, c = start._face, start._c
     if problem.listed is None:
         if problem.k is not None and not within(face, problem.k):

@@ -1,50 +1,224 @@
-"""The few compiled loops. numba is imported on first use and keeps the machine code on disk.
+"""Where compiled loops are called from: numba is imported on first use, and keeps the machine code on disk.
 
-Each loop has a slow twin in tests/naive.py. `compiled(name)` returns the loop; the functions below are its plain Python
-text, which runs as it is when NUMBA_DISABLE_JIT is set.
+The loops are in `_loops.py`; each has a twin in NumPy here, for problems too small to repay the import, which also says
+what the loop means. Both see entries row by row: `starts` delimits the rows, `others` holds the columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
-from fewatoms._types import Array
+import numpy as np
 
-WORTHWHILE = 200_000  # from this many sampled entries on a compiled loop repays the import of numba
+from fewatoms._types import Array, FloatArray
 
+WORTHWHILE = 30_000  # from this many entries on, compiled loops repay the import of numba
+PARALLEL = 2_000_000  # multiplications below which a second thread is not worth waking
+GATHER = 1 << 22  # numbers that the NumPy twins gather at a time
 
-def _sampled_products(U: Array, V: Array, rows: Array, cols: Array, out: Array) -> None:
-    """out[e] = <U[rows[e]], V[cols[e]]>."""
-    for e in range(rows.size):
-        total = 0.0
-        for a in range(U.shape[1]):
-            total += U[rows[e], a] * V[cols[e], a]
-        out[e] = total
-
-
-def _row_grams(V: Array, starts: Array, cols: Array, weights: Array, out: Array) -> None:
-    """out[i] = sum over the entries e of row i of weights[e] V[cols[e]] V[cols[e]]^T, rows delimited by starts."""
-    r = V.shape[1]
-    for i in range(starts.size - 1):
-        for a in range(r):
-            for b in range(r):
-                out[i, a, b] = 0.0
-        for e in range(starts[i], starts[i + 1]):
-            for a in range(r):
-                t = weights[e] * V[cols[e], a]
-                for b in range(a + 1):
-                    out[i, a, b] += t * V[cols[e], b]
-        for a in range(r):
-            for b in range(a):
-                out[i, b, a] = out[i, a, b]
+_log = logging.getLogger("fewatoms")
+NONE: FloatArray = np.zeros(0)
 
 
 @cache
-def compiled(name: str) -> Callable[..., Any]:
-    """The compiled loop called `name`: "sampled_products" or "row_grams"."""
-    import numba
+def _loops() -> Any:
+    from fewatoms import _loops as loops
 
-    loop = {"sampled_products": _sampled_products, "row_grams": _row_grams}[name]
-    return numba.njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})(loop)
+    return loops
+
+
+def threads() -> int:
+    """How many threads loops may use: the cores of this process, or fewer if numba's or OpenMP's variable says so."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS"):
+        told = os.environ.get(name, "")
+        if told.isdigit() and int(told) > 0:
+            return min(cores, int(told))
+    return cores
+
+
+def _run(name: str, starts: Array, work: float, *arguments: Any) -> None:
+    """Call a loop for all rows, in as many threads as the work is worth: ranges of rows with as many entries each."""
+    rows = starts.size - 1
+    loop = getattr(_loops(), name)
+    count = min(threads(), max(1, int(work // PARALLEL)), max(1, rows))
+    head, tail = arguments
+    misses, began = _misses(loop), time.perf_counter()
+    if count == 1:
+        loop(*head, 0, rows, *tail)
+    else:
+        cuts = np.searchsorted(starts, np.linspace(0, starts[-1], count + 1)[1:-1])
+        cuts = np.concatenate([[0], cuts, [rows]])
+        with ThreadPoolExecutor(count) as pool:
+            list(pool.map(lambda span: loop(*head, int(span[0]), int(span[1]), *tail), pairwise(cuts)))
+    if _misses(loop) > misses:
+        _log.info("compiled the loop %s in %.1f s; it is kept on disk", name, time.perf_counter() - began)
+
+
+def _misses(loop: Any) -> int:
+    """How often a loop had to be compiled so far."""
+    stats = getattr(loop, "stats", None)
+    return 0 if stats is None else sum(stats.cache_misses.values())
+
+
+def _blocks(starts: Array, width: int) -> list[tuple[int, int]]:
+    """Ranges of rows whose entries, `width` numbers each, fit in one gather (a longer row stands alone)."""
+    ranges, first, rows = [], 0, starts.size - 1
+    while first < rows:
+        last = int(np.searchsorted(starts, starts[first] + max(1, GATHER // max(1, width)), side="right")) - 1
+        last = min(rows, max(first + 1, last))
+        ranges.append((first, last))
+        first = last
+    return ranges
+
+
+def _summed(terms: Array, starts: Array, first: int, last: int) -> Array:
+    """Sums of the terms (of the entries of rows first to last) over each row; empty rows get zero."""
+    out = np.zeros((last - first, *terms.shape[1:]))
+    filled = np.flatnonzero(np.diff(starts[first : last + 1]))
+    if filled.size:
+        out[filled] = np.add.reduceat(terms, starts[first:last][filled] - starts[first], axis=0)
+    return out
+
+
+def sampled_products(left: Array, right: Array, starts: Array, others: Array) -> FloatArray:
+    """<left[i], right[j]> for all entries (i, j), in their order."""
+    out = np.empty(others.size)
+    left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)
+    if others.size >= WORTHWHILE:
+        _run("sampled_products", starts, others.size * left.shape[1], (left, right, starts, others), (out,))
+        return out
+    for first, last in _blocks(starts, 2 * left.shape[1]):
+        some = slice(starts[first], starts[last])
+        rows = np.repeat(np.arange(first, last), np.diff(starts[first : last + 1]))
+        out[some] = np.einsum("ij,ij->i", left.take(rows, 0), right.take(others[some], 0))
+    return out
+
+
+def scattered(values: FloatArray, features: Array, starts: Array, others: Array) -> FloatArray:
+    """Per row, the sum over its entries of value times features[j]."""
+    out = np.empty((starts.size - 1, features.shape[1]))
+    features = np.ascontiguousarray(features)
+    if others.size >= WORTHWHILE:
+        _run("scattered", starts, others.size * features.shape[1], (values, features, starts, others), (out,))
+        return out
+    for first, last in _blocks(starts, features.shape[1]):
+        some = slice(starts[first], starts[last])
+        out[first:last] = _summed(values[some, None] * features[others[some]], starts, first, last)
+    return out
+
+
+def row_grams(weights: FloatArray, features: Array, starts: Array, others: Array, first: int, last: int) -> FloatArray:
+    """Per row from first to last, the sum over its entries of weight times f f', f = features[j]."""
+    r = features.shape[1]
+    features = np.ascontiguousarray(features)
+    if others.size >= WORTHWHILE:
+        out = np.empty((last - first, r, r))
+        _loops().row_grams(weights, features, starts, others, first, last, out)
+        return out
+    out = np.zeros((last - first, r, r))
+    for low, high in _blocks(starts[first : last + 1], 2 * r):
+        low, high = first + low, first + high
+        some = slice(starts[low], starts[high])
+        f, w = features[others[some]], weights[some]
+        for a in range(r):
+            out[low - first : high - first, a] = _summed((w * f[:, a])[:, None] * f, starts, low, high)
+    return out
+
+
+def row_solves(
+    values: FloatArray,
+    weights: FloatArray,
+    offset: FloatArray,
+    features: Array,
+    ridge: FloatArray,
+    starts: Array,
+    others: Array,
+) -> tuple[FloatArray, FloatArray]:
+    """Per row, the x that minimises sum over its entries of w (value - offset[j] - <x, f>)^2 + sum ridge x^2, and the
+    minimum. Empty weights are ones, an empty offset zeros; what entries leave undetermined is as short as can be.
+    """
+    rows, r = starts.size - 1, features.shape[1]
+    features = np.ascontiguousarray(features)
+    out, left = np.empty((rows, r)), np.empty(rows)
+    if others.size >= WORTHWHILE:
+        head = (values, weights, offset, features, ridge, starts, others)
+        _run("row_solves", starts, 0.5 * others.size * (r + 1) ** 2, head, (out, left))
+        return out, left
+    for first, last in _blocks(starts, (r + 1) * (r + 1)):
+        G, h, s = _moments(values, weights, offset, features, starts, others, first, last)
+        G = G + np.diag(ridge)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            x = np.einsum("iab,ib->ia", np.linalg.pinv(G, rcond=1e-12, hermitian=True), h)
+        x[~np.isfinite(x)] = 0.0
+        out[first:last], left[first:last] = x, s - np.einsum("ia,ia->i", h, x)
+    return out, left
+
+
+def row_solves_nonnegative(
+    values: FloatArray,
+    weights: FloatArray,
+    offset: FloatArray,
+    features: Array,
+    ridge: FloatArray,
+    bound: Array,
+    starts: Array,
+    others: Array,
+    begin: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """As `row_solves` over x[a] >= 0 where bound[a], by coordinate descent from `begin`: never worse than that."""
+    rows, r = starts.size - 1, features.shape[1]
+    features = np.ascontiguousarray(features)
+    out, left = np.array(begin), np.empty(rows)
+    if others.size >= WORTHWHILE:
+        head = (values, weights, offset, features, ridge, bound, starts, others)
+        _run("row_solves_nonnegative", starts, 0.5 * others.size * (r + 1) ** 2, head, (out, left))
+        return out, left
+    for first, last in _blocks(starts, (r + 1) * (r + 1)):
+        G, h, s = _moments(values, weights, offset, features, starts, others, first, last)
+        G = G + np.diag(ridge)
+        x = out[first:last]
+        for _ in range(50):
+            before = x.copy()
+            for a in range(r):
+                d = G[:, a, a]
+                step = (h[:, a] - np.einsum("ib,ib->i", G[:, a], x)) / np.where(d > 0, d, 1.0)
+                fresh = np.where(d > 0, x[:, a] + step, 0.0)
+                x[:, a] = np.maximum(fresh, 0.0) if bound[a] else fresh
+            if np.abs(x - before).max(initial=0.0) <= 1e-9 * np.abs(x).max(initial=0.0):
+                break
+        left[first:last] = s + np.einsum("ia,ia->i", x, np.einsum("iab,ib->ia", G, x) - 2.0 * h)
+    return out, left
+
+
+def _moments(
+    values: FloatArray,
+    weights: FloatArray,
+    offset: FloatArray,
+    features: Array,
+    starts: Array,
+    others: Array,
+    first: int,
+    last: int,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Per row: sum of w f f', of w t f, and of w t^2, t = value - offset."""
+    some = slice(starts[first], starts[last])
+    j = others[some]
+    f, t = features[j], values[some] - (offset[j] if offset.size else 0.0)
+    wf = weights[some, None] * f if weights.size else f
+    wt = weights[some] * t if weights.size else t
+    pairs = (wf[:, :, None] * f[:, None, :]).reshape(t.size, -1)
+    sums = _summed(np.concatenate([pairs, wf * t[:, None], (wt * t)[:, None]], axis=1), starts, first, last)
+    r = features.shape[1]
+    return sums[:, : r * r].reshape(-1, r, r), sums[:, r * r : r * r + r], sums[:, -1]
+
+
+__all__: list[str] = [
+    "WORTHWHILE", "row_grams", "row_solves", "row_solves_nonnegative", "sampled_products", "scattered", "threads",
+]  # fmt: skip

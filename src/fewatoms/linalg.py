@@ -53,6 +53,11 @@ def _session() -> Session:
     return _current.get() or Session()
 
 
+def generator() -> np.random.Generator:
+    """The generator of the current session."""
+    return _session().rng
+
+
 def single_thread() -> AbstractContextManager[Any]:
     """Keep BLAS to one thread: small solves spend more time waking threads than computing."""
     return _threads().limit(limits=1, user_api="blas")

@@ -12,6 +12,7 @@ from copy import copy
 from typing import Any
 
 import numpy as np
+from scipy.sparse.linalg import LinearOperator, cg
 from scipy.special import expit
 
 from fewatoms import _checks
@@ -94,24 +95,15 @@ class Loss(ABC):
         return self.perspective(y, self.best_beta(y, alpha), alpha)
 
 
-class LeastSquares(Loss):
-    """f(r) = 1/2 sum_i w_i r_i^2."""
+class _Quadratic(Loss):
+    """What losses that are homogeneous of degree two share."""
 
     @property
     def smoothness(self) -> float:
         return 1.0 if self.weights is None else float(self.weights.max())
 
-    def value(self, r: FloatArray) -> float:
-        return 0.5 * float(np.dot(r, self._w * r))
-
-    def gradient(self, r: FloatArray) -> FloatArray:
-        return self._w * r
-
     def curvature(self, r: FloatArray) -> FloatArray:
         return np.ones_like(r) * self._w
-
-    def conjugate(self, y: FloatArray) -> float:
-        return 0.5 * float(np.dot(y, y / self._w))
 
     def clip(self, y: FloatArray) -> FloatArray:
         return y
@@ -124,6 +116,19 @@ class LeastSquares(Loss):
 
     def support_of_sublevel(self, y: FloatArray, alpha: float) -> float:
         return 2.0 * math.sqrt(self.conjugate(y) * alpha)
+
+
+class LeastSquares(_Quadratic):
+    """f(r) = 1/2 sum_i w_i r_i^2."""
+
+    def value(self, r: FloatArray) -> float:
+        return 0.5 * float(np.dot(r, r if self.weights is None else self.weights * r))
+
+    def gradient(self, r: FloatArray) -> FloatArray:
+        return self._w * r
+
+    def conjugate(self, y: FloatArray) -> float:
+        return 0.5 * float(np.dot(y, y if self.weights is None else y / self.weights))
 
 
 class Huber(Loss):
@@ -313,6 +318,59 @@ class Profiled(Loss):
 
     def best_beta(self, y: FloatArray, alpha: float) -> float:
         return self.base.best_beta(y, alpha)
+
+
+class Biased(_Quadratic):
+    """g(r) = min over v of f(r - F v) + shrink |v|^2 / 2: least squares after the best row and column biases v.
+
+    F is given by its products (`forward`, `backward`) and the squares of its columns' lengths (`lengths`), all in the
+    weights of f. g*(y) = f*(y) + |F'y|^2 / (2 shrink), so that any y gives a bound, however roughly v was found.
+    """
+
+    def __init__(self, base: LeastSquares, F: Any, shrink: float) -> None:
+        super().__init__(base.weights)
+        self.base, self.F, self.shrink = base, F, shrink
+        self._diagonal = F.lengths(self.weights) + shrink
+        self._last: tuple[FloatArray | None, FloatArray] = (None, np.zeros(0))
+
+    def _settings(self) -> str:
+        return f"{self.base!r}, biases shrunk by {self.shrink:g}"
+
+    def best_free(self, r: FloatArray) -> FloatArray:
+        """v, by conjugate gradients; asked about the same array again, the same answer."""
+        if self._last[0] is r:
+            return self._last[1]
+        F, w = self.F, self._w
+
+        def normal(v: FloatArray) -> FloatArray:
+            return F.backward(w * F.forward(v)) + self.shrink * v
+
+        n = self._diagonal.size
+        diagonal = np.where(self._diagonal > 0, self._diagonal, 1.0)
+        v, _ = cg(
+            LinearOperator((n, n), matvec=normal, dtype=np.float64),
+            F.backward(w * r),
+            rtol=1e-13,
+            maxiter=500,
+            M=LinearOperator((n, n), matvec=lambda v: v / diagonal, dtype=np.float64),
+        )
+        self._last = (r, np.asarray(v))
+        return self._last[1]
+
+    def left(self, r: FloatArray, v: FloatArray | None = None) -> FloatArray:
+        """r - F v."""
+        return r - self.F.forward(self.best_free(r) if v is None else v)
+
+    def value(self, r: FloatArray) -> float:
+        v = self.best_free(r)
+        return self.base.value(self.left(r, v)) + 0.5 * self.shrink * float(np.dot(v, v))
+
+    def gradient(self, r: FloatArray) -> FloatArray:
+        return self.base.gradient(self.left(r))
+
+    def conjugate(self, y: FloatArray) -> float:
+        gathered = self.F.backward(y)
+        return self.base.conjugate(y) + 0.5 * float(np.dot(gathered, gathered)) / self.shrink
 
 
 def _xlogx(t: FloatArray) -> FloatArray:

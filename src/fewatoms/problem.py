@@ -11,10 +11,11 @@ import numpy as np
 
 from fewatoms import _checks, linalg
 from fewatoms._types import Budget, FloatArray, IntArray
-from fewatoms.atoms import AtomicSet, FiniteSet, Groups, Mapped, Scaled
+from fewatoms.atoms import AtomicSet, FiniteSet, Groups, Mapped, RankOne, Scaled
+from fewatoms.factored import Factored
 from fewatoms.listed import Listed
-from fewatoms.losses import LeastSquares, Logistic, Loss, Profiled
-from fewatoms.operators import Counting, Operator, Projected, as_operator
+from fewatoms.losses import Biased, LeastSquares, Logistic, Loss, Profiled
+from fewatoms.operators import Counting, Margins, Operator, Projected, Sampling, as_operator
 
 EXACT = 1e-28  # share of f(b) below which a loss is rounding: a misfit of 1e-14
 
@@ -40,6 +41,13 @@ class Problem:
         Atoms that must be in the answer, which count, and atoms that must not. For sets whose atoms can be listed.
     cap : float, optional
         No coefficient is larger than this in size. For sets whose atoms can be listed.
+    biases : bool
+        Row and column biases and a centre beside the atoms, not counted. With RankOne, Sampling and least squares.
+    ridge : float, a pair of them, or "auto"; optional
+        ridge times the gauge is added to what is minimised, ridge / 2 times the squares of the biases too (a pair: one
+        for each); "auto" is left for `fit` to choose. With RankOne, Sampling and least squares.
+    nonnegative : bool
+        Whether the factors must not be negative. With RankOne, Sampling and least squares.
 
     `M` is kept behind a counter: `problem.M.products` counts from here on. Nothing is multiplied here.
     """
@@ -58,6 +66,9 @@ class Problem:
         include: Any = None,
         exclude: Any = None,
         cap: float | None = None,
+        biases: bool = False,
+        ridge: Any = None,
+        nonnegative: bool = False,
     ) -> None:
         loss = LeastSquares() if loss is None else loss
         if not isinstance(loss, Loss):
@@ -79,6 +90,14 @@ class Problem:
             self.loss = Profiled(loss, self.free)
         self.M = Counting(operator)
         self.atoms = _fitted(atoms, self.M)
+        self.biases, self.nonnegative = _flag("biases", biases), _flag("nonnegative", nonnegative)
+        self.ridge, self.shrink = _ridges(ridge)
+        self._check_factored(ridge)
+        self.center = 0.0
+        if self.biases and isinstance(loss, LeastSquares) and isinstance(operator, Sampling):
+            self.center = float(np.average(self.data, weights=loss.weights))
+            self.b = self.data - self.center
+            self.loss = Biased(loss, Margins(operator), self._least_shrink(self.shrink))
         if loss.weights is not None and loss.weights.size != self.m:
             raise ValueError(
                 f"weights of the loss must have {self.m} entries, one per row of M; got {loss.weights.size}"
@@ -108,11 +127,62 @@ class Problem:
     def m(self) -> int:
         return self.M.shape[0]
 
+    # Low rank from sampled entries -----------------------------------------------------------------------------------
+
+    @cached_property
+    def factored(self) -> Factored | None:
+        """The entries row by row and column by column, where rank-one matrices are fitted to them by least squares."""
+        M, loss = self.M.inner, self.loss
+        if type(self.atoms) is not RankOne or not isinstance(M, Sampling):
+            return None
+        if not isinstance(loss, (LeastSquares, Biased)):
+            return None
+        return Factored(M, self.b, loss.weights, biased=self.biases, nonnegative=self.nonnegative)
+
+    @property
+    def on_factors(self) -> bool:
+        """Whether something is asked that is about the factors."""
+        return self.biases or self.nonnegative or self.ridge is None or self.ridge > 0
+
+    def objective(self, candidate: Any) -> float:
+        """What is minimised over k atoms: the loss, and the ridge's share."""
+        return candidate.loss + self.ridge * candidate.gauge if self.ridge else candidate.loss
+
+    def with_ridge(self, ridge: float, shrink: float) -> Problem:
+        """The same problem with another ridge, sharing its entries and its count of products."""
+        _ = self.factored
+        other = copy(self)
+        other.ridge, other.shrink = ridge, shrink
+        if isinstance(self.loss, Biased):
+            other.loss = Biased(self.loss.base, self.loss.F, self._least_shrink(shrink))
+            other.at_zero = other.loss.value(other.b)
+        return other
+
+    def _least_shrink(self, shrink: float | None) -> float:
+        """A trace of shrinkage tells biases apart that the entries do not."""
+        w = self.base_loss.weights
+        total = float(self.m if w is None else w.sum())
+        return max(shrink or 0.0, 1e-9 * total / sum(self.M.model_shape))
+
+    def _check_factored(self, ridge: Any) -> None:
+        asked = [name for name, on in (("biases", self.biases), ("nonnegative", self.nonnegative)) if on]
+        asked += ["ridge"] if ridge is not None and self.on_factors and not asked else []
+        if not asked:
+            return
+        fits = type(self.atoms) is RankOne and isinstance(self.M.inner, Sampling)
+        if not fits or not isinstance(self.loss, LeastSquares) or self.free is not None:
+            have = f"{self.atoms!r}, {self.M.inner!r} and {self.loss!r}" + (
+                " with free columns" * (self.free is not None)
+            )
+            raise ValueError(
+                f"{asked[0]} is for RankOne atoms, Sampling and least squares without free columns; got {have}"
+            )
+
     def _bound(self, alpha: float | None, misfit: float | None) -> float | None:
         if alpha is not None and misfit is not None:
             raise ValueError(f"alpha and misfit bound the same thing, give one; got alpha={alpha!r}, misfit={misfit!r}")
         if misfit is not None:
-            if not isinstance(self.loss, LeastSquares):
+            if not isinstance(self.loss, (LeastSquares, Biased)):
                 raise ValueError(
                     f"misfit is a bound for least squares; with {self.loss!r} give alpha, a bound on the loss; "
                     f"got misfit={misfit!r}"
@@ -161,6 +231,8 @@ class Problem:
         left = residual
         if isinstance(self.loss, Profiled):
             left = residual - self.loss.F @ self.loss.best_free(residual)
+        elif isinstance(self.loss, Biased):
+            left = self.loss.left(residual)
         return float(np.linalg.norm(w * left) / np.linalg.norm(w * self.data))
 
     # Atoms that can be listed -----------------------------------------------------------------------------------------
@@ -266,6 +338,26 @@ def _innermost(atoms: AtomicSet) -> AtomicSet:
     while isinstance(atoms, (Mapped, Scaled)):
         atoms = atoms.inner
     return atoms
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False; got {value!r}")
+    return bool(value)
+
+
+def _ridges(ridge: Any) -> tuple[float | None, float | None]:
+    """The ridge on the factors and that on the biases; None stands for "auto"."""
+    if ridge is None:
+        return 0.0, 0.0
+    if isinstance(ridge, str):
+        if ridge != "auto":
+            raise ValueError(f'ridge must be a number, a pair of numbers or "auto"; got {ridge!r}')
+        return None, None
+    if isinstance(ridge, (tuple, list)) and len(ridge) == 2:
+        return _checks.number("ridge[0]", ridge[0]), _checks.number("ridge[1]", ridge[1])
+    value = _checks.number("ridge", ridge)
+    return value, value
 
 
 def _free_columns(free: Any, M: Operator, loss: Loss) -> FloatArray | None:

@@ -13,7 +13,8 @@ import numpy as np
 
 from fewatoms import _checks
 from fewatoms._types import Array, FloatArray, ModelDual
-from fewatoms.faces import Face
+from fewatoms.faces import Face, Factors, NonnegativeFactors
+from fewatoms.lowrank import Biases, LowRank
 from fewatoms.operators import as_operator
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ class DualPoint:
     primal: Candidate | None = None
     series: int = 0
 
+    dear = False  # evaluating y, z or the support costs as much as an iteration: only if somebody asks
+
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
@@ -92,11 +95,21 @@ class Progress:
     misfit: float
     cardinality: int
     candidate_loss: float  # of this iterate's candidate
-    gap: float  # best duality gap so far of the relaxation in use
     products: int
     problem: Problem = field(repr=False)
     candidate: Candidate = field(repr=False)
     dual: DualPoint = field(repr=False)
+    best_gap: float | None = field(default=None, repr=False)
+
+    @cached_property
+    def gap(self) -> float:
+        """The best duality gap so far of the relaxation in use; of this iterate alone where it is dear to evaluate."""
+        if self.best_gap is not None:
+            return self.best_gap
+        at, relaxation = self.dual, self.dual.relaxation
+        _, dual = relaxation.feasible(at.y, at.z, at.support)
+        points = [(at.loss, at.gauge), (self.candidate.loss, self.candidate.gauge)]
+        return max(0.0, min(relaxation.primal_value(*p) for p in points) + dual)
 
 
 class CompactPoint:
@@ -170,7 +183,8 @@ class CompactPoint:
             raise ValueError(f"predict(rows, cols) is for matrix models; this one has shape {shape}")
         rows, cols = np.broadcast_arrays(where, cols)
         i, j = _checks.indices("rows", rows, shape[0]), _checks.indices("cols", cols, shape[1])
-        return self._face.entries(self._c, i, j).reshape(rows.shape)
+        values = self._face.entries(self._c, i, j)
+        return (values if self.biases is None else values + self.biases.at(i, j)).reshape(rows.shape)
 
     def _apply(self, M_new: Any) -> Array:
         operator, shape = as_operator(M_new), self._face.shape
@@ -183,6 +197,7 @@ class CompactPoint:
             return np.zeros(operator.shape[0])
         return operator.restrict(self._face).apply(self._c)
 
+    biases: Biases | None = None  # of a matrix, beside its atoms
     _several = False  # a matrix model whose columns are measured one by one
 
     def _free_part(self, free: Any, rows: int) -> Any:
@@ -198,12 +213,16 @@ class Solution(CompactPoint):
     loss, misfit : recomputed from the answer; misfit is |b - Mx| / |b|, both norms in the loss's weights if it has any
         (nan for losses where it means nothing)
     free_coefficients : of the free columns beside M, in their order; empty if there are none
+    biases : center, rows and cols, where they were asked for; otherwise None
+    ridge : (on the factors, on the biases), as given or chosen
+    held_out : where the ridge was chosen, the root mean square error on the entries held out for that; otherwise None
     iterations : dual vectors used
     products : products with M and M*, all of them, the reduced fits included
     svd_products : products with M*y inside partial decompositions
     certificate : what is proven; its dear parts are computed on first access
 
-    and, from the compact form, x, indices, coefficients, cardinality, gauge, left, right, parts, predict.
+    and, from the compact form, x, indices, coefficients, cardinality, gauge, left, right, parts, predict; x, left and
+    right are the atoms alone, predict adds biases. For low-rank matrices `model`, with top, fold_in and save.
     """
 
     def __init__(
@@ -223,6 +242,8 @@ class Solution(CompactPoint):
         products: int,
         svd_products: int,
         certificate: Certificate,
+        biases: Biases | None = None,
+        ridge: tuple[float, float] = (0.0, 0.0),
     ) -> None:
         super().__init__(face, c)
         self.status, self.success, self.message = status, success, message
@@ -230,6 +251,30 @@ class Solution(CompactPoint):
         self.free_coefficients, self._intercept, self._several = free_coefficients, intercept, several
         self.iterations, self.products, self.svd_products = iterations, products, svd_products
         self.certificate = certificate
+        self.biases, self.ridge = biases, ridge
+        self.held_out: float | None = None
+
+    @cached_property
+    def model(self) -> LowRank:
+        """A low-rank matrix apart from its fit: predictions, recommendations, new rows and columns, files."""
+        nonnegative = isinstance(self._face, NonnegativeFactors)
+        if not isinstance(self._face, (Factors, NonnegativeFactors)):
+            raise AttributeError(
+                f"atoms of {type(self._face).__name__} are no factor pairs: there is no low-rank model"
+            )
+        return LowRank(self.left, self.right, self.biases, ridge=self.ridge, nonnegative=nonnegative)
+
+    def top(self, row: Any, n: int = 10, *, exclude: Any = None) -> tuple[Array, FloatArray]:
+        """For low-rank matrices, the columns with the n largest entries of a row, and these: see LowRank.top."""
+        return self.model.top(row, n, exclude=exclude)
+
+    def fold_in(self, rows: Any, cols: Any, values: Any, *, axis: int = 0, weights: Any = None) -> LowRank:
+        """For low-rank matrices, the model with new rows or columns: see LowRank.fold_in."""
+        return self.model.fold_in(rows, cols, values, axis=axis, weights=weights)
+
+    def save(self, file: Any) -> None:
+        """For low-rank matrices, write factors and biases to a file; `fewatoms.LowRank.load` reads it."""
+        self.model.save(file)
 
     def _free_part(self, free: Any, rows: int) -> Any:
         v = self.free_coefficients

@@ -15,7 +15,7 @@ from fewatoms.operators.matrix import BlackBox, MatrixOperator
 from fewatoms.operators.projected import Projected
 from fewatoms.operators.quadratic import Quadratic
 from fewatoms.operators.rows import Rows
-from fewatoms.operators.sampling import Sampling
+from fewatoms.operators.sampling import Margins, Sampling
 from fewatoms.operators.several import Several
 
 
@@ -46,6 +46,7 @@ __all__ = [
     "BlackBox",
     "Counting",
     "Identity",
+    "Margins",
     "MatrixOperator",
     "Operator",
     "Projected",

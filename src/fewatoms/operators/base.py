@@ -74,6 +74,10 @@ class Operator(ABC):
         """M* Y for the columns of Y: as many products as columns."""
         return np.stack([linalg.as_flat(self.adjoint(y)) for y in Y.T], axis=1)
 
+    def apply_factors(self, U: Array, V: Array) -> FloatArray:
+        """M(U V^T) for a matrix model in factors; your own operator may know a way without forming the product."""
+        return self.apply(U @ V.T)
+
     def images(self, face: Face) -> Array:
         """The images of a face's basis, m x dim: dim products."""
         if isinstance(face, Coordinates):
@@ -90,6 +94,9 @@ class Operator(ABC):
     def restrict(self, face: Face) -> ReducedOperator:
         """The reduced operator c -> M point(c)."""
         return face.restrict(self)
+
+    def restrict_any(self, face: Face) -> ReducedOperator:
+        return Implicit(self, face)
 
     def restrict_columns(self, face: Face, indices: IntArray, signs: FloatArray) -> ReducedOperator:
         if self.explicit:

@@ -51,6 +51,10 @@ class Counting(Operator):
             raise ValueError(f"M.apply must return {self.shape[0]} numbers; got shape {np.shape(image)}")
         return image
 
+    def apply_factors(self, U: Array, V: Array) -> FloatArray:
+        self.products += 1
+        return self.inner.apply_factors(U, V)
+
     def adjoint(self, y: FloatArray) -> ModelDual:
         self.products += 1
         z = self.inner.adjoint(y)
@@ -61,6 +65,12 @@ class Counting(Operator):
     def columns(self, indices: IntArray) -> Any:
         self.products += int(np.size(indices))
         return self.inner.columns(indices)
+
+    def images(self, face: Face) -> Array:
+        if not isinstance(face, Factors):
+            return super().images(face)
+        self.products += face.dim
+        return self.inner.images(face)
 
     def apply_block(self, X: Array) -> Array:
         self.products += X.shape[1]

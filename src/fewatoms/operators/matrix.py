@@ -11,6 +11,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from fewatoms import _checks
 from fewatoms._types import Array, FloatArray, IntArray
+from fewatoms.faces import Face, Factors
 from fewatoms.operators.base import PROBE_LIMIT, Operator
 from fewatoms.operators.reduced import Columns
 
@@ -86,6 +87,19 @@ class MatrixOperator(Operator):
         size = block.shape[0] * block.shape[1]
         return block.toarray() if block.nnz > FULL * size and size <= 4_000_000 else block
 
+    def images(self, face: Face) -> Array:
+        if not isinstance(face, Factors) or sp.issparse(self.matrix) or face.dim == 0:
+            return super().images(face)
+        # the images of all u_a v_b^T at once, by contracting one side of the model after the other
+        (p, r), (q, s) = face.U.shape, face.V.shape
+        out = np.empty((self.shape[0], r * s))
+        rows = max(1, (1 << 22) // (p * q))
+        for start in range(0, self.shape[0], rows):
+            block = np.asarray(self.matrix[start : start + rows], dtype=np.float64).reshape(-1, p, q)
+            half = (block.reshape(-1, q) @ face.V).reshape(len(block), p, s)
+            out[start : start + rows] = np.matmul(face.U.T, half).reshape(len(block), r * s)
+        return out
+
     def subset(self, rows: IntArray) -> Operator:
         return MatrixOperator(self.matrix.tocsr()[rows] if sp.issparse(self.matrix) else self.matrix[rows])
 
@@ -158,6 +172,14 @@ class BlackBox(Operator):
 
     def apply(self, x: Array) -> FloatArray:
         return self._product("matvec", x.ravel(), self.shape[0])
+
+    def apply_factors(self, U: Array, V: Array) -> FloatArray:
+        if not hasattr(self.op, "apply_factors"):
+            return super().apply_factors(U, V)
+        result = np.asarray(self.op.apply_factors(U, V))
+        if result.size != self.shape[0]:
+            raise ValueError(f"M.apply_factors must return {self.shape[0]} numbers; got shape {result.shape}")
+        return self._numbers("apply_factors", result.ravel())
 
     def adjoint(self, y: FloatArray) -> FloatArray:
         return self._product("rmatvec", y, self.shape[1])

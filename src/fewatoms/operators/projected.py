@@ -41,6 +41,9 @@ class Projected(Operator):
     def apply(self, x: Array) -> FloatArray:
         return self.project(self.M.apply(x))
 
+    def apply_factors(self, U: Array, V: Array) -> FloatArray:
+        return self.project(self.M.apply_factors(U, V))
+
     def adjoint(self, y: FloatArray) -> ModelDual:
         return self.M.adjoint(y - self._root * (self._Q @ (self._Q.T @ (y / self._root))))
 

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fewatoms import kernels
 from fewatoms._types import Array, FloatArray
 from fewatoms.faces import Face, Factors, SymmetricFactors, hermitian_coordinates
 
@@ -149,7 +148,7 @@ class Implicit(ReducedOperator):
         self.costs = {"apply": 0, "adjoint": 0, "normal_equations": 0}  # M counts its own products
 
     def apply(self, c: FloatArray) -> FloatArray:
-        return self.M.apply(self.face.point(c))
+        return self.face.image(self.M, c)
 
     def adjoint(self, r: FloatArray) -> FloatArray:
         return self.face.adjoint(self.M.adjoint(r))
@@ -230,7 +229,7 @@ class SampledFactors(ReducedOperator):
         self.costs = {"apply": r, "adjoint": 1, "normal_equations": self.dim + 1}
 
     def apply(self, c: FloatArray) -> FloatArray:
-        return self.sampling.sample(self.face.U @ self.face.matrix(c), self.face.V)
+        return self.sampling.apply_factors(self.face.U @ self.face.matrix(c), self.face.V)
 
     def adjoint(self, r: FloatArray) -> FloatArray:
         return self.face.adjoint(self.sampling.adjoint(r))
@@ -350,33 +349,6 @@ class Tallied(ReducedOperator):
         return self.inner.normal_equations(b, weights)
 
 
-def row_grams_in_blocks(V: Array, starts: Array, cols: Array, weights: FloatArray, loop: bool) -> Any:
-    """Yield (first row, Gram matrices of the entries of consecutive rows), a block of rows at a time."""
-    r = V.shape[1]
-    rows_total = starts.size - 1
-    rows = max(1, BLOCK // max(1, r * r))
-    for first in range(0, rows_total, rows):
-        last = min(rows_total, first + rows)
-        local = starts[first : last + 1]
-        out = np.zeros((last - first, r, r))
-        if loop:
-            kernels.compiled("row_grams")(V, local, cols, weights, out)
-        else:
-            _row_grams_numpy(V, local, cols, weights, out)
-        yield first, out
-
-
-def _row_grams_numpy(V: Array, starts: Array, cols: Array, weights: FloatArray, out: FloatArray) -> None:
-    filled = np.flatnonzero(np.diff(starts))
-    if not filled.size:
-        return
-    v = V[cols[starts[0] : starts[-1]]]
-    w = weights[starts[0] : starts[-1]]
-    for a in range(V.shape[1]):
-        rank_one_rows = np.add.reduceat((w * v[:, a])[:, None] * v, starts[:-1][filled] - starts[0], axis=0)
-        out[filled, a] = rank_one_rows
-
-
 __all__ = [
     "Columns",
     "IdentityFactors",
@@ -388,5 +360,4 @@ __all__ = [
     "Stacked",
     "Symmetrised",
     "Tallied",
-    "row_grams_in_blocks",
 ]

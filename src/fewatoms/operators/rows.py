@@ -23,6 +23,9 @@ class Rows(Operator):
     def apply(self, x: Array) -> FloatArray:
         return self.M.apply(x)[self.kept]
 
+    def apply_factors(self, U: Array, V: Array) -> FloatArray:
+        return self.M.apply_factors(U, V)[self.kept]
+
     def adjoint(self, y: FloatArray) -> ModelDual:
         whole = np.zeros(self.M.shape[0])
         whole[self.kept] = y

@@ -12,9 +12,7 @@ from fewatoms import _checks, kernels
 from fewatoms._types import Array, FloatArray, IntArray, ModelDual
 from fewatoms.faces import Factors, SymmetricFactors
 from fewatoms.operators.base import Operator
-from fewatoms.operators.reduced import ReducedOperator, SampledFactors, Symmetrised, row_grams_in_blocks
-
-CHUNK = 1 << 15  # entries gathered at a time: small enough for the cache
+from fewatoms.operators.reduced import BLOCK, ReducedOperator, SampledFactors, Symmetrised
 
 
 class Sampling(Operator):
@@ -37,21 +35,7 @@ class Sampling(Operator):
             raise ValueError(f"rows and cols must have the same length; got {rows.size} and {cols.size}")
         if rows.size == 0:
             raise ValueError("rows and cols must name at least one entry; got none")
-        keys = rows.astype(np.int64) * q + cols
-        self._order = np.argsort(keys, kind="stable")
-        keys = keys[self._order]
-        twice = np.flatnonzero(keys[1:] == keys[:-1])
-        if twice.size:
-            pair = tuple(int(i) for i in np.divmod(keys[twice[0]], q))
-            raise ValueError(
-                f"rows and cols must name each entry once; {twice.size} repeat another, {pair} for one: "
-                "Sampling.from_triplets(..., duplicates='mean' or 'last') merges them"
-            )
-        kind = np.int32 if max(p, q, rows.size) < 2**31 else np.int64
-        self._rows, self._cols = (a[self._order].astype(kind, copy=False) for a in (rows, cols))
-        counts = np.bincount(self._rows, minlength=p)
-        self._starts = np.concatenate([[0], np.cumsum(counts)]).astype(kind)
-        self._sorted = bool((np.diff(self._order) == 1).all())
+        self._starts, self._cols, self._order = _by_rows(rows, cols, (p, q))
         self.matrix_shape = (p, q)
         self.shape = (rows.size, p * q)
 
@@ -66,6 +50,12 @@ class Sampling(Operator):
         return Sampling(self.rows[rows], self.cols[rows], self.matrix_shape)
 
     @property
+    def _rows(self) -> Array:
+        """Rows of the entries, row by row."""
+        rows = np.arange(self.matrix_shape[0], dtype=self._cols.dtype)
+        return np.repeat(rows, np.diff(self._starts))
+
+    @property
     def rows(self) -> IntArray:
         """Rows of the entries, in the order given."""
         return self._unsort(self._rows).astype(np.intp)
@@ -74,6 +64,19 @@ class Sampling(Operator):
     def cols(self) -> IntArray:
         """Columns of the entries, in the order given."""
         return self._unsort(self._cols).astype(np.intp)
+
+    @property
+    def counts(self) -> tuple[IntArray, IntArray]:
+        """How many entries each row and each column has."""
+        return np.diff(self._starts), np.bincount(self._cols, minlength=self.matrix_shape[1])
+
+    def row_by_row(self, values: FloatArray) -> tuple[Array, Array, FloatArray]:
+        """The entries row by row: where rows start, columns, and the values (not copied if that was their order)."""
+        return self._starts, self._cols, self._sort(values)
+
+    def in_given_order(self, values: FloatArray) -> FloatArray:
+        """Values that stand row by row, in the order in which the entries were given."""
+        return self._unsort(values)
 
     @classmethod
     def from_triplets(
@@ -124,14 +127,14 @@ class Sampling(Operator):
         return cls(rows, cols, X.shape), _checks.real_vector("X", X[rows, cols])
 
     def _unsort(self, values: Array) -> Array:
-        if self._sorted:
+        if self._order is None:
             return values
         out = np.empty_like(values)
         out[self._order] = values
         return out
 
     def _sort(self, values: Array) -> Array:
-        return values if self._sorted else values[self._order]
+        return values if self._order is None else values[self._order]
 
     def apply(self, x: Array) -> FloatArray:
         return self._unsort(np.asarray(x, dtype=np.float64).reshape(self.matrix_shape)[self._rows, self._cols])
@@ -139,23 +142,15 @@ class Sampling(Operator):
     def adjoint(self, y: FloatArray) -> ModelDual:
         return sp.csr_array((self._sort(y), self._cols, self._starts), shape=self.matrix_shape)
 
-    def sample(self, left: Array, right: Array) -> FloatArray:
-        """(left @ right.T)[rows, cols], without forming the product."""
-        out = np.empty(self.shape[0])
-        left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)
-        if self.shape[0] >= kernels.WORTHWHILE:
-            kernels.compiled("sampled_products")(left, right, self._rows, self._cols, out)
-        else:
-            for i in range(0, out.size, CHUNK):
-                some = slice(i, i + CHUNK)
-                out[some] = np.einsum("ij,ij->i", left.take(self._rows[some], 0), right.take(self._cols[some], 0))
-        return self._unsort(out)
+    def apply_factors(self, U: Array, V: Array) -> FloatArray:
+        return self._unsort(kernels.sampled_products(U, V, self._starts, self._cols))
 
     def row_grams(self, V: Array, weights: FloatArray | None) -> Iterator[tuple[int, FloatArray]]:
         """Per row i, sum over its entries of w v_j v_j^T, in blocks of rows."""
         w = np.ones(self.shape[0]) if weights is None else self._sort(weights)
-        loop = self.shape[0] >= kernels.WORTHWHILE
-        yield from row_grams_in_blocks(np.ascontiguousarray(V), self._starts, self._cols, w, loop)
+        p, step = self.matrix_shape[0], max(1, BLOCK // max(1, V.shape[1] ** 2))
+        for first in range(0, p, step):
+            yield first, kernels.row_grams(w, V, self._starts, self._cols, first, min(p, first + step))
 
     def restrict_factors(self, face: Factors) -> ReducedOperator:
         return SampledFactors(face, self)
@@ -167,10 +162,8 @@ class Sampling(Operator):
         keys = self._rows.astype(np.int64) * self.matrix_shape[1] + self._cols
         spots = np.minimum(np.searchsorted(keys, indices), keys.size - 1)
         found = np.flatnonzero(keys[spots] == indices)
-        # `order` leads from sorted positions back to the user's
-        return sp.csc_array(
-            (np.ones(found.size), (self._order[spots[found]], found)), shape=(self.shape[0], indices.size)
-        )
+        given = spots[found] if self._order is None else self._order[spots[found]]
+        return sp.csc_array((np.ones(found.size), (given, found)), shape=(self.shape[0], indices.size))
 
     def restrict_columns(self, face: Any, indices: IntArray, signs: FloatArray) -> ReducedOperator:
         from fewatoms.operators.reduced import Columns
@@ -188,3 +181,55 @@ class Sampling(Operator):
 
     def rank_one_norm(self) -> float:
         return 1.0
+
+
+class Margins:
+    """F v = v_i + v_{p + j} over the entries (i, j) of a Sampling: row and column biases as columns."""
+
+    def __init__(self, M: Sampling) -> None:
+        self.M, self.p = M, M.matrix_shape[0]
+
+    def forward(self, v: FloatArray) -> FloatArray:
+        """F v, one number per entry."""
+        row, col = v[: self.p], v[self.p :]
+        ones = np.ones_like
+        return self.M.apply_factors(np.stack([row, ones(row)], axis=1), np.stack([ones(col), col], axis=1))
+
+    def backward(self, y: FloatArray) -> FloatArray:
+        """F'y: sums over rows, then over columns."""
+        starts, cols, values = self.M.row_by_row(y)
+        rows = np.add.reduceat(np.append(values, 0.0), starts[:-1]) * (np.diff(starts) > 0)
+        return np.concatenate([rows, np.bincount(cols, weights=values, minlength=self.M.matrix_shape[1])])
+
+    def lengths(self, weights: FloatArray | None) -> FloatArray:
+        """The squares of the columns' lengths, in the weights."""
+        return self.backward(np.ones(self.M.shape[0]) if weights is None else weights)
+
+
+def index_type(rows: int, cols: int, entries: int) -> Any:
+    """The integers that number rows, columns and entries."""
+    return np.int32 if max(rows, cols, entries) < 2**31 else np.int64
+
+
+def _by_rows(rows: Array, cols: Array, shape: tuple[int, int]) -> tuple[Array, Array, Array | None]:
+    """The entries row by row, columns rising: where rows start, their columns, and their places in the order given
+    (None if it was that order). Entries that occur twice are refused."""
+    p, q = shape
+    kind = index_type(p, q, rows.size)
+    ordered = bool(
+        (rows[1:] >= rows[:-1]).all() and (cols[1:] > cols[:-1])[rows[1:] == rows[:-1]].all()
+    )  # strictly: no entry twice
+    if ordered:
+        starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=p))])
+        return starts, cols.astype(kind), None
+    places = np.arange(rows.size, dtype=kind)
+    grid = sp.coo_array((places, (rows.astype(kind, copy=False), cols.astype(kind, copy=False))), shape=shape).tocsr()
+    if grid.nnz < rows.size:  # SciPy has added up the places of entries that occur more than once
+        keys = np.sort(rows.astype(np.int64) * q + cols)
+        twice = np.flatnonzero(keys[1:] == keys[:-1])
+        pair = tuple(int(i) for i in np.divmod(keys[twice[0]], q))
+        raise ValueError(
+            f"rows and cols must name each entry once; {twice.size} repeat another, {pair} for one: "
+            "Sampling.from_triplets(..., duplicates='mean' or 'last') merges them"
+        )
+    return grid.indptr.astype(np.int64), grid.indices, grid.data

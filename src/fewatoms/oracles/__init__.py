@@ -1,5 +1,6 @@
 """Where dual vectors come from: one dual method per file, each a generator."""
 
+from fewatoms.oracles.alternating import Alternating
 from fewatoms.oracles.base import Oracle
 from fewatoms.oracles.bundle import Bundle
 from fewatoms.oracles.conditional_gradient import ConditionalGradient
@@ -9,6 +10,7 @@ from fewatoms.oracles.proximal_gradient import Continuation, ProximalGradient
 from fewatoms.oracles.working_set import WorkingSet
 
 __all__ = [
+    "Alternating",
     "Bisection",
     "Bundle",
     "ConditionalGradient",

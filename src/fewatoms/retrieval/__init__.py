@@ -16,7 +16,7 @@ from fewatoms.faces import Face, within
 from fewatoms.problem import Problem
 from fewatoms.retrieval.fewest import Fewest
 from fewatoms.retrieval.identify import Generous, Leading, TopK
-from fewatoms.retrieval.polish import Exchange, Turn
+from fewatoms.retrieval.polish import Alternate, Exchange, Turn
 from fewatoms.retrieval.pursuit import Pursuit
 from fewatoms.retrieval.reduced_fit import reduced_fit, refit
 from fewatoms.retrieval.splice import ISOLATED, Splice
@@ -92,6 +92,17 @@ class Retrieval:
         return known[key]
 
 
+@dataclass(frozen=True, eq=False)
+class Own:
+    """The oracle's own point where it has one with at most k atoms; `otherwise` is asked elsewhere."""
+
+    otherwise: Retrieval
+
+    def retrieve(self, problem: Problem, dual: DualPoint) -> Candidate:
+        primal = dual.primal
+        return self.otherwise.retrieve(problem, dual) if primal is None or primal.face.size > problem.k else primal
+
+
 def default_retrieval(problem: Problem, *, quick: bool = False) -> Any:
     """What serves a problem best: supports of listed atoms are spliced, faces that turn are turned.
 
@@ -105,6 +116,8 @@ def default_retrieval(problem: Problem, *, quick: bool = False) -> Any:
             "include, exclude and cap need a vector model and room for the images of twice k atoms; "
             f"got k={problem.k} atoms of {problem.atoms!r} with {problem.m} data"
         )
+    if problem.factored is not None:
+        return Own(Retrieval(polish=Exchange(turn=Alternate())))
     if splice.applies(problem):
         return Retrieval(identify=Leading(), fit=support_fit, polish=splice, hope=HOPE)
     return Retrieval()
@@ -117,10 +130,12 @@ def paper_rule(*, cone: bool = False) -> Retrieval:
 
 __all__ = [
     "ISOLATED",
+    "Alternate",
     "Exchange",
     "Fewest",
     "Generous",
     "Leading",
+    "Own",
     "Pursuit",
     "Retrieval",
     "Splice",

@@ -75,6 +75,31 @@ class Turn:
 
 
 @dataclass(frozen=True, eq=False)
+class Alternate:
+    """Sweeps of small regressions on the factors of a low-rank matrix with sampled entries.
+
+    tol : they end when one lowers the loss by less than this share
+    """
+
+    tol: float = 1e-6
+
+    def __call__(self, problem: Problem, candidate: Candidate) -> Candidate:
+        F = problem.factored
+        assert F is not None
+        if candidate.face.dim == 0:
+            return candidate
+        at = F.of(*candidate.face.prune(candidate.c, problem.k))  # type: ignore[arg-type]
+        for at, reached in F.descent(at, problem.ridge or 0.0, 0.0, self.tol):  # noqa: B020
+            problem.M.products += 2 * at.rank
+            if problem.meets(reached):
+                break
+        face, c = at.face()
+        residual = problem.b - F.predicted(at)
+        fresh = Candidate(face, c, residual, problem.loss.value(residual))
+        return fresh if fresh.loss < candidate.loss else candidate
+
+
+@dataclass(frozen=True, eq=False)
 class Exchange:
     """Merge, fit, prune, refit, and accept only a lower loss.
 
@@ -89,7 +114,7 @@ class Exchange:
 
     rounds: int = 40
     gain: float = 1e-6
-    turn: Turn = Turn()
+    turn: Turn | Alternate = Turn()
 
     def __call__(self, problem: Problem, candidate: Candidate) -> Candidate:
         best = self.turn(problem, candidate)
@@ -123,4 +148,4 @@ def _halved(share: float, k: Budget) -> float:
     return 0.0 if _largest(_part_of(k, share)) == 1 else 0.5 * share
 
 
-__all__ = ["Exchange", "Turn"]
+__all__ = ["Alternate", "Exchange", "Turn"]

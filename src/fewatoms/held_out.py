@@ -1,0 +1,101 @@
+"""How much to shrink a low-rank fit: entries are held out, and penalties tried on the others."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fewatoms import linalg
+from fewatoms._types import FloatArray, IntArray
+from fewatoms.factored import Factored, Triple
+from fewatoms.problem import Problem
+
+SHARE = 0.1  # of the entries held out
+STEP = 0.7  # from one penalty to the next
+SWEEPS = 3  # for each penalty: the point before is near
+PATIENCE = 3  # penalties in a row that predict worse than the best before the search ends
+LEAST = 1e-4  # the last penalty, as a share of the first
+ALIVE = 1e-4  # no singular value falls below this share of the first, or it would not come back
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The penalties that predict held-out entries best, with what they reach there.
+
+    ridge, shrink : on the factors, on the biases
+    score : root of the (weighted) mean square of the errors on the entries held out
+    start : the point at these penalties, fitted to the other entries
+    """
+
+    ridge: float
+    shrink: float
+    score: float
+    start: Triple
+
+
+def choose_ridge(problem: Problem, k: int) -> Choice:
+    """Hold a share of the entries out, shrink biases as predicts them best alone, then go down a ladder of ridges.
+
+    The split and the starts come from the session's generator: the same for every k if it starts anew.
+    """
+    F = problem.factored
+    assert F is not None
+    rng = linalg.generator()
+    count = max(1, round(SHARE * problem.m))
+    if problem.m < 2:
+        raise ValueError(f'ridge="auto" needs at least 2 entries, some to hold out; got {problem.m}')
+    held = np.zeros(problem.m, dtype=bool)
+    held[rng.choice(problem.m, count, replace=False)] = True
+    weights = problem.loss.weights
+    rest, out = np.flatnonzero(~held), np.flatnonzero(held)
+    train = Factored(
+        F.M.subset(rest),
+        problem.b[rest],
+        None if weights is None else weights[rest],
+        biased=F.biased,
+        nonnegative=F.nonnegative,
+    )
+    judge = _Judge(F, problem.b, weights, out)
+    unit = 1.0 if weights is None else float(weights.mean())
+    shrinks = [unit * 0.1 * 3.0**j for j in range(7)] if F.biased else [0.0]
+    shrink = min(shrinks, key=lambda s: judge(Triple(*_nothing(F.shape), *train.biases(s)))) if F.biased else 0.0
+    at = train.leading(k, rng, shrink)
+    lam = first = float(at.s[0])
+    best, since = Choice(first, shrink, math.inf, at), 0
+    while since < PATIENCE and lam > LEAST * first:
+        lam *= STEP
+        for _ in range(SWEEPS):
+            at, _ = train.sweep(_alive(at), lam, shrink)
+        score = judge(at)
+        if score < best.score:
+            best, since = Choice(lam, shrink, score, at), 0
+        else:
+            since += 1
+    return best
+
+
+class _Judge:
+    """The error of predictions on some of the entries."""
+
+    def __init__(self, F: Factored, b: FloatArray, weights: FloatArray | None, out: IntArray) -> None:
+        self.rows, self.cols = F.M.rows[out], F.M.cols[out]
+        self.b, self.w = b[out], None if weights is None else weights[out]
+
+    def __call__(self, at: Triple) -> float:
+        error = self.b - np.einsum("ij,ij->i", (at.P * at.s)[self.rows], at.Q[self.cols])
+        if at.row.size:
+            error -= at.row[self.rows] + at.col[self.cols]
+        return math.sqrt(float(np.average(error**2, weights=self.w)))
+
+
+def _nothing(shape: tuple[int, int]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    return np.zeros((shape[0], 0)), np.zeros(0), np.zeros((shape[1], 0))
+
+
+def _alive(at: Triple) -> Triple:
+    return replace(at, s=np.maximum(at.s, ALIVE * float(at.s[0]))) if at.rank else at
+
+
+__all__ = ["Choice", "choose_ridge"]

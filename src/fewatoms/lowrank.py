@@ -1,0 +1,202 @@
+"""A low-rank matrix by itself: predictions, the largest entries of a row, new rows and columns, files."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fewatoms import _checks, linalg
+from fewatoms._types import Array, FloatArray
+from fewatoms.factored import NONE, Side
+
+CHUNK = 1 << 16  # entries of a row looked at together
+FORMAT = 1  # of the files
+
+
+@dataclass(frozen=True, eq=False)
+class Biases:
+    """What is added to entry (i, j): center + rows[i] + cols[j]."""
+
+    center: float
+    rows: FloatArray
+    cols: FloatArray
+
+    def at(self, rows: Array, cols: Array) -> FloatArray:
+        return self.center + self.rows[rows] + self.cols[cols]
+
+
+class LowRank:
+    """X = left @ right.T, with biases beside it if there are any. Nothing of the size of X is ever formed.
+
+    left, right : (p, k) and (q, k) arrays
+    biases : Biases or None
+    ridge : (on the factors, on the biases), as new rows and columns are fitted with
+    nonnegative : whether the factors of new rows and columns must not be negative
+    """
+
+    def __init__(
+        self,
+        left: Any,
+        right: Any,
+        biases: Biases | None = None,
+        *,
+        ridge: tuple[float, float] = (0.0, 0.0),
+        nonnegative: bool = False,
+    ) -> None:
+        self.left, self.right = np.asarray(left, dtype=np.float64), np.asarray(right, dtype=np.float64)
+        if self.left.ndim != 2 or self.right.ndim != 2 or self.left.shape[1] != self.right.shape[1]:
+            raise ValueError(
+                f"left and right must have one column per atom each; got shapes {self.left.shape}, {self.right.shape}"
+            )
+        self.biases, self.ridge, self.nonnegative = biases, ridge, nonnegative
+
+    def __repr__(self) -> str:
+        beside = "" if self.biases is None else ", with biases"
+        return f"LowRank({self.shape[0]} x {self.shape[1]}, {self.left.shape[1]} atoms{beside})"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.left.shape[0], self.right.shape[0]
+
+    def predict(self, rows: Any, cols: Any) -> FloatArray:
+        """The entries (rows, cols), which are broadcast against each other, biases included."""
+        rows, cols = np.broadcast_arrays(rows, cols)
+        i, j = _checks.indices("rows", rows, self.shape[0]), _checks.indices("cols", cols, self.shape[1])
+        values = np.empty(i.size)
+        for start in range(0, i.size, CHUNK):
+            some = slice(start, start + CHUNK)
+            values[some] = np.einsum("ij,ij->i", self.left[i[some]], self.right[j[some]])
+        if self.biases is not None:
+            values += self.biases.at(i, j)
+        return values.reshape(rows.shape)
+
+    def top(self, row: Any, n: int = 10, *, exclude: Any = None) -> tuple[Array, FloatArray]:
+        """The columns with the n largest entries of a row, largest first, and those entries.
+
+        `exclude` names columns to leave out, such as those seen already. The row is read a piece at a time.
+        """
+        p, q = self.shape
+        row = _checks.integer("row", row, 0, p - 1)
+        n = _checks.integer("n", n, 1)
+        out = np.empty(0, dtype=np.intp) if exclude is None else np.unique(_checks.indices("exclude", exclude, q))
+        cols, values = np.empty(0, dtype=np.intp), np.empty(0)
+        for start in range(0, q, CHUNK):
+            piece = self.right[start : start + CHUNK] @ self.left[row]
+            if self.biases is not None:
+                piece += self.biases.center + self.biases.rows[row] + self.biases.cols[start : start + CHUNK]
+            piece[out[(out >= start) & (out < start + CHUNK)] - start] = -np.inf
+            fresh = linalg.top_k(piece, n)
+            fresh = fresh[piece[fresh] > -np.inf]
+            cols = np.concatenate([cols, start + fresh])
+            values = np.concatenate([values, piece[fresh]])
+            keep = linalg.top_k(values, n)
+            cols, values = cols[keep], values[keep]
+        return cols, values
+
+    def fold_in(self, rows: Any, cols: Any, values: Any, *, axis: int = 0, weights: Any = None) -> LowRank:
+        """The matrix with new rows (axis 0) or columns (axis 1) behind its own, fitted to some of their entries.
+
+        Parameters
+        ----------
+        rows, cols, values : (m,) arrays
+            Entries of the new part; along `axis`, indices count from 0 at the first new row or column.
+        weights : (m,) array of positive numbers, optional
+
+        Everything that was there stays as it is. Each new row is a regression of its entries on `right` with the ridge
+        of the fit (entries that leave it undetermined get the shortest answer); it may have no entries, and is then
+        predicted by the biases alone.
+        """
+        if axis not in (0, 1):
+            raise ValueError(f"axis must be 0 (new rows) or 1 (new columns); got {axis!r}")
+        new, old = (rows, cols) if axis == 0 else (cols, rows)
+        names = ("rows", "cols") if axis == 0 else ("cols", "rows")
+        features = self.right if axis == 0 else self.left
+        new = _checks.indices(names[0], new, np.iinfo(np.int64).max)
+        old = _checks.indices(names[1], old, len(features))
+        values = _checks.real_vector("values", values, new.size, f" (one per entry of {names[0]})")
+        if old.size != new.size:
+            raise ValueError(f"rows and cols must have the same length; got {np.size(rows)} and {np.size(cols)}")
+        if new.size == 0:
+            raise ValueError("rows and cols must name at least one entry; got none")
+        w = NONE if weights is None else _checks.real_vector("weights", weights, new.size, " (one per entry)")
+        if w.size and w.min() <= 0:
+            raise ValueError(f"weights must be positive; got {w.min()}")
+        count = int(new.max()) + 1
+        factor, bias = self._regressed(new, old, values, w, count, features, axis)
+        left, right = (np.concatenate([self.left, factor]), self.right) if axis == 0 else (
+            self.left, np.concatenate([self.right, factor])
+        )  # fmt: skip
+        biases = self.biases
+        if biases is not None:
+            parts = [biases.rows, biases.cols]
+            parts[axis] = np.concatenate([parts[axis], bias])
+            biases = Biases(biases.center, *parts)
+        return LowRank(left, right, biases, ridge=self.ridge, nonnegative=self.nonnegative)
+
+    def _regressed(
+        self, new: Array, old: Array, values: FloatArray, w: FloatArray, count: int, features: Array, axis: int
+    ) -> tuple[Array, FloatArray]:
+        """Factors and biases of new rows (or columns)."""
+        order = np.lexsort((old, new))
+        twice = (np.diff(new[order]) == 0) & (np.diff(old[order]) == 0)
+        if twice.any():
+            raise ValueError(f"rows and cols must name each entry once; {int(twice.sum())} repeat another")
+        starts = np.concatenate([[0], np.cumsum(np.bincount(new, minlength=count))])
+        r = features.shape[1]
+        ridge, offset = np.full(r, self.ridge[0]), NONE
+        if self.biases is not None:
+            values = values - self.biases.center
+            offset = self.biases.cols if axis == 0 else self.biases.rows
+            features = np.concatenate([features, np.ones((len(features), 1))], axis=1)
+            ridge = np.append(ridge, self.ridge[1])
+        side = Side(starts, old[order], values[order], w[order] if w.size else NONE)
+        if self.nonnegative:
+            out, _ = side.improve(features, offset, ridge, np.arange(ridge.size) < r, np.zeros((count, ridge.size)))
+        else:
+            out, _ = side.solve(features, offset, ridge)
+        return out[:, :r], out[:, r].copy() if self.biases is not None else NONE
+
+    def save(self, file: Any) -> None:
+        """Write the factors and biases to a file (NumPy's npz), under the very name given."""
+        biases = Biases(0.0, NONE, NONE) if self.biases is None else self.biases
+        contents: dict[str, Any] = {
+            "fewatoms_low_rank": np.array(FORMAT),
+            "left": self.left,
+            "right": self.right,
+            "center": np.array(biases.center),
+            "row_biases": biases.rows,
+            "col_biases": biases.cols,
+            "biased": np.array(self.biases is not None),
+            "ridge": np.array(self.ridge),
+            "nonnegative": np.array(self.nonnegative),
+        }
+        with open(os.fspath(file), "wb") as stream:
+            np.savez(stream, **contents)
+
+    @classmethod
+    def load(cls, file: Any) -> LowRank:
+        """Read what `save` wrote."""
+        try:
+            with np.load(os.fspath(file), allow_pickle=False) as found:
+                contents = dict(found)
+        except (ValueError, OSError, EOFError) as error:
+            if isinstance(error, FileNotFoundError):
+                raise
+            raise ValueError(f"file must be one that save() wrote; {os.fspath(file)!r} cannot be read") from error
+        if int(contents.get("fewatoms_low_rank", 0)) != FORMAT:
+            raise ValueError(f"file must be one that save() wrote (format {FORMAT}); {os.fspath(file)!r} is not")
+        biases = Biases(float(contents["center"]), contents["row_biases"], contents["col_biases"])
+        ridge = contents["ridge"]
+        return cls(
+            contents["left"],
+            contents["right"],
+            biases if contents["biased"] else None,
+            ridge=(float(ridge[0]), float(ridge[1])),
+            nonnegative=bool(contents["nonnegative"]),
+        )
+
+
+__all__ = ["Biases", "LowRank"]
