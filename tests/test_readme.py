@@ -43,21 +43,33 @@ def test_matrix_completion(space):
     np.testing.assert_allclose(s.left @ s.right.T, X, atol=1e-4)
 
 
+def test_ratings(space):
+    ranks, model = space["ranks"], space["model"]
+    assert ranks.chosen in ranks
+    seen = space["items"][space["users"] == 0]
+    found, values = ranks.best.top(0, 3, exclude=seen)
+    assert not np.isin(found, seen).any()
+    np.testing.assert_allclose(values, ranks.best.predict(0, found))
+    assert model.shape == (61, 50)
+    error = ranks.best.predict(space["users"], space["items"]) - space["ratings"]
+    assert np.sqrt(np.mean(error**2)) < 0.5
+
+
 def test_background_and_foreground(space):
-    s = space["answers"][3]
+    s = space["answers"][4]
     assert s.success
     assert s.parts[0].left.shape == (40, 2)
     assert {tuple(i) for i in s.parts[1].indices} == set(zip(*np.nonzero(space["S"]), strict=True))
 
 
 def test_phases(space):
-    s, signal = space["answers"][4], space["signal"]
+    s, signal = space["answers"][5], space["signal"]
     assert s.success
     np.testing.assert_allclose(s.left @ s.right.T, np.outer(signal, signal.conj()), atol=1e-3)
 
 
 def test_all_blocks_are_tested():
-    assert len(BLOCKS) == 5
+    assert len(BLOCKS) == 6
 
 
 def test_the_two_commands_stand_at_the_top():

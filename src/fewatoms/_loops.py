@@ -97,7 +97,7 @@ def row_grams(weights, features, starts, others, first, last, out):  # type: ign
 
 @jit
 def _factor(G, ridge, L):  # type: ignore[no-untyped-def]
-    """Cholesky of G + diag(ridge), raised by a trace of its largest diagonal entry; False if there is nothing in it."""
+    """The Cholesky factor of G + diag(ridge) + a trace of the identity; False if there is nothing in G."""
     r = ridge.size
     top = 0.0
     for a in range(r):
@@ -109,11 +109,11 @@ def _factor(G, ridge, L):  # type: ignore[no-untyped-def]
             s = G[a, b]
             for c in range(b):
                 s -= L[a, c] * L[b, c]
-            L[a, b] = s / L[b, b]
+            L[a, b] = s * L[b, b]
         s = G[a, a] + ridge[a] + 1e-12 * top
         for c in range(a):
             s -= L[a, c] * L[a, c]
-        L[a, a] = np.sqrt(max(s, 1e-14 * top))
+        L[a, a] = 1.0 / np.sqrt(max(s, 1e-14 * top))  # the reciprocal: the rest multiplies
     return True
 
 
@@ -125,12 +125,12 @@ def _solve(L, h):  # type: ignore[no-untyped-def]
         s = h[a]
         for c in range(a):
             s -= L[a, c] * h[c]
-        h[a] = s / L[a, a]
+        h[a] = s * L[a, a]
     for a in range(r - 1, -1, -1):
         s = h[a]
         for c in range(a + 1, r):
             s -= L[c, a] * h[c]
-        h[a] = s / L[a, a]
+        h[a] = s * L[a, a]
 
 
 @jit

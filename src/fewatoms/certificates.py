@@ -365,6 +365,12 @@ class Certificate:
             lines.append(f"No feasible pair of the relaxation {about} was found: its gap is not known.")
         else:
             lines.append(f"Proven: the relaxation {about} has its optimum within {self.gap:.3g} of {self.primal:.6g}.")
+        ridge = self._problem.ridge
+        if ridge and isinstance(self.relaxation, P1) and self.relaxation.lam == ridge and math.isfinite(self.dual):
+            lines.append(
+                f"So no x, with any number of atoms, has a loss + {ridge:.6g} gauge below {self.primal - self.gap:.6g}; "
+                f"this one has {self.loss + ridge * self.gauge:.6g}."
+            )
         if "epsilon" in self.__dict__:  # dear: told only if it was asked for
             if self.epsilon is None:
                 lines.append("No epsilon: the operator's norm, a feasible pair or bounds on beta are missing.")

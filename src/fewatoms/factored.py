@@ -153,7 +153,7 @@ class Factored:
         at = Triple(P @ u, s, Q @ vh.T, row, col).cut(rank)
         return _without_signs(at) if self.nonnegative else at
 
-    def of(self, face: Factors | NonnegativeFactors, c: FloatArray, shrink: float = 0.0) -> Triple:
+    def of(self, face: Any, c: FloatArray, shrink: float = 0.0) -> Triple:
         """A compact point as a triple; its biases are those that fit best without it, until the next sweep."""
         row, col = self.biases(shrink)
         if isinstance(face, NonnegativeFactors):

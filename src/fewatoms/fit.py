@@ -129,8 +129,7 @@ def fit(
         for problem in problems:
             problem.aim()
             answers.append(_alone(problem, oracle, retrieval, {**how, "keep_images": True}))
-        if first.listed is not None:
-            first.listed.forget()
+        first.forget()
         return Solutions(answers)
     if joint:
         problem = joint_problem(operator, b, atoms, asked)
@@ -208,11 +207,18 @@ def solve(
         raise ValueError("include, exclude and cap are for the default oracle and retrieval; leave those two out")
     if problem.on_factors and not (oracle is None and retrieval is None):
         raise ValueError("biases, ridge and nonnegative are for the default oracle and retrieval; leave those two out")
-    if oracle is None and retrieval is None and problem.factored is not None and budgets[0] is not None:
-        how = {"max_iterations": max_iterations, "callback": callback, "start": start}
-        return [_factored(problem.with_budget(k), _fresh(rng), how) for k in budgets]
+    how: dict[str, Any] = {"max_iterations": max_iterations, "callback": callback, "start": start}
+    more: dict[str, Any] = {"quick": quick, "keep_images": keep_images}
+    if oracle is None and retrieval is None and problem.factorable and budgets[0] is not None:
+        kept = [True] * (len(budgets) - 1) + [keep_images]
+        own = zip(budgets, kept, strict=True)
+        return [_factored(problem.with_budget(k), _fresh(rng), keep_images=keep, **how) for k, keep in own]
     oracle = _default_oracle(problem) if oracle is None else oracle
-    return _solved(problem, budgets, oracle, retrieval, max_iterations, callback, rng, start, quick, keep_images)
+    if getattr(oracle, "alone", False):
+        return [
+            _solved(problem.with_budget(k), [k], oracle, retrieval, rng=_fresh(rng), **how, **more)[0] for k in budgets
+        ]
+    return _solved(problem, budgets, oracle, retrieval, rng=rng, **how, **more)
 
 
 def _fresh(rng: Any) -> Any:
@@ -220,9 +226,9 @@ def _fresh(rng: Any) -> Any:
     return deepcopy(rng) if isinstance(rng, np.random.Generator) else rng
 
 
-def _factored(problem: Problem, rng: Any, how: dict[str, Any]) -> Solution:
+def _factored(problem: Problem, rng: Any, *, start: Solution | None, keep_images: bool, **how: Any) -> Solution:
     """One budget of a problem on factors. A ridge left to us is chosen first; the fit begins where that ended."""
-    choice, start, oracle = None, how["start"], Alternating()
+    choice, oracle = None, Alternating()
     with linalg.session(rng):
         if problem.ridge is None:
             choice = choose_ridge(problem, problem.k)
@@ -230,9 +236,8 @@ def _factored(problem: Problem, rng: Any, how: dict[str, Any]) -> Solution:
             oracle = Alternating(tol=1e-5, start=choice.start, looks=0)
         if start is not None:
             check_start(problem, start)
-            assert problem.factored is not None
             oracle = Alternating(start=problem.factored.of(start._face, start._c, problem.shrink or 0.0))
-    (solution,) = _solved(problem, [problem.k], oracle, None, how["max_iterations"], how["callback"], rng)
+    (solution,) = _solved(problem, [problem.k], oracle, None, rng=rng, keep_images=keep_images, **how)
     solution.held_out = None if choice is None else choice.score
     return solution
 
@@ -242,6 +247,7 @@ def _solved(
     budgets: Sequence[Any],
     oracle: Oracle,
     retrieval: Retrieval | None,
+    *,
     max_iterations: int,
     callback: Callable[[Progress], object] | None,
     rng: Any,
@@ -272,9 +278,12 @@ def _solved(
                 break
         for run in live:
             run.end(max_iterations, exhaustive=getattr(oracle, "exhaustive", False))
+        del stream
+        if not keep_images and problem.factorable:
+            problem.forget()  # what an answer needs is less than that
         answers = [run.answer(decompositions) for run in runs]
-    if not keep_images and "listed" in problem.__dict__ and problem.listed is not None:
-        problem.listed.forget()
+    if not keep_images:
+        problem.forget()
     return answers
 
 
@@ -484,7 +493,7 @@ class _Run:
     def _note(self, note: str, face: Face) -> str:
         """What has to be said beside the status."""
         notes, problem = [note] if note else [], self.problem
-        if problem.factored is not None:
+        if problem.factorable and problem.k is not None:
             return "; ".join([*notes, *_blind_spots(problem)])
         if problem.listed is None or not face.dim:
             return note
@@ -524,6 +533,8 @@ class _Run:
             if problem.k is not None
             else f"few atoms with {bound}"
         )
+        if problem.ridge:
+            asked += f", the loss plus {problem.ridge:.4g} times the gauge to be small"
         shown = "" if math.isnan(misfit) else f" (misfit {misfit:.3g})"
         message = (
             f"Asked: {asked}. Found: {_atoms(cardinality)} with loss {loss:.6g}{shown}. "

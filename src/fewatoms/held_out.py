@@ -13,9 +13,9 @@ from fewatoms.factored import Factored, Triple
 from fewatoms.problem import Problem
 
 SHARE = 0.1  # of the entries held out
-STEP = 0.7  # from one penalty to the next
+STEP = 0.65  # from one penalty to the next
 SWEEPS = 3  # for each penalty: the point before is near
-PATIENCE = 3  # penalties in a row that predict worse than the best before the search ends
+PATIENCE = 2  # penalties in a row that predict worse than the best before the search ends
 LEAST = 1e-4  # the last penalty, as a share of the first
 ALIVE = 1e-4  # no singular value falls below this share of the first, or it would not come back
 
@@ -41,7 +41,6 @@ def choose_ridge(problem: Problem, k: int) -> Choice:
     The split and the starts come from the session's generator: the same for every k if it starts anew.
     """
     F = problem.factored
-    assert F is not None
     rng = linalg.generator()
     count = max(1, round(SHARE * problem.m))
     if problem.m < 2:
@@ -59,7 +58,7 @@ def choose_ridge(problem: Problem, k: int) -> Choice:
     )
     judge = _Judge(F, problem.b, weights, out)
     unit = 1.0 if weights is None else float(weights.mean())
-    shrinks = [unit * 0.1 * 3.0**j for j in range(7)] if F.biased else [0.0]
+    shrinks = [unit * 0.3 * 3.0**j for j in range(5)]
     shrink = min(shrinks, key=lambda s: judge(Triple(*_nothing(F.shape), *train.biases(s)))) if F.biased else 0.0
     at = train.leading(k, rng, shrink)
     lam = first = float(at.s[0])

@@ -323,14 +323,14 @@ class Profiled(Loss):
 class Biased(_Quadratic):
     """g(r) = min over v of f(r - F v) + shrink |v|^2 / 2: least squares after the best row and column biases v.
 
-    F is given by its products (`forward`, `backward`) and the squares of its columns' lengths (`lengths`), all in the
-    weights of f. g*(y) = f*(y) + |F'y|^2 / (2 shrink), so that any y gives a bound, however roughly v was found.
+    F is given by its products (`forward`, `backward`) and F'WF (`gram`). g*(y) = f*(y) + |F'y|^2 / (2 shrink), so that
+    any y gives a bound, however roughly v was found.
     """
 
     def __init__(self, base: LeastSquares, F: Any, shrink: float) -> None:
         super().__init__(base.weights)
         self.base, self.F, self.shrink = base, F, shrink
-        self._diagonal = F.lengths(self.weights) + shrink
+        self._gram = F.gram(self.weights)
         self._last: tuple[FloatArray | None, FloatArray] = (None, np.zeros(0))
 
     def _settings(self) -> str:
@@ -340,17 +340,12 @@ class Biased(_Quadratic):
         """v, by conjugate gradients; asked about the same array again, the same answer."""
         if self._last[0] is r:
             return self._last[1]
-        F, w = self.F, self._w
-
-        def normal(v: FloatArray) -> FloatArray:
-            return F.backward(w * F.forward(v)) + self.shrink * v
-
-        n = self._diagonal.size
-        diagonal = np.where(self._diagonal > 0, self._diagonal, 1.0)
+        G, n = self._gram, self._gram.shape[0]
+        diagonal = G.diagonal() + self.shrink
         v, _ = cg(
-            LinearOperator((n, n), matvec=normal, dtype=np.float64),
-            F.backward(w * r),
-            rtol=1e-13,
+            LinearOperator((n, n), matvec=lambda v: G @ v + self.shrink * v, dtype=np.float64),
+            self.F.backward(self._w * r),
+            rtol=1e-10,
             maxiter=500,
             M=LinearOperator((n, n), matvec=lambda v: v / diagonal, dtype=np.float64),
         )

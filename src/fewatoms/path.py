@@ -11,7 +11,7 @@ import numpy as np
 from fewatoms import _checks
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.atoms import AtomicSet
-from fewatoms.fit import joint_problem, several, solve
+from fewatoms.fit import default_ridge, joint_problem, several, solve
 from fewatoms.losses import LeastSquares, Loss
 from fewatoms.operators import Projected, as_operator
 from fewatoms.oracles import Oracle
@@ -35,6 +35,9 @@ def fit_path(
     include: Any = None,
     exclude: Any = None,
     cap: float | None = None,
+    biases: bool = False,
+    ridge: Any = None,
+    nonnegative: bool = False,
     joint: bool = False,
     start: Solution | None = None,
     oracle: Oracle | None = None,
@@ -64,6 +67,7 @@ def fit_path(
     asked = {
         "k": None, "alpha": alpha, "misfit": misfit, "loss": loss, "free": free,
         "include": include, "exclude": exclude, "cap": cap,
+        "biases": biases, "ridge": default_ridge(ridge, biases, alpha, misfit), "nonnegative": nonnegative,
     }  # fmt: skip
     if joint:
         problem = joint_problem(operator, b, atoms, asked)
@@ -152,14 +156,15 @@ class Path:
     # Choosing ---------------------------------------------------------------------------------------------------------
 
     def choose_k(
-        self, by: str = "cv", *, folds: int = 5, share: float = 0.2, gamma: float = 1.0, rng: Any = None
+        self, by: str = "cv", *, folds: int = 5, share: float | None = None, gamma: float = 1.0, rng: Any = None
     ) -> Any:
         """The k that `by` prefers; the fewest atoms among equals. Lower scores are better, kept in `scores[by]`.
 
         Parameters
         ----------
         by : "cv", "held-out", "bic", "ebic" or "elbow"
-            "cv": loss on rows left out, `folds` times, summed over all rows; "held-out": once, for a `share` of them.
+            "cv": loss on rows left out, `folds` times, summed over all rows; "held-out": once, for a `share` of them
+            (a fifth; where a ridge was chosen for each k by entries held out, those serve unless a share is given).
             "bic": m log(loss) + log(m) times the coefficients (twice the loss for Logistic, whose scale is known);
             "ebic" adds 2 gamma log of the number of ways to choose the atoms. "elbow": where the logarithm of the
             misfit lies farthest below the straight line between its ends. Fits to parts of the rows are made without
@@ -171,7 +176,10 @@ class Path:
             raise ValueError(f"by must be one of {', '.join(map(repr, WAYS))}; got {by!r}")
         if by == "cv":
             scores = self._cross_validated(self._folds(_checks.integer("folds", folds, 2, self._rows), rng))
+        elif by == "held-out" and self._problem.ridge is None and share is None and rng is None:
+            scores = np.array([self._solutions[k].held_out for k in self.k])
         elif by == "held-out":
+            share = 0.2 if share is None else share
             if not 0 < _checks.number("share", share) < 1:
                 raise ValueError(f"share must lie between 0 and 1; got {share!r}")
             count = min(self._rows - 1, max(1, round(share * self._rows)))
@@ -218,11 +226,16 @@ class Path:
                 loss=problem.base_loss.subset(rest),
                 free=free,
                 cap=problem.cap,
+                biases=problem.biases,
+                ridge="auto" if problem.ridge is None else (problem.ridge, problem.shrink),
+                nonnegative=problem.nonnegative,
             )
             part.forced, part.barred = problem.forced, problem.barred
             seen, loss = M.subset(held), problem.base_loss.subset(held)
             for i, answer in enumerate(solve(part, self.k, quick=True, **self._how)):
                 left = problem.data[held] - seen.restrict(answer._face).apply(answer._c)
+                if answer.biases is not None:
+                    left = left - answer.biases.at(seen.rows, seen.cols)
                 if problem.free is not None:
                     left = left - problem.free[held][:, present] @ np.ravel(answer.free_coefficients)
                 total[i] += loss.value(left)

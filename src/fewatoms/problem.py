@@ -92,6 +92,7 @@ class Problem:
         self.atoms = _fitted(atoms, self.M)
         self.biases, self.nonnegative = _flag("biases", biases), _flag("nonnegative", nonnegative)
         self.ridge, self.shrink = _ridges(ridge)
+        self._entries: list[Factored | None] = [None]
         self._check_factored(ridge)
         self.center = 0.0
         if self.biases and isinstance(loss, LeastSquares) and isinstance(operator, Sampling):
@@ -129,15 +130,27 @@ class Problem:
 
     # Low rank from sampled entries -----------------------------------------------------------------------------------
 
-    @cached_property
-    def factored(self) -> Factored | None:
-        """The entries row by row and column by column, where rank-one matrices are fitted to them by least squares."""
-        M, loss = self.M.inner, self.loss
-        if type(self.atoms) is not RankOne or not isinstance(M, Sampling):
-            return None
-        if not isinstance(loss, (LeastSquares, Biased)):
-            return None
-        return Factored(M, self.b, loss.weights, biased=self.biases, nonnegative=self.nonnegative)
+    @property
+    def factorable(self) -> bool:
+        """Whether rank-one matrices are fitted to sampled entries by least squares."""
+        on_entries = type(self.atoms) is RankOne and isinstance(self.M.inner, Sampling)
+        return on_entries and isinstance(self.loss, (LeastSquares, Biased))
+
+    @property
+    def factored(self) -> Factored:
+        """The entries of such a problem row by row and column by column; kept, and shared by its copies."""
+        entries = self._entries[0]
+        if entries is None:
+            M: Any = self.M.inner
+            entries = Factored(M, self.b, self.loss.weights, biased=self.biases, nonnegative=self.nonnegative)
+            self._entries[0] = entries
+        return entries
+
+    def forget(self) -> None:
+        """Drop what was kept: entries in both orders, images of atoms."""
+        self._entries[0] = None
+        if "listed" in self.__dict__ and self.listed is not None:
+            self.listed.forget()
 
     @property
     def on_factors(self) -> bool:
@@ -150,7 +163,6 @@ class Problem:
 
     def with_ridge(self, ridge: float, shrink: float) -> Problem:
         """The same problem with another ridge, sharing its entries and its count of products."""
-        _ = self.factored
         other = copy(self)
         other.ridge, other.shrink = ridge, shrink
         if isinstance(self.loss, Biased):
@@ -274,6 +286,7 @@ class Problem:
         """
         _ = self.listed
         other = copy(self)
+        other._entries = [None]
         other.data = self.M.read_data(b)
         inner = self.M.inner
         other.b = inner.project(other.data) if isinstance(inner, Projected) else other.data

@@ -198,12 +198,15 @@ class Margins:
     def backward(self, y: FloatArray) -> FloatArray:
         """F'y: sums over rows, then over columns."""
         starts, cols, values = self.M.row_by_row(y)
-        rows = np.add.reduceat(np.append(values, 0.0), starts[:-1]) * (np.diff(starts) > 0)
+        rows = kernels.scattered(values, np.ones((self.M.matrix_shape[1], 1)), starts, cols).ravel()
         return np.concatenate([rows, np.bincount(cols, weights=values, minlength=self.M.matrix_shape[1])])
 
-    def lengths(self, weights: FloatArray | None) -> FloatArray:
-        """The squares of the columns' lengths, in the weights."""
-        return self.backward(np.ones(self.M.shape[0]) if weights is None else weights)
+    def gram(self, weights: FloatArray | None) -> Any:
+        """F'WF: counts (or sums of weights) of rows and columns, and of the entries they share."""
+        w = np.ones(self.M.shape[0]) if weights is None else weights
+        W = self.M.adjoint(w)
+        rows, cols = np.split(self.backward(w), [self.p])
+        return sp.csr_array(sp.block_array([[sp.diags_array(rows), W], [W.T, sp.diags_array(cols)]], format="csr"))
 
 
 def index_type(rows: int, cols: int, entries: int) -> Any:

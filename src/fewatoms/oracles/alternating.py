@@ -51,12 +51,13 @@ class Alternating:
         self.looks = _checks.integer("looks", looks, 0)
 
     def iterates(self, problem: Problem) -> Iterator[DualPoint]:
-        F, k = problem.factored, problem.k
-        if F is None or k is None or problem.ridge is None:
+        k = problem.k
+        if not problem.factorable or k is None or problem.ridge is None:
             raise ValueError(
                 "Alternating is for RankOne atoms, Sampling, least squares and a number of atoms; got "
                 f"{problem.atoms!r}, {problem.M.inner!r}, {problem.loss!r} and k={k}"
             )
+        F = problem.factored
         run = _Sweeps(problem, F)
         at = F.leading(k, linalg.generator(), run.shrink) if self.start is None else run.fitted(self.start)
         lam = problem.ridge
@@ -156,7 +157,7 @@ class _Sweeps:
         self.problem.M.products += 2 * at.rank
 
     def point(self, at: Triple) -> Sweep:
-        return Sweep(self.problem, self.F, at, self.loss)
+        return Sweep(self.problem, at, self.loss)
 
     def fitted(self, at: Triple) -> Triple:
         """A start with as many atoms as allowed: the leading ones, or further ones beside them."""
@@ -185,11 +186,10 @@ class Sweep(DualPoint):
 
     dear = True
     _problem: Problem
-    _F: Factored
     at: Triple
 
-    def __init__(self, problem: Problem, F: Factored, at: Triple, loss: float) -> None:
-        self.__dict__.update(_problem=problem, _F=F, at=at, loss=loss, gauge=at.gauge, series=0)
+    def __init__(self, problem: Problem, at: Triple, loss: float) -> None:
+        self.__dict__.update(_problem=problem, at=at, loss=loss, gauge=at.gauge, series=0)
 
     @cached_property
     def y(self) -> FloatArray:
@@ -212,19 +212,18 @@ class Sweep(DualPoint):
 
     @cached_property
     def primal(self) -> Candidate:
-        return SweepCandidate(self._problem, self._F, self.at, self.loss)
+        return SweepCandidate(self._problem, self.at, self.loss)
 
 
 class SweepCandidate(Candidate):
     """The point of one sweep as a candidate; its residual is made when it is asked for."""
 
     _problem: Problem
-    _F: Factored
     at: Triple
 
-    def __init__(self, problem: Problem, F: Factored, at: Triple, loss: float) -> None:
+    def __init__(self, problem: Problem, at: Triple, loss: float) -> None:
         keep = at.cut(int(np.count_nonzero(at.s > 1e-13 * at.s[0]))) if at.rank else at
-        self.__dict__.update(_problem=problem, _F=F, at=keep, loss=loss, norms=None, note="", support=None, margin=0.0)
+        self.__dict__.update(_problem=problem, at=keep, loss=loss, norms=None, note="", support=None, margin=0.0)
 
     @cached_property
     def _pair(self) -> tuple[Face, FloatArray]:
@@ -244,7 +243,7 @@ class SweepCandidate(Candidate):
 
     @cached_property
     def residual(self) -> FloatArray:
-        return self._problem.b - self._F.predicted(self.at)
+        return self._problem.b - self._problem.M.inner.apply_factors(self.at.P * self.at.s, self.at.Q)
 
 
 __all__ = ["Alternating"]

@@ -116,7 +116,7 @@ def default_retrieval(problem: Problem, *, quick: bool = False) -> Any:
             "include, exclude and cap need a vector model and room for the images of twice k atoms; "
             f"got k={problem.k} atoms of {problem.atoms!r} with {problem.m} data"
         )
-    if problem.factored is not None:
+    if problem.factorable:
         return Own(Retrieval(polish=Exchange(turn=Alternate())))
     if splice.applies(problem):
         return Retrieval(identify=Leading(), fit=support_fit, polish=splice, hope=HOPE)

@@ -85,10 +85,9 @@ class Alternate:
 
     def __call__(self, problem: Problem, candidate: Candidate) -> Candidate:
         F = problem.factored
-        assert F is not None
         if candidate.face.dim == 0:
             return candidate
-        at = F.of(*candidate.face.prune(candidate.c, problem.k))  # type: ignore[arg-type]
+        at = F.of(*candidate.face.prune(candidate.c, problem.k))
         for at, reached in F.descent(at, problem.ridge or 0.0, 0.0, self.tol):  # noqa: B020
             problem.M.products += 2 * at.rank
             if problem.meets(reached):
