@@ -368,7 +368,7 @@ class Certificate:
         ridge = self._problem.ridge
         if ridge and isinstance(self.relaxation, P1) and self.relaxation.lam == ridge and math.isfinite(self.dual):
             lines.append(
-                f"So no x, with any number of atoms, has a loss + {ridge:.6g} gauge below {self.primal - self.gap:.6g}; "
+                f"So no x, with any number of atoms, has loss + {ridge:.6g} gauge below {self.primal - self.gap:.6g}; "
                 f"this one has {self.loss + ridge * self.gauge:.6g}."
             )
         if "epsilon" in self.__dict__:  # dear: told only if it was asked for

@@ -16,6 +16,7 @@ SHARE = 0.1  # of the entries held out
 STEP = 0.65  # from one penalty to the next
 SWEEPS = 3  # for each penalty: the point before is near
 PATIENCE = 2  # penalties in a row that predict worse than the best before the search ends
+STEPS = 5  # to other shrinkages of the biases at most
 LEAST = 1e-4  # the last penalty, as a share of the first
 ALIVE = 1e-4  # no singular value falls below this share of the first, or it would not come back
 
@@ -56,23 +57,54 @@ def choose_ridge(problem: Problem, k: int) -> Choice:
         biased=F.biased,
         nonnegative=F.nonnegative,
     )
-    judge = _Judge(F, problem.b, weights, out)
+    trial = _Trial(train, _Judge(F, problem.b, weights, out))
     unit = 1.0 if weights is None else float(weights.mean())
-    shrinks = [unit * 0.3 * 3.0**j for j in range(5)]
-    shrink = min(shrinks, key=lambda s: judge(Triple(*_nothing(F.shape), *train.biases(s)))) if F.biased else 0.0
-    at = train.leading(k, rng, shrink)
-    lam = first = float(at.s[0])
-    best, since = Choice(first, shrink, math.inf, at), 0
-    while since < PATIENCE and lam > LEAST * first:
-        lam *= STEP
+    shrink = trial.biases_alone([unit * 0.3 * 3.0**j for j in range(5)]) if F.biased else 0.0
+    best = trial.down(train.leading(k, rng, shrink), shrink)
+    return trial.along(best, 1 / 3, 3.0) if F.biased else best
+
+
+class _Trial:
+    """Penalties tried on the entries that were not held out."""
+
+    def __init__(self, train: Factored, judge: _Judge) -> None:
+        self.train, self.judge = train, judge
+
+    def biases_alone(self, shrinks: list[float]) -> float:
+        """The shrinkage of biases that predicts best without any atoms."""
+        p, q = self.train.shape
+        none = np.zeros((p, 0)), np.zeros(0), np.zeros((q, 0))
+        return min(shrinks, key=lambda shrink: self.judge(Triple(*none, *self.train.biases(shrink))))
+
+    def at(self, at: Triple, lam: float, shrink: float) -> Choice:
+        """A few sweeps at these penalties."""
         for _ in range(SWEEPS):
-            at, _ = train.sweep(_alive(at), lam, shrink)
-        score = judge(at)
-        if score < best.score:
-            best, since = Choice(lam, shrink, score, at), 0
-        else:
-            since += 1
-    return best
+            at, _ = self.train.sweep(_alive(at), lam, shrink)
+        return Choice(lam, shrink, self.judge(at), at)
+
+    def along(self, best: Choice, *factors: float) -> Choice:
+        """Beside atoms, biases may want less shrinkage, or more: steps in the first direction that is any good."""
+        for factor in factors:
+            better = best
+            for _ in range(STEPS):
+                here = self.at(better.start, better.ridge, factor * better.shrink)
+                if here.score >= better.score:
+                    break
+                better = here
+            if better is not best:
+                return better
+        return best
+
+    def down(self, at: Triple, shrink: float) -> Choice:
+        """The best on a ladder of ridges, each begun where the one before ended."""
+        lam = first = float(at.s[0])
+        best, since = Choice(first, shrink, math.inf, at), 0
+        while since < PATIENCE and lam > LEAST * first:
+            lam *= STEP
+            here = self.at(at, lam, shrink)
+            at = here.start
+            best, since = (here, 0) if here.score < best.score else (best, since + 1)
+        return best
 
 
 class _Judge:
@@ -87,10 +119,6 @@ class _Judge:
         if at.row.size:
             error -= at.row[self.rows] + at.col[self.cols]
         return math.sqrt(float(np.average(error**2, weights=self.w)))
-
-
-def _nothing(shape: tuple[int, int]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    return np.zeros((shape[0], 0)), np.zeros(0), np.zeros((shape[1], 0))
 
 
 def _alive(at: Triple) -> Triple:

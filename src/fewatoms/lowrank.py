@@ -96,7 +96,9 @@ class LowRank:
             cols, values = cols[keep], values[keep]
         return cols, values
 
-    def fold_in(self, rows: Any, cols: Any, values: Any, *, axis: int = 0, weights: Any = None) -> LowRank:
+    def fold_in(
+        self, rows: Any, cols: Any, values: Any, *, axis: int = 0, weights: Any = None, ridge: float | None = None
+    ) -> LowRank:
         """The matrix with new rows (axis 0) or columns (axis 1) behind its own, fitted to some of their entries.
 
         Parameters
@@ -104,10 +106,13 @@ class LowRank:
         rows, cols, values : (m,) arrays
             Entries of the new part; along `axis`, indices count from 0 at the first new row or column.
         weights : (m,) array of positive numbers, optional
+        ridge : float, optional
+            On the factors of the new part; by default that of the fit. A few entries of a new row may want more of it
+            than the fit to many.
 
-        Everything that was there stays as it is. Each new row is a regression of its entries on `right` with the ridge
-        of the fit (entries that leave it undetermined get the shortest answer); it may have no entries, and is then
-        predicted by the biases alone.
+        Everything that was there stays as it is. Each new row is a ridge regression of its entries on `right` (where
+        they leave it undetermined, the shortest answer); it may have no entries, and is then predicted by the biases
+        alone.
         """
         if axis not in (0, 1):
             raise ValueError(f"axis must be 0 (new rows) or 1 (new columns); got {axis!r}")
@@ -125,7 +130,8 @@ class LowRank:
         if w.size and w.min() <= 0:
             raise ValueError(f"weights must be positive; got {w.min()}")
         count = int(new.max()) + 1
-        factor, bias = self._regressed(new, old, values, w, count, features, axis)
+        lam = self.ridge[0] if ridge is None else _checks.number("ridge", ridge)
+        factor, bias = self._regressed(new, old, values, w, count, features, axis, lam)
         left, right = (np.concatenate([self.left, factor]), self.right) if axis == 0 else (
             self.left, np.concatenate([self.right, factor])
         )  # fmt: skip
@@ -137,7 +143,15 @@ class LowRank:
         return LowRank(left, right, biases, ridge=self.ridge, nonnegative=self.nonnegative)
 
     def _regressed(
-        self, new: Array, old: Array, values: FloatArray, w: FloatArray, count: int, features: Array, axis: int
+        self,
+        new: Array,
+        old: Array,
+        values: FloatArray,
+        w: FloatArray,
+        count: int,
+        features: Array,
+        axis: int,
+        lam: float,
     ) -> tuple[Array, FloatArray]:
         """Factors and biases of new rows (or columns)."""
         order = np.lexsort((old, new))
@@ -146,7 +160,7 @@ class LowRank:
             raise ValueError(f"rows and cols must name each entry once; {int(twice.sum())} repeat another")
         starts = np.concatenate([[0], np.cumsum(np.bincount(new, minlength=count))])
         r = features.shape[1]
-        ridge, offset = np.full(r, self.ridge[0]), NONE
+        ridge, offset = np.full(r, lam), NONE
         if self.biases is not None:
             values = values - self.biases.center
             offset = self.biases.cols if axis == 0 else self.biases.rows

@@ -268,9 +268,11 @@ class Solution(CompactPoint):
         """For low-rank matrices, the columns with the n largest entries of a row, and these: see LowRank.top."""
         return self.model.top(row, n, exclude=exclude)
 
-    def fold_in(self, rows: Any, cols: Any, values: Any, *, axis: int = 0, weights: Any = None) -> LowRank:
+    def fold_in(
+        self, rows: Any, cols: Any, values: Any, *, axis: int = 0, weights: Any = None, ridge: float | None = None
+    ) -> LowRank:
         """For low-rank matrices, the model with new rows or columns: see LowRank.fold_in."""
-        return self.model.fold_in(rows, cols, values, axis=axis, weights=weights)
+        return self.model.fold_in(rows, cols, values, axis=axis, weights=weights, ridge=ridge)
 
     def save(self, file: Any) -> None:
         """For low-rank matrices, write factors and biases to a file; `fewatoms.LowRank.load` reads it."""
