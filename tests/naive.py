@@ -6,7 +6,7 @@ from functools import singledispatch
 from itertools import product
 
 import numpy as np
-from scipy.optimize import linprog
+from scipy.optimize import linprog, nnls
 
 from fewatoms import linalg
 from fewatoms.atoms import (
@@ -86,6 +86,90 @@ def row_grams(V, rows, cols, weights, p):
     for i, j, w in zip(rows, cols, weights, strict=True):
         grams[i] += w * np.outer(V[j], V[j])
     return grams
+
+
+def scattered(values, features, rows, cols, p):
+    """Z @ features for the p x q matrix Z with these values at these places, by forming it."""
+    Z = np.zeros((p, len(features)))
+    Z[rows, cols] = values
+    return Z @ features
+
+
+def row_system(e, values, weights, offset, features, ridge, cols):
+    """A, t: the row problem over entries e is |A x - t|^2, the ridge as further rows."""
+    root = np.sqrt(weights[e]) if weights.size else np.ones(len(e))
+    target = values[e] - (offset[cols[e]] if offset.size else 0.0)
+    A = np.concatenate([root[:, None] * features[cols[e]], np.diag(np.sqrt(ridge))])
+    return A, np.concatenate([root * target, np.zeros(ridge.size)])
+
+
+def row_solves(values, weights, offset, features, ridge, rows, cols, p):
+    """Per row the shortest x that minimises the row problem, by a dense least-squares solver, and the minimum."""
+    out, left = np.zeros((p, features.shape[1])), np.zeros(p)
+    for i in range(p):
+        A, t = row_system(np.flatnonzero(rows == i), values, weights, offset, features, ridge, cols)
+        if A.size:
+            out[i] = np.linalg.lstsq(A, t, rcond=1e-12)[0]
+        left[i] = np.sum((A @ out[i] - t) ** 2)
+    return out, left
+
+
+def row_solves_nonnegative(values, weights, offset, features, ridge, bound, rows, cols, p):
+    """The same with x[a] >= 0 where bound[a], by an active-set method; a free x[a] is a difference of two."""
+    out, left = np.zeros((p, features.shape[1])), np.zeros(p)
+    for i in range(p):
+        A, t = row_system(np.flatnonzero(rows == i), values, weights, offset, features, ridge, cols)
+        if A.any():
+            x = nnls(np.concatenate([A, -A[:, ~bound]], axis=1), t)[0]
+            out[i] = x[: A.shape[1]]
+            out[i, ~bound] -= x[A.shape[1] :]
+        left[i] = np.sum((A @ out[i] - t) ** 2)
+    return out, left
+
+
+# Low rank from sampled entries ---------------------------------------------------------------------------------------
+
+
+def margins(rows, cols, shape):
+    """Row and column biases as columns: a one for the row and a one for the column of each entry."""
+    F = np.zeros((len(rows), sum(shape)))
+    for e, (i, j) in enumerate(zip(rows, cols, strict=True)):
+        F[e, i] = F[e, shape[0] + j] = 1.0
+    return F
+
+
+def biased_value(r, F, weights, shrink):
+    """min over v of 1/2 sum w (r - F v)^2 + shrink / 2 |v|^2, by a dense least-squares solver; also v."""
+    root = np.ones(len(r)) if weights is None else np.sqrt(weights)
+    A = np.concatenate([root[:, None] * F, math.sqrt(shrink) * np.eye(F.shape[1])])
+    t = np.concatenate([root * r, np.zeros(F.shape[1])])
+    v = np.linalg.lstsq(A, t, rcond=None)[0]
+    return 0.5 * float(np.sum((t - A @ v) ** 2)), v
+
+
+def dense_triple(at):
+    """X of a triple, atom by atom, and the matrix of its biases."""
+    X = np.zeros((len(at.P), len(at.Q)))
+    for a, size in enumerate(at.s):
+        X += size * np.outer(at.P[:, a], at.Q[:, a])
+    biases = np.add.outer(at.row, at.col) if at.row.size else np.zeros_like(X)
+    return X, biases
+
+
+def slope(at, rows, cols, b, weights):
+    """The matrix of weighted residuals at the entries, zero elsewhere: minus the gradient of the loss by X."""
+    X, biases = dense_triple(at)
+    Z = np.zeros_like(X)
+    Z[rows, cols] = (1.0 if weights is None else weights) * (b - (X + biases)[rows, cols])
+    return Z
+
+
+def reached(at, rows, cols, b, weights, lam, shrink):
+    """f + lam times the nuclear norm (the sum of sizes, for nonnegative factors) + shrink / 2 times squared biases."""
+    X, biases = dense_triple(at)
+    loss = 0.5 * np.sum((1.0 if weights is None else weights) * (b - (X + biases)[rows, cols]) ** 2)
+    gauge = np.linalg.norm(X, "nuc") if at.signed else at.s.sum()
+    return float(loss + lam * gauge + 0.5 * shrink * (at.row @ at.row + at.col @ at.col))
 
 
 # Finite sets, with their atoms listed --------------------------------------------------------------------------------

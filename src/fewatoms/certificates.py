@@ -102,13 +102,13 @@ class Evidence:
         self.terms = 0.0  # sum |b_i y_i|: the size of what cancels in the dual value
         self.levels = LevelBounds(problem)
         self.relaxed = self.levels  # those of the relaxation, which may have its atoms in other units
-        self._waiting: DualPoint | None = None  # a point that is dear to evaluate: the last one, if anybody asks
+        self._waiting: DualPoint | None = None  # a point that is dear to evaluate: the best one, if anybody asks
         self._points: list[tuple[float, float]] = []  # what candidates would say about its relaxation
 
     def see(self, dual: DualPoint) -> None:
         """Take a dual point; one that is dear to evaluate waits until it is needed."""
         if dual.dear:
-            self._waiting = dual
+            self._waiting = dual if self._waiting is None or dual.worth >= self._waiting.worth else self._waiting
         else:
             self._take(dual)
 

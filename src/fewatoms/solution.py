@@ -65,6 +65,7 @@ class DualPoint:
     series: int = 0
 
     dear = False  # evaluating y, z or the support costs as much as an iteration: only if somebody asks
+    worth = 0.0  # of such points, which one is worth it: the last of the highest
 
 
 @dataclass(frozen=True, eq=False)

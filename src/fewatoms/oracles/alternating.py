@@ -18,6 +18,10 @@ from fewatoms.relaxations import P1, P3, Relaxation
 from fewatoms.solution import Candidate, DualPoint
 
 RUNGS = (0.5, 0.15, 0.045, 0.0135)  # the first penalties, in units of the k-th singular value of M*y at x = 0
+ROUNDS = 10  # of adding atoms until (P1) is solved
+LIFTED = 1e-4  # a singular value above the penalty by less than this share needs no atom
+SHORT = 0.7  # share of the bound that the loss of a point behind a dual vector should not fall short of
+MOST = 4  # times k: atoms that a dual vector is worth
 AMPLE = 10  # entries per unknown from which a second look is not worth its time: there, descents end in one place
 
 
@@ -40,14 +44,17 @@ class Alternating:
         A point to begin at instead of the singular vectors of M*y at x = 0.
     looks : int
         How often at most further atoms are offered to the answer.
+    lift : bool
+        Whether the factors may grow beyond k columns, as (P1) or (P3) needs: the stream then converges to a solution of
+        the relaxation, and atoms are read off its dual vectors. It takes a ridge or a bound.
     """
 
     patience = 100_000  # the stream ends by itself
     exhaustive = True
     alone = True  # serves one budget
 
-    def __init__(self, *, tol: float = 1e-6, start: Triple | None = None, looks: int = 5) -> None:
-        self.tol, self.start = _checks.number("tol", tol), start
+    def __init__(self, *, tol: float = 1e-6, start: Triple | None = None, looks: int = 5, lift: bool = False) -> None:
+        self.tol, self.start, self.lift = _checks.number("tol", tol), start, lift
         self.looks = _checks.integer("looks", looks, 0)
 
     def iterates(self, problem: Problem) -> Iterator[DualPoint]:
@@ -57,19 +64,26 @@ class Alternating:
                 "Alternating is for RankOne atoms, Sampling, least squares and a number of atoms; got "
                 f"{problem.atoms!r}, {problem.M.inner!r}, {problem.loss!r} and k={k}"
             )
+        if self.lift and not problem.ridge and problem.alpha is None:
+            raise ValueError("lift needs a relaxation to solve: give a ridge or a bound (alpha or misfit)")
         F = problem.factored
         run = _Sweeps(problem, F)
         at = F.leading(k, linalg.generator(), run.shrink) if self.start is None else run.fitted(self.start)
         lam = problem.ridge
         if problem.alpha is not None and self.start is None:
             at, lam = yield from self._to_bound(run, at)
+            if self.lift and problem.meets(run.loss):
+                return
         elif self.start is None:
             for share in RUNGS:
                 if share * run.unit(at) > lam:
                     at = run.sweep(at, share * run.unit(at))
                     yield run.point(at)
         at = yield from self._down(run, at, lam)
-        if problem.m < AMPLE * k * (sum(F.shape) - k) and not problem.nonnegative:
+        if self.lift:
+            for wide in run.lifted(at, lam, self.tol):
+                yield run.point(wide)
+        elif problem.m < AMPLE * k * (sum(F.shape) - k) and not problem.nonnegative:
             yield from self._look_again(run, at, lam)
 
     def _down(self, run: _Sweeps, at: Triple, lam: float) -> Any:
@@ -97,8 +111,11 @@ class Alternating:
                 at = run.sweep(at, lam)
                 if abs(last - run.loss) <= 0.1 * abs(run.loss - alpha):
                     break
+            if self.lift:
+                for wide in run.lifted(at, lam, 1e-3, rounds=2):
+                    at = wide
             yield run.point(at)
-            if lam <= max(floor, 1e-13 * top):
+            if lam <= max(floor, 1e-13 * top) or (self.lift and problem.meets(run.loss)):
                 return at, floor
             ahead = 0.3 * lam
             if before is not None and run.loss < before[1] and alpha > 0:
@@ -117,7 +134,7 @@ class Alternating:
             if share < 1 or run.problem.exact(run.loss):
                 return
             loss = run.loss
-            P, s, Q = linalg.top_svd(run.point(at).z, share)
+            P, s, Q = linalg.top_svd(run.point(at).at_itself().z, share)
             wide = run.widened(at, P, s, Q)
             for _ in range(3):
                 wide = run.sweep(wide, lam)
@@ -139,6 +156,7 @@ class _Sweeps:
         self.problem, self.F = problem, F
         self.shrink = getattr(problem.loss, "shrink", 0.0)
         self.objective = self.loss = math.inf
+        self.lam = 0.0
         self._unit: float | None = None
 
     def unit(self, at: Triple) -> float:
@@ -153,11 +171,35 @@ class _Sweeps:
         return at
 
     def note(self, at: Triple, lam: float, reached: float) -> None:
-        self.objective, self.loss = reached, max(reached - lam * at.gauge, 0.0)
+        self.objective, self.loss, self.lam = reached, max(reached - lam * at.gauge, 0.0), lam
         self.problem.M.products += 2 * at.rank
 
     def point(self, at: Triple) -> Sweep:
-        return Sweep(self.problem, at, self.loss)
+        return Sweep(self.problem, at, self.loss, self.lam)
+
+    def lifted(self, at: Triple, lam: float, tol: float, rounds: int = ROUNDS) -> Iterator[Triple]:
+        """Points with as many atoms as (P1) needs: singular vectors of M*y beyond lam are added while there are any."""
+        most, width = min(self.F.shape), max(1, at.rank)
+        for _ in range(rounds):
+            P, s, Q = linalg.top_svd(self.point(at).at_itself().z, width)
+            above = s > lam * (1 + LIFTED)
+            if not above.any() or at.rank + int(above.sum()) > most:
+                return
+            at = self.widened(at, P[:, above], s[above] - lam, Q[:, above])
+            for here, reached in self.F.descent(at, lam, self.shrink, max(tol, 1e-5)):
+                at = here
+                self.note(at, lam, reached)
+            at = at.cut(int(np.count_nonzero(at.s > 1e-9 * at.s[0])))
+            yield at
+            width = min(2 * width, most) if above.all() else width
+
+    def raised(self, at: Triple, lam: float, limit: int) -> Triple:
+        """The last of those points, or the first with more than `limit` atoms."""
+        for wide in self.lifted(at, lam, 1e-4):
+            at = wide
+            if at.rank > limit:
+                break
+        return at
 
     def fitted(self, at: Triple) -> Triple:
         """A start with as many atoms as allowed: the leading ones, or further ones beside them."""
@@ -165,7 +207,7 @@ class _Sweeps:
         if at.rank >= k or self.F.nonnegative:
             return at.cut(k)
         self.loss = self.F.loss(at)
-        P, s, Q = linalg.top_svd(self.point(at).z, k - at.rank)
+        P, s, Q = linalg.top_svd(self.point(at).at_itself().z, k - at.rank)
         return self.widened(at, P, s, Q)
 
     def _size(self, u: Array, v: Array) -> float:
@@ -182,18 +224,65 @@ class _Sweeps:
 
 
 class Sweep(DualPoint):
-    """The dual vector of one sweep; y, z and the rest are made when they are asked for."""
+    """The dual vector of one sweep; y, z and the rest are made when they are asked for.
+
+    A point of rank k leaves singular values of M*y above the penalty; y is taken from a point with more atoms that does
+    not, or hardly, and so are the loss and the gauge that go with it. `primal` is the point of rank k itself.
+    """
 
     dear = True
     _problem: Problem
+    _loss: float
     at: Triple
+    lam: float
 
-    def __init__(self, problem: Problem, at: Triple, loss: float) -> None:
-        self.__dict__.update(_problem=problem, at=at, loss=loss, gauge=at.gauge, series=0)
+    def __init__(self, problem: Problem, at: Triple, loss: float, lam: float) -> None:
+        self.__dict__.update(_problem=problem, at=at, _loss=loss, lam=lam, series=0)
+
+    @property
+    def worth(self) -> float:  # type: ignore[override]
+        """With a bound: the nearer to it the better for certificates; of points about as near, that of the highest
+        penalty, since with more atoms than k all of them go below the bound."""
+        if self._problem.alpha is None:
+            return 0.0
+        if not (self.lam > 0 and self._problem.alpha > 0 and self._loss > 0):
+            return -math.inf
+        return 0.05 * math.log(self.lam) - abs(math.log(self._loss / self._problem.alpha))
+
+    def at_itself(self) -> Sweep:
+        """The same with the residual of the point itself for its y."""
+        return Sweep(self._problem, self.at, self._loss, 0.0)
+
+    @cached_property
+    def _lifted(self) -> Candidate:
+        problem, at = self._problem, self.at
+        if self.lam <= 0 or problem.nonnegative:
+            return self.primal
+        run = _Sweeps(problem, problem.factored)
+        run.loss, lam = self._loss, self.lam
+        for _ in range(ROUNDS):
+            at = run.raised(at, lam, MOST * self.at.rank + 10)
+            if problem.alpha is None or run.loss >= SHORT * problem.alpha:
+                break
+            # with more atoms the loss is far below the bound: (P3) has a higher penalty
+            lam *= 2.0
+            for here, reached in run.F.descent(at, lam, run.shrink, 1e-3):
+                at = here
+                run.note(at, lam, reached)
+        problem.forget()
+        return SweepCandidate(problem, at, run.loss)
+
+    @property
+    def loss(self) -> float:
+        return self._lifted.loss
+
+    @property
+    def gauge(self) -> float:
+        return self._lifted.gauge
 
     @cached_property
     def y(self) -> FloatArray:
-        return self._problem.loss.gradient(self.primal.residual)
+        return self._problem.loss.gradient(self._lifted.residual)
 
     @cached_property
     def z(self) -> Any:
@@ -212,7 +301,7 @@ class Sweep(DualPoint):
 
     @cached_property
     def primal(self) -> Candidate:
-        return SweepCandidate(self._problem, self.at, self.loss)
+        return SweepCandidate(self._problem, self.at, self._loss)
 
 
 class SweepCandidate(Candidate):
