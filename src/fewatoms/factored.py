@@ -21,6 +21,7 @@ from fewatoms.faces import Face, Factors, NonnegativeFactors
 from fewatoms.operators import Sampling
 
 NONE = kernels.NONE
+ALIVE = 1e-4  # times the first singular value: where atoms are kept on the way down a ladder of penalties
 CANCELLED = 1e-6  # share of |b|^2 below which a loss found by differences is found again from residuals
 
 
@@ -86,6 +87,10 @@ class Triple:
     def cut(self, rank: int) -> Triple:
         """The leading part."""
         return replace(self, P=self.P[:, :rank], s=self.s[:rank], Q=self.Q[:, :rank])
+
+    def alive(self) -> Triple:
+        """The same with no atom so small that sweeps at a lower penalty would not wake it."""
+        return replace(self, s=np.maximum(self.s, ALIVE * float(self.s[0]))) if self.rank else self
 
     def face(self) -> tuple[Face, FloatArray]:
         """X as a face and coefficients."""

@@ -233,7 +233,7 @@ def _factored(problem: Problem, rng: Any, *, start: Solution | None, keep_images
         if problem.ridge is None:
             choice = choose_ridge(problem, problem.k)
             problem = problem.with_ridge(choice.ridge, choice.shrink)
-            oracle = Alternating(tol=1e-5, start=choice.start, looks=0)
+            oracle = Alternating(tol=1e-5, start=choice.start)
         if start is not None:
             check_start(problem, start)
             oracle = Alternating(start=problem.factored.of(start._face, start._c, problem.shrink or 0.0))

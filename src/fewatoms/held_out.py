@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,7 +18,6 @@ SWEEPS = 3  # for each penalty: the point before is near
 PATIENCE = 2  # penalties in a row that predict worse than the best before the search ends
 STEPS = 5  # to other shrinkages of the biases at most
 LEAST = 1e-4  # the last penalty, as a share of the first
-ALIVE = 1e-4  # no singular value falls below this share of the first, or it would not come back
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +78,7 @@ class _Trial:
     def at(self, at: Triple, lam: float, shrink: float) -> Choice:
         """A few sweeps at these penalties."""
         for _ in range(SWEEPS):
-            at, _ = self.train.sweep(_alive(at), lam, shrink)
+            at, _ = self.train.sweep(at.alive(), lam, shrink)
         return Choice(lam, shrink, self.judge(at), at)
 
     def along(self, best: Choice, *factors: float) -> Choice:
@@ -119,10 +118,6 @@ class _Judge:
         if at.row.size:
             error -= at.row[self.rows] + at.col[self.cols]
         return math.sqrt(float(np.average(error**2, weights=self.w)))
-
-
-def _alive(at: Triple) -> Triple:
-    return replace(at, s=np.maximum(at.s, ALIVE * float(at.s[0]))) if at.rank else at
 
 
 __all__ = ["Choice", "choose_ridge"]

@@ -154,11 +154,13 @@ def top_k(values: Array, k: int) -> IntArray:
 # Decompositions ------------------------------------------------------------------------------------------------------
 
 
-def top_svd(z: Any, k: int) -> tuple[Array, FloatArray, Array]:
+def top_svd(z: Any, k: int, near: tuple[Array, Array] | None = None) -> tuple[Array, FloatArray, Array]:
     """The k largest singular triplets of a matrix: U (p x k), s, V (q x k), largest first, with Z v_i = s_i u_i.
 
     Small matrices are decomposed in full; larger ones by ARPACK run to machine precision from a seeded start, because
-    these values back certificates. Signs are fixed (largest entry of u positive).
+    these values back certificates. `near` are singular vectors U, V of a similar matrix: the start then lies half in
+    their span and half anywhere, so that a new leading vector is still found. Signs are fixed (largest entry of u
+    positive).
     """
     p, q = z.shape
     k = min(k, p, q)
@@ -169,7 +171,8 @@ def top_svd(z: Any, k: int) -> tuple[Array, FloatArray, Array]:
         n = tall.shape[1]
         gram = LinearOperator((n, n), matvec=lambda x: tall.rmatvec(tall.matvec(x)), dtype=tall.dtype)
         # of close eigenvalues ARPACK's vectors are not quite orthonormal
-        v = np.linalg.qr(_arpack(gram, k, "LM")[1])[0]
+        start = None if near is None else near[1 if p >= q else 0]
+        v = np.linalg.qr(_arpack(gram, k, "LM", start)[1])[0]
         u, s, turn = scipy.linalg.svd(tall.matmat(v), full_matrices=False)
     except (ArpackError, np.linalg.LinAlgError):  # no convergence, or a zero matrix
         return (np.eye(p, k), np.zeros(k), np.eye(q, k)) if _nothing(z) else _dense_svd(z, k)
@@ -177,13 +180,16 @@ def top_svd(z: Any, k: int) -> tuple[Array, FloatArray, Array]:
     return _signed(u, s, v) if p >= q else _signed(v, s, u)
 
 
-def _arpack(A: LinearOperator, k: int, which: str) -> tuple[FloatArray, Array]:
+def _arpack(A: LinearOperator, k: int, which: str, near: Array | None = None) -> tuple[FloatArray, Array]:
     """A few eigenpairs, to machine precision. Start and restarts come from the session's generator.
 
     (That is why `svds` is not called: it keeps the generator to itself, and repeated values need restarts.)
     """
     rng = _session().rng
     start = rng.standard_normal(A.shape[0]).astype(A.dtype)
+    if near is not None and near.shape[1]:
+        inside = near.sum(axis=1)
+        start = start / np.linalg.norm(start) + inside / max(float(np.linalg.norm(inside)), 1e-300)
     seeded = {"rng": rng} if "rng" in signature(eigsh).parameters else {}  # since SciPy 1.17
     values, vectors = eigsh(A, k=k, which=which, v0=start, maxiter=20 * A.shape[0], **seeded)
     return values, vectors

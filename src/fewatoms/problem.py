@@ -146,6 +146,11 @@ class Problem:
             self._entries[0] = entries
         return entries
 
+    @property
+    def keeps_entries(self) -> bool:
+        """Whether `factored` is at hand."""
+        return self._entries[0] is not None
+
     def forget(self) -> None:
         """Drop what was kept: entries in both orders, images of atoms."""
         self._entries[0] = None

@@ -16,6 +16,7 @@ from fewatoms.faces import (
     Factors,
     GroupCoordinates,
     MappedFace,
+    NonnegativeFactors,
     ScaledFace,
     SumFace,
     SymmetricFactors,
@@ -44,8 +45,24 @@ def pruned(atoms, seed, k=2, dual=None):
     return face.prune(c, budget(atoms, k))
 
 
+class NonnegativePairs:
+    """Stands in for a set: atoms u v^T with nonnegative u and v of length one, drawn anew for every dual."""
+
+    bounded = True
+
+    def __init__(self, p, q):
+        self.shape, self.count = (p, q), 50
+
+    def expose(self, z, k):
+        rng = generator(int(1e6 * np.abs(z).sum()))
+        P, Q = (np.abs(rng.standard_normal((n, k))) * (rng.random((n, k)) < 0.7) + 0.01 for n in self.shape)
+        return NonnegativeFactors(P / np.linalg.norm(P, axis=0), Q / np.linalg.norm(Q, axis=0))
+
+
 SETS = vector_sets(7) | matrix_sets(3, 4) | square_sets(3) | {"one entry": RankOne(1, 1), "one row": RankOne(1, 5)}
 EVERY = {name: (atoms, None) for name, atoms in SETS.items()} | {
+    "nonnegative factors": (NonnegativePairs(3, 4), None),
+    "nonnegative factors of one row": (NonnegativePairs(1, 5), None),
     "complex psd": (PSDRankOne(3), hermitian_dual(3)),
     "complex negative semidefinite": (-1.5 * PSDRankOne(3), hermitian_dual(3)),
     "complex psd parts": (PSDRankOne(3) | 2.0 * PSDRankOne(3), hermitian_dual(3)),
@@ -201,6 +218,19 @@ def test_pruned_groups_are_the_largest():
         np.testing.assert_array_equal(smaller.point(d), np.where(np.isin(labels, smaller.group), whole, 0.0))
 
 
+def test_pruned_nonnegative_factors_are_the_largest():
+    rng = generator(10)
+    face = NonnegativePairs(6, 7).expose(rng.standard_normal((6, 7)), 9)
+    c = np.maximum(np.round(2 * rng.standard_normal(9)), 0.0)  # ties and zeros
+    for k in (1, 3, 9):
+        for norms in (None, rng.uniform(0.1, 3.0, 9)):  # where they are known, contributions are measured in the data
+            smaller, d = face.prune(c, k, norms)
+            order = [i for i in naive.top_k(c if norms is None else c * norms, k) if c[i] > 0]
+            np.testing.assert_array_equal(d, c[order])
+            np.testing.assert_array_equal(smaller.P, face.P[:, order])
+            np.testing.assert_array_equal(smaller.Q, face.Q[:, order])
+
+
 @pytest.mark.parametrize("complex_", [False, True])
 def test_pruned_factors_are_the_truncated_decomposition(complex_):
     rng = generator(11)
@@ -349,6 +379,16 @@ def test_factors_multiply_to_the_point(name, complex_):
     np.testing.assert_allclose(np.linalg.norm(left, axis=0), np.linalg.norm(right, axis=0))
 
 
+def test_nonnegative_factors_multiply_to_the_point():
+    face, c = drawn(NonnegativePairs(4, 6), 25)
+    left, right = face.factors(c)
+    assert (left >= 0).all()
+    assert (right >= 0).all()
+    np.testing.assert_allclose(left @ right.T, face.point(c), atol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(left, axis=0), np.linalg.norm(right, axis=0))
+    assert face.gauge(c) >= np.linalg.norm(face.point(c), "nuc") - 1e-12  # a bound, where atoms are not orthogonal
+
+
 def test_faces_of_vectors_have_no_factors():
     face, c = drawn(SignedOneHot(5), 26)
     with pytest.raises(AttributeError, match="no factor pairs"):
@@ -423,7 +463,7 @@ def test_parts_and_their_coefficients(name, pair):
     np.testing.assert_allclose(total, face.point(c), atol=1e-12)
 
 
-KINDS = [Coordinates, GroupCoordinates, Factors, SymmetricFactors, ScaledFace, MappedFace, SumFace]
+KINDS = [Coordinates, GroupCoordinates, Factors, NonnegativeFactors, SymmetricFactors, ScaledFace, MappedFace, SumFace]
 
 
 @pytest.mark.parametrize("kind", KINDS)

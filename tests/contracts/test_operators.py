@@ -504,15 +504,16 @@ def test_sampling_keeps_the_order_given():
     np.testing.assert_array_equal(M.apply(X), X[rows, cols])
     np.testing.assert_array_equal(M.adjoint(np.arange(1.0, 5)).toarray(), [[4, 0, 2], [3, 0, 0], [0, 1, 0]])
     left, right = X[:, :2], X[:, 1:]
-    np.testing.assert_allclose(M.sample(left, right), naive.sampled_products(left, right, rows, cols))
+    np.testing.assert_allclose(M.apply_factors(left, right), naive.sampled_products(left, right, rows, cols))
 
 
-def test_sampling_across_chunks(monkeypatch):
-    monkeypatch.setattr("fewatoms.operators.sampling.CHUNK", 3)
+def test_sampling_a_piece_at_a_time(monkeypatch):
+    """However few numbers are gathered at once."""
+    monkeypatch.setattr("fewatoms.kernels.GATHER", 3)
     rng = generator(18)
     rows, cols = places(6, 5, 0.9, 4)
     left, right = rng.standard_normal((6, 2)), rng.standard_normal((5, 2))
-    found = Sampling(rows, cols, (6, 5)).sample(left, right)
+    found = Sampling(rows, cols, (6, 5)).apply_factors(left, right)
     np.testing.assert_allclose(found, naive.sampled_products(left, right, rows, cols), atol=1e-13)
 
 

@@ -22,17 +22,19 @@ ROUNDS = 10  # of adding atoms until (P1) is solved
 LIFTED = 1e-4  # a singular value above the penalty by less than this share needs no atom
 SHORT = 0.7  # share of the bound that the loss of a point behind a dual vector should not fall short of
 MOST = 4  # times k: atoms that a dual vector is worth
-AMPLE = 10  # entries per unknown from which a second look is not worth its time: there, descents end in one place
+AMPLE = 10  # entries per unknown from which descents end in one place, wherever they begin
+STEP, ROUGHLY = 0.5, 1e-3  # below that: from rung to rung of the ladder, and how well each is solved
+LAST = 1e-3  # the last rung, in units of the first
 
 
 class Alternating:
     """minimise f(b - M(UV')) + lam (|U|^2 + |V|^2) / 2 over factors with k columns, by sweeps of small regressions.
 
     At balanced factors the penalty is lam times the nuclear norm: if M*y has no singular value above lam, the point
-    solves (P1). The first sweeps go down a ladder of penalties to the ridge of the problem (0 without one); sweeps with
-    momentum follow, until one lowers the objective by less than a share of `tol`. With a bound the penalty is steered
-    to where the loss meets it: of all points that do, one of nearly smallest nuclear norm, as (P3) has it. Where
-    entries are scarce, singular vectors of M*y are offered to the answer as further atoms, in case there is a better.
+    solves (P1). Sweeps go down penalties to the ridge of the problem (0 without one), quickly where entries abound and
+    rung by rung where they are scarce; sweeps with momentum follow, until one lowers the objective by less than a share
+    of `tol`. With a bound the penalty is steered to where the loss meets it: of all points that do, one of nearly
+    smallest nuclear norm, as (P3) has it.
 
     Each sweep is an iterate. It depends on k: its stream serves one budget. y and z are formed if somebody asks.
     State: the entries by rows and by columns, and factors; no vector of the length of the data beside them.
@@ -42,8 +44,6 @@ class Alternating:
     tol : float
     start : Triple, optional
         A point to begin at instead of the singular vectors of M*y at x = 0.
-    looks : int
-        How often at most further atoms are offered to the answer.
     lift : bool
         Whether the factors may grow beyond k columns, as (P1) or (P3) needs: the stream then converges to a solution of
         the relaxation, and atoms are read off its dual vectors. It takes a ridge or a bound.
@@ -53,9 +53,8 @@ class Alternating:
     exhaustive = True
     alone = True  # serves one budget
 
-    def __init__(self, *, tol: float = 1e-6, start: Triple | None = None, looks: int = 5, lift: bool = False) -> None:
+    def __init__(self, *, tol: float = 1e-6, start: Triple | None = None, lift: bool = False) -> None:
         self.tol, self.start, self.lift = _checks.number("tol", tol), start, lift
-        self.looks = _checks.integer("looks", looks, 0)
 
     def iterates(self, problem: Problem) -> Iterator[DualPoint]:
         k = problem.k
@@ -70,24 +69,36 @@ class Alternating:
         run = _Sweeps(problem, F)
         at = F.leading(k, linalg.generator(), run.shrink) if self.start is None else run.fitted(self.start)
         lam = problem.ridge
-        if problem.alpha is not None and self.start is None:
+        if self.start is None and problem.alpha is not None:
             at, lam = yield from self._to_bound(run, at)
             if self.lift and problem.meets(run.loss):
                 return
         elif self.start is None:
-            for share in RUNGS:
-                if share * run.unit(at) > lam:
-                    at = run.sweep(at, share * run.unit(at))
-                    yield run.point(at)
-        at = yield from self._down(run, at, lam)
+            at = yield from self._quickly(run, at, lam) if run.ample else self._slowly(run, at, lam)
+        at = yield from self._down(run, at, lam, self.tol)
         if self.lift:
             for wide in run.lifted(at, lam, self.tol):
                 yield run.point(wide)
-        elif problem.m < AMPLE * k * (sum(F.shape) - k) and not problem.nonnegative:
-            yield from self._look_again(run, at, lam)
 
-    def _down(self, run: _Sweeps, at: Triple, lam: float) -> Any:
-        for here, reached in run.F.descent(at, lam, run.shrink, self.tol):
+    def _quickly(self, run: _Sweeps, at: Triple, lam: float) -> Any:
+        """A few sweeps at penalties on the way: where entries abound, these keep the first sweeps from overfitting."""
+        unit = float(at.s[-1])
+        for share in RUNGS:
+            if share * unit > lam:
+                at = run.sweep(at, share * unit)
+                yield run.point(at)
+        return at
+
+    def _slowly(self, run: _Sweeps, at: Triple, lam: float) -> Any:
+        """Down a ladder from where the first atom appears, each rung solved roughly: where entries are scarce, this
+        finds what descents from elsewhere miss."""
+        rung = top = float(at.s[0])
+        while (rung := STEP * rung) > max(lam, LAST * top):
+            at = yield from self._down(run, at.alive(), rung, ROUGHLY)
+        return at.alive()
+
+    def _down(self, run: _Sweeps, at: Triple, lam: float, tol: float) -> Any:
+        for here, reached in run.F.descent(at, lam, run.shrink, tol):
             at = here
             run.note(at, lam, reached)
             yield run.point(at)
@@ -98,7 +109,8 @@ class Alternating:
         problem, floor, alpha = run.problem, run.problem.ridge, run.problem.alpha
         assert floor is not None
         assert alpha is not None
-        lam, top = RUNGS[0] * run.unit(at), float(at.s[0])
+        top = float(at.s[0])
+        lam = RUNGS[0] * float(at.s[-1]) if run.ample else STEP * top
         for _ in range(2):
             at = run.sweep(at, lam)
         while problem.meets(run.loss) and lam < top:  # a loose bound: start above it
@@ -108,7 +120,7 @@ class Alternating:
         while True:
             for _ in range(3):
                 last = run.loss
-                at = run.sweep(at, lam)
+                at = run.sweep(at.alive(), lam)
                 if abs(last - run.loss) <= 0.1 * abs(run.loss - alpha):
                     break
             if self.lift:
@@ -125,29 +137,6 @@ class Alternating:
             before = (lam, run.loss)
             lam = max(floor, min(max(ahead, 0.3 * lam), 0.95 * lam))
 
-    def _look_again(self, run: _Sweeps, at: Triple, lam: float) -> Iterator[DualPoint]:
-        """Offer the singular vectors best aligned with M*y, as many as there are atoms at first; keep the better."""
-        best, share = run.objective, at.rank
-        if at.rank < run.problem.k:  # fewer atoms do not fit worse
-            return
-        for _ in range(self.looks):
-            if share < 1 or run.problem.exact(run.loss):
-                return
-            loss = run.loss
-            P, s, Q = linalg.top_svd(run.point(at).at_itself().z, share)
-            wide = run.widened(at, P, s, Q)
-            for _ in range(3):
-                wide = run.sweep(wide, lam)
-            trial = wide.cut(at.rank)
-            for fresh, reached in run.F.descent(trial, lam, run.shrink, self.tol):
-                trial = fresh
-                run.note(trial, lam, reached)
-            if run.objective < best * (1 - 1e-6):
-                best, at = run.objective, trial
-                yield run.point(at)
-            else:
-                run.objective, run.loss, share = best, loss, share // 2
-
 
 class _Sweeps:
     """One run's sweeps, with what the last one reached."""
@@ -157,13 +146,11 @@ class _Sweeps:
         self.shrink = getattr(problem.loss, "shrink", 0.0)
         self.objective = self.loss = math.inf
         self.lam = 0.0
-        self._unit: float | None = None
 
-    def unit(self, at: Triple) -> float:
-        """The k-th singular value of M*y at the start."""
-        if self._unit is None:
-            self._unit = float(at.s[-1])
-        return self._unit
+    @property
+    def ample(self) -> bool:
+        """Whether entries abound."""
+        return self.problem.m >= AMPLE * self.problem.k * (sum(self.F.shape) - self.problem.k)
 
     def sweep(self, at: Triple, lam: float) -> Triple:
         at, reached = self.F.sweep(at, lam, self.shrink)
@@ -179,9 +166,10 @@ class _Sweeps:
 
     def lifted(self, at: Triple, lam: float, tol: float, rounds: int = ROUNDS) -> Iterator[Triple]:
         """Points with as many atoms as (P1) needs: singular vectors of M*y beyond lam are added while there are any."""
-        most, width = min(self.F.shape), max(1, at.rank)
+        most, width, near = min(self.F.shape), max(1, at.rank), None
         for _ in range(rounds):
-            P, s, Q = linalg.top_svd(self.point(at).at_itself().z, width)
+            P, s, Q = linalg.top_svd(self.point(at).at_itself().z, width, near)
+            near = P, Q
             above = s > lam * (1 + LIFTED)
             if not above.any() or at.rank + int(above.sum()) > most:
                 return
@@ -258,6 +246,7 @@ class Sweep(DualPoint):
         problem, at = self._problem, self.at
         if self.lam <= 0 or problem.nonnegative:
             return self.primal
+        kept = problem.keeps_entries
         run = _Sweeps(problem, problem.factored)
         run.loss, lam = self._loss, self.lam
         for _ in range(ROUNDS):
@@ -269,7 +258,8 @@ class Sweep(DualPoint):
             for here, reached in run.F.descent(at, lam, run.shrink, 1e-3):
                 at = here
                 run.note(at, lam, reached)
-        problem.forget()
+        if not kept:
+            problem.forget()
         return SweepCandidate(problem, at, run.loss)
 
     @property
