@@ -8,6 +8,9 @@ Every table says who is best, in error and in time; `README.md` beside this file
 from __future__ import annotations
 
 import argparse
+import contextlib
+import ctypes
+import gc
 import json
 import math
 import os
@@ -93,6 +96,7 @@ KNOWN = {"cities": 1.015, "stations": 1.02}  # error over all known entries, in 
 HALF_TIME = 0.5  # of the fastest peer that reaches HELD_OUT
 TEMPERATURES = {"cities": "city_temperatures.npz", "stations": "weather_station_years.npz"}
 DAYS = 6940  # of the years 1995 to 2013
+SHORT, REPEATS = 2.0, 3  # fits of fewer seconds are repeated, and the middle time is taken
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +152,7 @@ def floor_of(known: Entries, k: int) -> float:
 def judged(method: Method, table: Table, k: int, target: float) -> Record:
     """The first of a method's settings that brings the held-out error down to the target, otherwise its best."""
     train, known = table.train, table.known
-    found: Record = {"method": method.name, "note": "no setting"}
+    found: Record = {}
     for setting in method.settings:
         outcome = attempt(method, train, k, setting)
         if not outcome.ok:
@@ -164,10 +168,13 @@ def judged(method: Method, table: Table, k: int, target: float) -> Record:
             "known": None if method.imputes else relative(error, known.values),
             "iterations": getattr(outcome.value, "iterations", None),
         }
-        if "held_out" not in found or record["held_out"] < found["held_out"]:
+        if record["held_out"] < found.get("held_out", math.inf):
             found = record
         if record["held_out"] <= target:
-            return record
+            break
+    if found.get("cpu", math.inf) < SHORT:
+        again = [attempt(method, train, k, found["setting"]).cpu for _ in range(REPEATS - 1)]
+        found["cpu"] = float(np.median([found["cpu"], *again]))
     return found
 
 
@@ -227,7 +234,7 @@ def _temperatures(
         rows.append(
             [
                 n,
-                f"{RANK}{' + biases' if n.endswith('+b') else ''}" if m.ranked else "free",
+                f"{RANK}{' + biases' if m.biased else ''}" if m.ranked else "free",
                 percent(middle["known"][n]),
                 note(records, problem=name, method=n) or percent(middle["held_out"][n]),
                 middle["cpu"][n],
@@ -238,7 +245,7 @@ def _temperatures(
     title = f"{name}, {p} x {q}, {first.known.size} known; relative errors in percent"
     report.table(title, ["method", "rank", "known", "held-out", "CPU s", "sweeps, epochs, tolerance"], rows)
     reaching = {n: middle["cpu"][n] for n in mine if middle["held_out"][n] <= target}
-    ranked = {n: middle["held_out"][n] for n, m in mine.items() if m.ranked and not n.endswith("+b")}
+    ranked = {n: middle["held_out"][n] for n, m in mine.items() if m.ranked and not m.biased}
     report.say(
         f"smallest error, known: {best(middle['known'])}; held-out: {best(middle['held_out'])}, "
         f"of rank {RANK}: {best(ranked)}; fastest: {best(middle['cpu'], rel=0.05)}, "
@@ -253,7 +260,8 @@ def _temperatures(
     records.append({"problem": name, "method": "floor", "note": "", "known": floor})
     if "fewatoms" not in mine:
         return
-    report.bar(f"{name}: error over known entries / floor", middle["known"]["fewatoms"] / floor, KNOWN[name])
+    above = 100 * (middle["known"]["fewatoms"] / floor - 1)
+    report.bar(f"{name}: error over known entries, percent above the floor", above, 100 * (KNOWN[name] - 1))
     if name == "cities":
         if not options.quick:
             report.bar(f"{name}: held-out error in percent", 100 * middle["held_out"]["fewatoms"], 100 * HELD_OUT)
@@ -364,7 +372,6 @@ def _draw(file: str, records: Sequence[Record], floors: dict[str, float]) -> Non
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
-    from matplotlib.ticker import FuncFormatter
 
     looks = {
         "paper": {"color": "#c55a11", "label": "the paper's algorithm", "linewidth": 1.2},
@@ -380,12 +387,11 @@ def _draw(file: str, records: Sequence[Record], floors: dict[str, float]) -> Non
             pairs = [(t["iteration"], t["gap"]) for t in record["trace"] if t["gap"]]
             below.plot(*np.transpose(pairs), **look)
         above.axhline(100 * floors[name], color="0.4", linestyle=":", label=f"best of rank {RANK}")
-        above.set_yscale("log")
-        above.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        above.yaxis.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:g}" if value < 100 else ""))
-        above.set(title=name)
+        above.set(title=name, yscale="log")
         below.set(xlabel="iteration", xscale="log", yscale="log")
-        below.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        above.minorticks_off()
+        _label(above, "y", [14, 15, 16, 18, 20, 24, 26, 28, 30, 40, 50, 60, 80, 100])
+        _label(below, "x", [1, 2, 5, 10, 20, 50, 100])
         for panel in (above, below):
             panel.grid(alpha=0.3)
         above.legend(frameon=False)
@@ -393,6 +399,13 @@ def _draw(file: str, records: Sequence[Record], floors: dict[str, float]) -> Non
     panels[1, 0].set_ylabel("duality gap / loss")
     chart.savefig(file, dpi=150)
     plt.close(chart)
+
+
+def _label(panel: Any, axis: str, numbers: Sequence[float]) -> None:
+    """Ticks at those of the numbers that are in sight: a logarithmic axis over less than a decade has hardly any."""
+    low, high = panel.get_xlim() if axis == "x" else panel.get_ylim()
+    shown = [n for n in numbers if low <= n <= high]
+    (panel.set_xticks if axis == "x" else panel.set_yticks)(shown, [f"{n:g}" for n in shown])
 
 
 # Ratings
@@ -495,7 +508,7 @@ def _rated(
 
 
 def _rating_bars(report: Report, problem: str, ours: dict[str, float], rival: dict[str, float], name: str) -> None:
-    report.bar(f"{problem}: RMSE, at most that of {name} + {WORSE:g}", ours["rmse"], rival["rmse"] + WORSE)
+    report.bar(f"{problem}: RMSE minus that of {name}", ours["rmse"] - rival["rmse"], WORSE)
     report.bar(f"{problem}: CPU seconds, choices included, at most those of {name}", ours["cpu"], rival["cpu"])
 
 
@@ -549,6 +562,7 @@ ABOVE_IDEAL = 1.07
 SAME_ERROR = 1.02  # what counts as the error that we have
 SHARE_OF_CMFREC = 0.8
 BYTES = 2 * (8 + 4 + 4)  # of memory per entry, beside the entries themselves
+STEEP = 1.1  # slope of time against entries, both in logarithms
 LARGE_RANK = 10
 NITER = (3, 4, 6, 8, 10, 15)
 DEFAULT_NITER = 10
@@ -558,14 +572,23 @@ TRIED = [(lam, cg) for cg in (False, True) for lam in (1.0, 0.3, 0.1)]
 def sizes(quick: bool) -> dict[str, tuple[int, int, int]]:
     """Rows, columns and entries of the two problems."""
     if quick:
-        return {"medium": (2000, 2000, 300_000), "large": (10_000, 4000, 1_500_000)}
+        return {"medium": (2000, 2000, 400_000), "large": (10_000, 4000, 1_500_000)}
     return {"medium": (10_000, 10_000, 2_000_000), "large": (100_000, 20_000, 20_000_000)}
+
+
+def give_back() -> None:
+    """Return what was freed to the system: whoever reused it would seem to need no memory. The C library does so by
+    itself for large blocks only."""
+    gc.collect()
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def ours_large_child(p: int, q: int, r: int, count: int, seed: int) -> Record:
     """Ours on one planted matrix; runs in a process that does nothing else."""
     warm_up([peers.OURS], r)
     data = planted(p, q, r, count, NOISE, seed)
+    give_back()
     with measure.peak_memory() as peak:
         outcome = attempt(peers.OURS, data.entries, r, None)
     record: Record = {"note": outcome.note, "resident_before": peak.before}
@@ -588,6 +611,7 @@ def cmfrec_large_child(
     X = data.entries.coo()
     for lam, cg in tried:
         for niter in NITER:
+            give_back()
             with measure.peak_memory() as peak:
                 outcome = measure.timed(peers.cmf, X, r, niter, lambda_=lam, **_solver(cg))
             run: Record = {"lambda": lam, "cg": cg, "niter": niter, "note": outcome.note}
@@ -699,7 +723,7 @@ def _growth(
     """CPU seconds against entries and against k."""
     side = 2000 if options.quick else 10_000
     base = 100_000 if options.quick else 500_000
-    counts = [base * 2**j for j in range(3 if options.quick else 5)]
+    counts = [base * 2**j for j in range(4 if options.quick else 5)]
     ranks = [5, 10, 20] if options.quick else [5, 10, 20, 40]
     plan = {"entries": [(LARGE_RANK, n) for n in counts], "k": [(r, 4 * base) for r in ranks]}
     lam, cg = setting
@@ -745,7 +769,12 @@ def _growth(
                 failed = note(records, axis=axis, method=method.name)
                 rows.append([method.name, *found, f"{grade:.2f}" if field == "cpu" else "", failed])
                 if field == "cpu" and axis == "entries" and method is peers.OURS:
-                    report.bar("slope of CPU seconds against entries", grade, 1.1)
+                    report.bar("slope of CPU seconds against entries", grade, STEEP)
+                    # Few entries take more sweeps, which makes the line above flatter than the work of a sweep is.
+                    enough = places.index(4 * base)
+                    report.bar(
+                        f"the same from {4 * base / 1e6:g}M entries on", slope(places[enough:], found[enough:]), STEEP
+                    )
             rows.append(["best", *(best(cells[s], rel=rel) for s in places), "", ""])
             report.table(
                 f"{title} against {axis} ({side} x {side}, {stays})",

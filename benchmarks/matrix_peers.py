@@ -97,6 +97,7 @@ class Method:
     `imputes`: the entries given come back untouched, so that an error over them would say nothing.
     `slow`: to be run in a process of its own, with a time limit.
     `ranked`: whether k is the rank of what it returns; others are free to use more.
+    `biased`: with row and column biases beside the k factors.
     """
 
     name: str
@@ -107,6 +108,7 @@ class Method:
     imputes: bool = False
     slow: bool = False
     ranked: bool = True
+    biased: bool = False
 
     @property
     def installed(self) -> bool:
@@ -345,14 +347,14 @@ CHOLESKY = {"use_cg": False, "finalize_chol": False}
 GRADIENTS = {"use_cg": True, "finalize_chol": False}
 
 OURS = Method("fewatoms", "fewatoms", _itself, ours)
-OURS_BIASED = Method("fewatoms+b", "fewatoms", _itself, partial(ours, biases=True))
+OURS_BIASED = Method("fewatoms+b", "fewatoms", _itself, partial(ours, biases=True), biased=True)
 
 TEMPERATURES = [
     OURS,
     OURS_BIASED,
     Method("cmfrec CG", "cmfrec", Entries.coo, partial(cmf, **GRADIENTS), SWEEPS),
     Method("cmfrec", "cmfrec", Entries.coo, partial(cmf, **CHOLESKY), SWEEPS),
-    Method("cmfrec+b", "cmfrec", Entries.coo, partial(cmf, plain=False, **CHOLESKY), SWEEPS),
+    Method("cmfrec+b", "cmfrec", Entries.coo, partial(cmf, plain=False, **CHOLESKY), SWEEPS, biased=True),
     Method("pymanopt", "pymanopt", Entries.csr, riemannian_cg, (10, 15, 20, 30, 50, 100)),
     Method(
         "surprise",
@@ -360,6 +362,7 @@ TEMPERATURES = [
         partial(surprise_trainset, standardise=True),
         partial(surprise_svd, reg_all=0.0),
         (10, 20, 30, 60),
+        biased=True,
     ),
     Method("IterativeSVD", "fancyimpute", Entries.dense, iterative_svd, (1e-3, 1e-4, 1e-5), imputes=True),
     Method("SoftImpute k", "fancyimpute", Entries.dense, hard_impute, (1e-2, 1e-3, 1e-4), imputes=True),

@@ -82,8 +82,8 @@ def _moments(values, weights, offset, features, starts, others, i, B, G):  # typ
 
 
 @jit
-def row_grams(weights, features, starts, others, first, last, out):  # type: ignore[no-untyped-def]
-    """out[i - first] = sum over the entries e of row i of weights[e] f f', f = features[others[e]]."""
+def row_grams(weights, features, starts, others, base, first, last, out):  # type: ignore[no-untyped-def]
+    """out[i - base] = sum over the entries e of row i of weights[e] f f', f = features[others[e]]."""
     r = features.shape[1]
     R = r + 1 + (r + 1) % 2
     B, G, none = np.zeros((R, TILE)), np.empty((R, R)), np.zeros(0)
@@ -91,8 +91,8 @@ def row_grams(weights, features, starts, others, first, last, out):  # type: ign
         _moments(weights, weights, none, features, starts, others, i, B, G)
         for a in range(r):
             for b in range(a + 1):
-                out[i - first, a, b] = G[a, b]
-                out[i - first, b, a] = G[a, b]
+                out[i - base, a, b] = G[a, b]
+                out[i - base, b, a] = G[a, b]
 
 
 @jit

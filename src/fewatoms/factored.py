@@ -223,7 +223,7 @@ class Factored:
             if gain > 0:
                 before, at, reached = at, fresh, value
                 yield at, reached
-            if gain <= tol * reached or reached <= 1e-29 * self.size:
+            if not gain > tol * reached or reached <= 1e-29 * self.size:
                 return
 
     def _ahead(self, at: Triple, before: Triple, beta: float) -> tuple[Array, FloatArray]:

@@ -43,18 +43,21 @@ def threads() -> int:
     return cores
 
 
-def _run(name: str, starts: Array, work: float, *arguments: Any) -> None:
-    """Call a loop for all rows, in as many threads as the work is worth: ranges of rows with as many entries each."""
-    rows = starts.size - 1
+def _run(name: str, starts: Array, work: float, head: tuple[Any, ...], tail: tuple[Any, ...], rows: Any = None) -> None:
+    """Call a loop for all rows (or a range), in as many threads as the work is worth, with as many entries each.
+
+    `work` counts multiplications per entry. Compilation is said in a log line.
+    """
+    first, last = (0, starts.size - 1) if rows is None else rows
     loop = getattr(_loops(), name)
-    count = min(threads(), max(1, int(work // PARALLEL)), max(1, rows))
-    head, tail = arguments
+    entries = starts[last] - starts[first]
+    count = min(threads(), max(1, int(work * entries // PARALLEL)), max(1, last - first))
     misses, began = _misses(loop), time.perf_counter()
     if count == 1:
-        loop(*head, 0, rows, *tail)
+        loop(*head, first, last, *tail)
     else:
-        cuts = np.searchsorted(starts, np.linspace(0, starts[-1], count + 1)[1:-1])
-        cuts = np.concatenate([[0], cuts, [rows]])
+        cuts = np.searchsorted(starts, np.linspace(starts[first], starts[last], count + 1)[1:-1])
+        cuts = np.concatenate([[first], cuts, [last]])
         with ThreadPoolExecutor(count) as pool:
             list(pool.map(lambda span: loop(*head, int(span[0]), int(span[1]), *tail), pairwise(cuts)))
     if _misses(loop) > misses:
@@ -92,7 +95,7 @@ def sampled_products(left: Array, right: Array, starts: Array, others: Array) ->
     out = np.empty(others.size)
     left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)
     if others.size >= WORTHWHILE:
-        _run("sampled_products", starts, others.size * left.shape[1], (left, right, starts, others), (out,))
+        _run("sampled_products", starts, left.shape[1], (left, right, starts, others), (out,))
         return out
     for first, last in _blocks(starts, 2 * left.shape[1]):
         some = slice(starts[first], starts[last])
@@ -106,7 +109,7 @@ def scattered(values: FloatArray, features: Array, starts: Array, others: Array)
     out = np.empty((starts.size - 1, features.shape[1]))
     features = np.ascontiguousarray(features)
     if others.size >= WORTHWHILE:
-        _run("scattered", starts, others.size * features.shape[1], (values, features, starts, others), (out,))
+        _run("scattered", starts, features.shape[1], (values, features, starts, others), (out,))
         return out
     for first, last in _blocks(starts, features.shape[1]):
         some = slice(starts[first], starts[last])
@@ -120,7 +123,8 @@ def row_grams(weights: FloatArray, features: Array, starts: Array, others: Array
     features = np.ascontiguousarray(features)
     if others.size >= WORTHWHILE:
         out = np.empty((last - first, r, r))
-        _loops().row_grams(weights, features, starts, others, first, last, out)
+        head = (weights, features, starts, others, first)
+        _run("row_grams", starts, 0.5 * (r + 1) ** 2, head, (out,), (first, last))
         return out
     out = np.zeros((last - first, r, r))
     for low, high in _blocks(starts[first : last + 1], 2 * r):
@@ -149,7 +153,7 @@ def row_solves(
     out, left = np.empty((rows, r)), np.empty(rows)
     if others.size >= WORTHWHILE:
         head = (values, weights, offset, features, ridge, starts, others)
-        _run("row_solves", starts, 0.5 * others.size * (r + 1) ** 2, head, (out, left))
+        _run("row_solves", starts, 0.5 * (r + 1) ** 2, head, (out, left))
         return out, left
     for first, last in _blocks(starts, (r + 1) * (r + 1)):
         G, h, s = _moments(values, weights, offset, features, starts, others, first, last)
@@ -178,7 +182,7 @@ def row_solves_nonnegative(
     out, left = np.array(begin), np.empty(rows)
     if others.size >= WORTHWHILE:
         head = (values, weights, offset, features, ridge, bound, starts, others)
-        _run("row_solves_nonnegative", starts, 0.5 * others.size * (r + 1) ** 2, head, (out, left))
+        _run("row_solves_nonnegative", starts, 0.5 * (r + 1) ** 2, head, (out, left))
         return out, left
     for first, last in _blocks(starts, (r + 1) * (r + 1)):
         G, h, s = _moments(values, weights, offset, features, starts, others, first, last)

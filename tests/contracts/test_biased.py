@@ -1,6 +1,7 @@
 """Least squares after the best row and column biases: against dense least squares, and its conjugate."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 import naive
 from contracts.families import generator, over, places
 from fewatoms import LeastSquares, Sampling, kernels
-from fewatoms.losses import Biased, exact_step
+from fewatoms.losses import Biased
 from fewatoms.operators import Margins
 
 
@@ -70,7 +71,7 @@ def test_rows_and_columns_without_entries_have_no_bias(name, pair):
 @every_loss
 def test_the_gradient_against_differences(name, pair):
     loss, F = pair
-    for r in residuals(len(F)):
+    for r in residuals(len(F), 2):
         h = 1e-3 * np.abs(r).max()  # the loss is quadratic: any step will do
         slopes = [(loss.value(r + h * e) - loss.value(r - h * e)) / (2 * h) for e in np.eye(r.size)]
         np.testing.assert_allclose(loss.gradient(r), slopes, atol=1e-6 * np.abs(r).max())
@@ -110,14 +111,14 @@ def test_the_conjugate_is_the_supremum(name, pair):
 def test_support_of_the_sublevel_set(name, pair):
     loss, F = pair
     rng = generator(5)
-    for y in residuals(len(F)):
-        for alpha in (1e-3, 0.4, 20.0):
+    for y in residuals(len(F), 2):
+        for alpha in (1e-3, 20.0):
             found = loss.support_of_sublevel(y, alpha)
             best = loss.best_beta(y, alpha)
             assert found == pytest.approx(loss.perspective(y, best, alpha), rel=1e-9)
-            for beta in best * np.geomspace(1e-3, 1e3, 61):
+            for beta in best * np.geomspace(1e-2, 1e2, 9):
                 assert found <= loss.perspective(y, beta, alpha) * (1 + 1e-9)
-            for _ in range(5):  # no point of the set beyond the plane
+            for _ in range(2):  # no point of the set beyond the plane
                 r = rng.standard_normal(y.size)
                 r *= math.sqrt(alpha / loss.value(r))
                 assert float(y @ r) <= found * (1 + 1e-9)
@@ -133,7 +134,7 @@ def test_support_of_the_sublevel_set(name, pair):
 def test_convexity_and_smoothness(name, pair):
     loss, F = pair
     rows = residuals(len(F), 4)
-    for r, other in zip(rows[:-1], rows[1:], strict=True):
+    for r, other in pairwise(rows):
         step, turn = r - other, loss.gradient(r) - loss.gradient(other)
         assert np.linalg.norm(turn) <= loss.smoothness * np.linalg.norm(step) * (1 + 1e-9)
         assert float(turn @ step) >= 0
@@ -148,7 +149,7 @@ def test_convexity_and_smoothness(name, pair):
 def test_more_shrinkage_costs_more(name, pair):
     loss, F = pair
     r = residuals(len(F))[1]
-    values = [Biased(loss.base, loss.F, shrink).value(r) for shrink in (1e-6, 1e-3, 1.0, 1e3, 1e9)]
+    values = [Biased(loss.base, loss.F, shrink).value(r) for shrink in (1e-6, 1.0, 1e9)]
     assert (np.diff(values) >= -1e-9 * values[-1]).all()
     assert values[-1] == pytest.approx(loss.base.value(r), rel=1e-6)  # shrunk to nothing
 
@@ -181,18 +182,7 @@ def test_the_loops_give_the_same_loss(name, monkeypatch):
     monkeypatch.setattr(kernels, "WORTHWHILE", 0)
     again = loss.value(r.copy()), loss.gradient(r.copy()), loss.conjugate(r)
     for found, expected in zip(again, plain, strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-10)
-
-
-@every_loss
-def test_exact_steps(name, pair):
-    loss, F = pair
-    r, d = residuals(len(F), 4)[1:3]
-    d = d if float(loss.gradient(r) @ d) > 0 else -d
-    theta = exact_step(loss, r, d, math.inf)
-    grid = [loss.value(r - t * d) for t in np.linspace(0, 2 * theta, 101)]
-    assert loss.value(r - theta * d) <= min(grid) * (1 + 1e-9)
-    assert theta > 0
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
 
 
 def test_it_says_what_it_is():

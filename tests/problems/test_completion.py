@@ -24,16 +24,16 @@ from problems.sampled import (
     usual_start,
 )
 
-SHAPES = {  # rows, columns, rank, and entries a row and column at least
-    "square, rank 1": (10, 10, 1, 3),
-    "square, rank 3": (12, 12, 3, 7),
-    "tall": (40, 6, 2, 4),
-    "wide": (6, 40, 2, 4),
-    "very tall": (60, 4, 1, 2),
-    "three rows": (3, 10, 2, 3),
-    "three columns": (10, 3, 2, 3),
-    "rank nearly full": (9, 9, 4, 7),
-    "scarce": (20, 20, 2, 5),
+SHAPES = {  # rows, columns, rank, and the share of entries given: about two for each unknown, if there are as many
+    "square, rank 1": (10, 10, 1, 0.4),
+    "square, rank 3": (12, 12, 3, 0.9),
+    "tall": (40, 6, 2, 0.75),
+    "wide": (6, 40, 2, 0.75),
+    "very tall": (60, 4, 1, 0.6),
+    "three rows": (3, 10, 2, 1.0),
+    "three columns": (10, 3, 2, 1.0),
+    "rank nearly full": (9, 9, 4, 1.0),
+    "large": (24, 20, 2, 0.4),
 }
 
 WAYS = {  # what may be asked beside k
@@ -56,8 +56,8 @@ def within(low, high, rel):
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("name", SHAPES)
 def test_exact_entries_give_the_matrix(name, seed):
-    p, q, rank, least = SHAPES[name]
-    e = plant(seed, p, q, rank, share=0.3, least=least)
+    p, q, rank, share = SHAPES[name]
+    e = plant(seed, p, q, rank, share=share)
     s = e.fit(rank)
     assert s.misfit <= 1e-9
     assert s.cardinality <= rank
@@ -75,11 +75,11 @@ def test_as_many_atoms_as_the_smaller_side_explain_everything(shape, seed):
     assert s.cardinality <= min(shape)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", SHAPES)
 def test_noisy_entries_are_explained_no_worse_than_by_what_was_planted(name, seed):
-    p, q, rank, least = SHAPES[name]
-    e = plant(seed, p, q, rank, share=0.4, least=least + 1, noise=0.1)
+    p, q, rank, share = SHAPES[name]
+    e = plant(seed, p, q, rank, share=share, noise=0.1)
     planted = 0.5 * float(np.sum((e.b - e.truth[e.rows, e.cols]) ** 2))
     s = e.fit(rank)
     assert s.cardinality <= rank
@@ -89,17 +89,29 @@ def test_noisy_entries_are_explained_no_worse_than_by_what_was_planted(name, see
     assert s.misfit == pytest.approx(math.sqrt(2 * s.loss) / np.linalg.norm(e.b), rel=1e-9)
 
 
-FAMILIES = {"2 of 2": (12, 10, 2, 2), "1 of 2": (8, 14, 2, 1), "3 of 3": (10, 10, 3, 3), "2 of 1": (15, 8, 1, 2)}
+FAMILIES = {"2 of 2": (12, 10, 2, 2), "1 of 2": (8, 14, 2, 1), "3 of 3": (10, 10, 3, 3), "2 of 1": (13, 8, 1, 2)}
 
 
-@pytest.mark.parametrize("lam", [0.0, 0.3, 2.0])
+@pytest.mark.parametrize("lam", [0.0, 0.5])
 @pytest.mark.parametrize("name", FAMILIES)
 def test_not_worse_than_plain_alternating_least_squares(name, lam):
     """From the usual start, the singular vectors of the matrix with zeros where nothing is known."""
     p, q, rank, k = FAMILIES[name]
-    for seed in range(4):
-        e = plant(seed, p, q, rank, share=0.6, noise=0.3)
-        within(objective(e, e.fit(k, ridge=lam)), alternating(e, usual_start(e, k), ridge=lam)[0], 1e-4)
+    for seed in range(3):
+        e = plant(seed, p, q, rank, share=0.85, noise=0.3)
+        plain = alternating(e, usual_start(e, k), ridge=lam, sweeps=30)[0]
+        within(objective(e, e.fit(k, ridge=lam)), plain, 1e-4)
+
+
+def test_scarce_entries_are_explained_more_often_than_by_plain_alternating_least_squares():
+    """With hardly more of them than unknowns, descents end in many places."""
+    found, plain = 0, 0
+    for seed in range(10):
+        e = plant(seed, 12, 10, 2, share=0.45)
+        found += e.fit(2).misfit <= 1e-6
+        plain += alternating(e, usual_start(e, 2))[0] <= 1e-10 * (e.b @ e.b)
+    assert found > plain
+    assert found >= 6
 
 
 @pytest.mark.parametrize("lam", [0.3, 2.0])
@@ -108,10 +120,9 @@ def test_with_a_ridge_near_the_best_of_many_restarts(name, lam):
     """These problems have more than one minimum: the best is found nearly always, a bad one never."""
     p, q, rank, k = FAMILIES[name]
     excess = []
-    for seed in range(5):
+    for seed in range(4):
         e = plant(seed, p, q, rank, share=0.7, noise=0.3)
-        rng = np.random.default_rng(1000 + seed)
-        best = best_of_restarts(e, k, rng, 4, ridge=lam, sweeps=40)
+        best = best_of_restarts(e, k, np.random.default_rng(1000 + seed), 3, ridge=lam, sweeps=25)
         excess.append(objective(e, e.fit(k, ridge=lam)) / best - 1)
     assert np.sort(excess)[-2] <= 1e-4
     assert max(excess) <= 0.1
@@ -154,7 +165,7 @@ def test_a_ridge_is_the_nuclear_norm(shape, weighted, lam):
 
 def test_the_gap_closes_with_further_sweeps():
     """Where k has room for the relaxation's solution; and then no k atoms do better."""
-    for seed in range(3):
+    for seed in range(2):
         e = plant(seed, 8, 7, 2, noise=0.3)
         X = relaxation(e, 2.0)[1]
         k = max(1, rank_of(X))
@@ -164,7 +175,7 @@ def test_the_gap_closes_with_further_sweeps():
             gaps.append(s.certificate.gap)
         assert gaps[-1] <= 1e-3 * objective(e, s)
         assert gaps[-1] <= gaps[0] + 1e-9
-        best = best_of_restarts(e, k, np.random.default_rng(seed), 3, ridge=2.0)
+        best = best_of_restarts(e, k, np.random.default_rng(seed), 2, ridge=2.0, sweeps=30)
         assert best >= s.certificate.primal - s.certificate.gap - 1e-9
         assert objective(e, s) <= best * (1 + 1e-5)
 
@@ -207,7 +218,7 @@ def test_with_a_bound_the_smallest_nuclear_norm_is_bounded_from_below(misfit, we
         assert s.certificate.tau_lower >= 0.5 * optimum
 
 
-@pytest.mark.parametrize("stop", [1, 2, 3, 6])
+@pytest.mark.parametrize("stop", [1, 2, 5])
 @pytest.mark.parametrize("name", ["plain", "ridge", "biases", "nonnegative"])
 def test_certificates_hold_wherever_the_run_is_stopped(name, stop):
     def callback(progress):
@@ -265,7 +276,7 @@ def test_more_ridge_gives_a_smaller_gauge_and_a_larger_misfit(name):
     for seed in range(2):
         e = plant(seed, 10, 9, 2, noise=0.3, offsets=name == "biases", signs=name != "nonnegative")
         common = {**WAYS[name], "ridge": None}
-        answers = [e.fit(3, **{**common, "ridge": (lam, 0.5)}) for lam in (0.05, 0.3, 1.0, 4.0, 100.0)]
+        answers = [e.fit(2, **{**common, "ridge": (lam, 0.5)}) for lam in (0.1, 0.5, 2.0, 100.0)]
         gauges, losses = np.array([s.gauge for s in answers]), np.array([s.loss for s in answers])
         assert (np.diff(gauges) <= 1e-3 * gauges[0]).all()
         assert (np.diff(losses) >= -1e-3 * losses[-1]).all()
@@ -289,11 +300,11 @@ def test_a_ridge_that_leaves_nothing():
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
-@pytest.mark.parametrize("ridge", [(0.5, 0.7), (1e6, 2.0), (1e-3, 1e-6)], ids=str)
+@pytest.mark.parametrize("ridge", [(0.5, 0.7), (1e6, 2.0), (0.1, 1e-5)], ids=str)
 def test_biases_are_a_regression_on_row_and_column_columns(ridge, weighted):
     """Beside the X of the answer; with a huge ridge on X they are all there is."""
     for seed in range(2):
-        e = plant(seed, 9, 8, 2, noise=0.3, offsets=True)
+        e = plant(seed, 9, 8, 2, noise=0.3, offsets=True, share=0.9)
         w = np.random.default_rng(seed).uniform(0.3, 3.0, e.b.size) if weighted else None
         s = e.fit(2, biases=True, ridge=ridge, loss=fa.LeastSquares(w))
         row, col = biases_by_hand(e, s.x, ridge[1], weights=w, center=s.biases.center)
@@ -380,13 +391,13 @@ def test_a_bound_on_the_misfit_is_met_if_the_misfit_says_so(misfit, shrink):
 @pytest.mark.parametrize("lam", [0.5, 2.0])
 def test_integer_weights_are_repeated_entries(lam):
     """Entries cannot be given twice; the slow twins do not mind."""
-    for seed in range(3):
-        e = plant(seed, 9, 8, 2, noise=0.3)
+    for seed in range(2):
+        e = plant(seed, 9, 8, 2, noise=0.3, share=0.85)
         counts = np.random.default_rng(seed).integers(1, 5, e.b.size)
         repeated = e.some(np.repeat(np.arange(e.b.size), counts))
         s = e.fit(2, ridge=lam, loss=fa.LeastSquares(counts))
         assert s.loss == pytest.approx(fit_of(repeated, s), rel=1e-9)
-        naive, U, V = alternating(repeated, usual_start(e, 2), ridge=lam, sweeps=100)
+        naive, U, V = alternating(repeated, usual_start(e, 2), ridge=lam, sweeps=50)
         within(objective(repeated, s), naive, 1e-5)
         assert_encloses(s.certificate, relaxation(repeated, lam)[0])
         if objective(repeated, s) >= naive * (1 - 1e-6):  # the same minimum
@@ -422,14 +433,14 @@ def test_a_heavy_entry_is_met():
 def test_factors_without_negative_entries(k, noise):
     """They fit no better than free ones, and nearly as well as the best of many restarts."""
     found = []
-    for seed in range(4):
-        e = plant(seed, 10, 9, k, noise=noise, signs=False, share=0.8)
+    for seed in range(3):
+        e = plant(seed, 9, 8, k, noise=noise, signs=False, share=0.8)
         s = e.fit(k, nonnegative=True, ridge=0.1)
         assert min(s.left.min(), s.right.min()) >= 0
         assert s.cardinality <= k
         free = e.fit(k, ridge=0.1)
         assert objective(e, s) >= min(objective(e, free), free.certificate.primal) * (1 - 1e-5)
-        naive = best_of_restarts(e, k, np.random.default_rng(seed), 2, ridge=0.1, sweeps=25, nonnegative=True)
+        naive = best_of_restarts(e, k, np.random.default_rng(seed), 2, ridge=0.1, sweeps=15, nonnegative=True)
         found.append(objective(e, s) / naive - 1)
     assert np.median(found) <= 1e-3
     assert max(found) <= 0.2
@@ -439,9 +450,9 @@ def test_factors_without_negative_entries(k, noise):
 def test_planted_nonnegative_factors_are_found(k):
     """Nearly always: there are other minima."""
     errors = []
-    for seed in range(5):
+    for seed in range(4):
         e = plant(seed, 12, 10, k, signs=False, share=0.8)
-        s = e.fit(k, nonnegative=True, max_iterations=150)
+        s = e.fit(k, nonnegative=True, max_iterations=100)
         assert min(s.left.min(), s.right.min()) >= 0
         assert s.loss >= 0
         errors.append(np.abs(s.x - e.truth).max() / np.abs(e.truth).max())
@@ -511,7 +522,7 @@ def test_the_penalties_are_tried_without_a_look_at_what_is_held_out(options, see
 
 def test_the_score_is_the_error_on_what_is_held_out(monkeypatch):
     """Of a fit to the other entries at the penalties chosen, about."""
-    for seed in range(3):
+    for seed in range(2):
         e = plant(seed, 20, 18, 2, noise=0.5, offsets=True)
         s, kept = tried_on(e, monkeypatch, biases=True)
         rest, out = e.some(kept), e.some(np.setdiff1d(np.arange(e.b.size), kept))
@@ -534,16 +545,16 @@ def test_same_seed_same_answer_other_seeds_other_splits(options):
 def test_chosen_penalties_predict_fresh_entries_better_than_none():
     """On noisy entries of low rank and biases; not on each instance, but by far on most."""
     gains = []
-    for seed in range(6):
-        e = plant(seed, 25, 25, 1, share=0.3, noise=0.7, offsets=True)
+    for seed in range(5):
+        e = plant(seed, 24, 20, 2, share=0.4, noise=1.0, offsets=True)
         i, j = e.unseen()
-        chosen, none = (e.fit(1, biases=True, ridge=ridge) for ridge in ("auto", 0))
+        chosen, none = (e.fit(2, biases=True, ridge=ridge, max_iterations=60) for ridge in ("auto", 0))
         errors = [np.linalg.norm(s.predict(i, j) - e.truth[i, j]) for s in (chosen, none)]
         gains.append(errors[0] / errors[1])
         assert chosen.ridge[0] > 0
-        assert chosen.held_out >= 0.5 * 0.7
-    assert np.median(gains) < 0.95
-    assert np.sort(gains)[-2] < 1.1
+        assert chosen.held_out >= 0.5
+    assert np.median(gains) < 0.9
+    assert np.sort(gains)[-2] < 1.0
 
 
 def test_shrinkage_is_the_default_with_biases_and_no_bound():
@@ -566,12 +577,12 @@ def test_shrinkage_is_the_default_with_biases_and_no_bound():
     ids=str,
 )
 def test_a_path_holds_what_each_k_gives_alone(options):
-    e = plant(3, 10, 9, 2, noise=0.3)
-    for rng in (None, 5, np.random.default_rng(5)):
+    e = plant(3, 10, 9, 2, noise=0.3, share=0.9)
+    for rng in (None, np.random.default_rng(5)):
         path = e.path((3, 1, 2), rng=rng, **options)
         assert list(path) == [3, 1, 2]
         for k in path:
-            alone = e.fit(k, rng=5 if isinstance(rng, np.random.Generator) else rng, **options)
+            alone = e.fit(k, rng=None if rng is None else 5, **options)
             np.testing.assert_array_equal(path[k].x, alone.x)
             assert (path[k].ridge, path[k].held_out) == (alone.ridge, alone.held_out)
             assert path[k].status is alone.status
@@ -719,18 +730,18 @@ def test_what_is_passed_is_left_alone(name):
 
 def test_nothing_of_the_size_of_the_matrix_is_formed():
     rng = np.random.default_rng(0)
-    p, q = 3000, 2000
+    p, q = 20_000, 10_000
     rows, cols = np.divmod(rng.choice(p * q, 300, replace=False), q)
     b = rng.standard_normal(300)
     tracemalloc.start()
     try:
         s = fa.fit(fa.Sampling(rows, cols, (p, q)), b, atoms=fa.RankOne(p, q), k=1, ridge=0.5, max_iterations=5)
-        assert s.certificate.gap < np.inf
         assert s.predict(rows, cols).shape == b.shape
+        assert s.top(rows[0], 3)[0].size == 3
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < 0.2 * 8 * p * q
+    assert peak < 0.01 * 8 * p * q
 
 
 # On the way -----------------------------------------------------------------------------------------------------------
@@ -783,7 +794,7 @@ def test_errors_of_a_callback_pass_through():
 @pytest.mark.parametrize("name", WAYS)
 def test_from_an_answer_with_fewer_or_more_atoms(name, k):
     """The budget is used, and where one begins matters little."""
-    e = plant(2, 12, 10, 3, noise=0.3, share=0.9, signs=name != "nonnegative")
+    e = plant(2, 10, 9, 3, noise=0.3, share=0.95, signs=name != "nonnegative")
     before, alone = e.fit(k, **WAYS[name]), e.fit(3, **WAYS[name])
     s = e.fit(3, start=before, **WAYS[name])
     assert s.cardinality <= 3
@@ -806,7 +817,7 @@ def test_from_an_answer_without_atoms(options):
 
 def test_from_an_answer_of_other_ways():
     """Biases, signs and ridges of the start are its own."""
-    e = plant(4, 12, 10, 2, noise=0.2, share=0.9, signs=False)
+    e = plant(4, 9, 8, 2, noise=0.2, share=0.9, signs=False)
     starts = [e.fit(2, **WAYS[name]) for name in WAYS] + [e.fit(2, biases=True)]
     for name in WAYS:
         alone = e.fit(2, **WAYS[name])
@@ -969,7 +980,9 @@ def test_equal_values_are_a_rank_one_matrix(options):
     assert s.success
 
 
-@pytest.mark.parametrize("options", [{}, {"ridge": 0.1}, {"nonnegative": True}, {"biases": True, "ridge": 0.1}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"ridge": 0.1}, {"nonnegative": True}, {"biases": True, "ridge": 0.1}], ids=str
+)
 def test_a_single_entry(options):
     s = fa.fit(fa.Sampling([3], [2], (5, 4)), [2.0], atoms=fa.RankOne(5, 4), k=2, **options)
     assert s.predict(3, 2) == pytest.approx(2.0, abs=0.2)
@@ -988,8 +1001,8 @@ def test_entries_of_a_single_row(options, turned):
         s = fa.fit(M, b, atoms=fa.RankOne(*shape), k=1, **options)
         found = s.predict(many, 0) if turned else s.predict(0, many)
         assert np.isfinite(found).all()
-        if options.get("ridge") != "auto" and "biases" not in options:
-            np.testing.assert_allclose(found, b, atol=0.5 * options.get("ridge", 1e-6))
+        if "biases" not in options:  # a ridge takes off its own length
+            np.testing.assert_allclose(found, b * (1 - options.get("ridge", 0.0) / np.linalg.norm(b)), rtol=1e-3)
         assert ("no entries" in s.message) == (p == 5)
 
 
@@ -1085,7 +1098,11 @@ RIDGE = r"^ridge must be a .*pair.*; got "
 @pytest.mark.parametrize(
     ("options", "kind", "message"),
     [
-        ({"k": 5}, ValueError, r"^k must be an integer between 1 and 4, the number of atoms of RankOne\(5, 4\); got 5$"),
+        (
+            {"k": 5},
+            ValueError,
+            r"^k must be an integer between 1 and 4, the number of atoms of RankOne\(5, 4\); got 5$",
+        ),
         ({"k": 0}, ValueError, r"^k must be an integer between 1 and 4, .*; got 0$"),
         ({"k": 1.5}, TypeError, r"^k must be an integer between 1 and 4, .*; got 1.5$"),
         ({"k": None}, TypeError, r"^k must say how many atoms are allowed.*; got None$"),
@@ -1113,7 +1130,11 @@ RIDGE = r"^ridge must be a .*pair.*; got "
             ValueError,
             r"^weights of the loss must have \d+ entries.*; got 3$",
         ),
-        ({"atoms": fa.RankOne(4, 5)}, ValueError, r"^atoms must have the shape that M takes, \(5, 4\); RankOne\(4, 5\)"),
+        (
+            {"atoms": fa.RankOne(4, 5)},
+            ValueError,
+            r"^atoms must have the shape that M takes, \(5, 4\); RankOne\(4, 5\)",
+        ),
         ({"atoms": fa.RankOne(3, 3)}, ValueError, r"^atoms must live in the space that M takes, 20 entries"),
     ],
     ids=str,
@@ -1154,7 +1175,9 @@ def test_what_is_for_sampled_low_rank_matrices_only(name, options, shown):
     assert "object at 0x" not in str(caught.value)
 
 
-@pytest.mark.parametrize("options", [{"ridge": 1.0}, {"ridge": "auto"}, {"biases": True}, {"nonnegative": True}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{"ridge": 1.0}, {"ridge": "auto"}, {"biases": True}, {"nonnegative": True}], ids=str
+)
 @pytest.mark.parametrize("expert", [{"oracle": fa.LevelSet()}, {"retrieval": fa.paper_rule()}], ids=["oracle", "rule"])
 def test_demands_on_factors_are_for_the_default_way(options, expert):
     message = r"^biases, ridge and nonnegative are for the default oracle and retrieval; leave those two out"

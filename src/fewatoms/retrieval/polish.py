@@ -88,7 +88,7 @@ class Alternate:
         if candidate.face.dim == 0:
             return candidate
         at = F.of(*candidate.face.prune(candidate.c, problem.k))
-        for at, reached in F.descent(at, problem.ridge or 0.0, 0.0, self.tol):  # noqa: B020
+        for at, reached in F.descent(at, 0.0, 0.0, self.tol):  # noqa: B020
             problem.M.products += 2 * at.rank
             if problem.meets(reached):
                 break
