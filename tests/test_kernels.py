@@ -399,6 +399,8 @@ def everything(g):
         kernels.scattered(g.values, g.right, *g.places),
         *kernels.row_solves(*asked(g, "all"), *g.places),
         *kernels.row_solves_nonnegative(*asked(g, "all"), np.full(g.r, True), *g.places, g.begin),
+        kernels.row_grams(g.weights, g.right, *g.places, 0, g.p),
+        kernels.row_grams(g.weights, g.right, *g.places, g.p // 3, g.p),
     ]
 
 
@@ -431,6 +433,12 @@ def test_ranges_of_threads_cut_the_rows(name, count, monkeypatch):
     longest = int(np.diff(g.starts).max())
     for first, last in spans:
         assert g.starts[last] - g.starts[first] <= g.values.size / len(spans) + longest
+    low, high = g.p // 3, max(g.p // 3 + 1, 3 * g.p // 4)  # some of the rows only
+    spans.clear()
+    recorder.row_grams = lambda *arguments: spans.append(arguments[5:7])
+    kernels.row_grams(g.weights, g.right, *g.places, low, high)
+    assert len(spans) == (min(count, high - low) if g.starts[high] > g.starts[low] else 1)
+    assert [i for first, last in sorted(spans) for i in range(first, last)] == list(range(low, high))
 
 
 def test_little_work_wakes_no_thread(monkeypatch):

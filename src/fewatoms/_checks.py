@@ -106,6 +106,16 @@ def indices(name: str, values: Any, high: int) -> Array:
     return array.astype(np.intp, copy=False)
 
 
+def broadcast(name: str, values: Any, other: str, others: Any) -> tuple[Array, Array]:
+    """Return both as arrays of one shape."""
+    try:
+        a, b = np.broadcast_arrays(values, others)
+    except ValueError:
+        shapes = f"{np.shape(values)} and {np.shape(others)}"
+        raise ValueError(f"{name} and {other} must have shapes that go together; got {shapes}") from None
+    return a, b
+
+
 def shape2(name: str, value: Any) -> tuple[int, int]:
     """Return `value` as a pair of positive integers."""
     try:

@@ -131,6 +131,8 @@ class Factored:
         self.rows = Side(starts, cols, values, w)
         self.cols = _transposed(self.rows, self.shape)
         self.size = float(np.dot(values, w * values if w.size else values))  # twice the loss of nothing at all
+        # the feature that carries biases, in the units of the others: the roots of those of the values
+        self.unit = max((self.size / (w.sum() if w.size else values.size)) ** 0.25, 1e-300)
 
     # Where to start --------------------------------------------------------------------------------------------------
 
@@ -167,6 +169,14 @@ class Factored:
         at = Triple(P, s, Q, row, col)
         return _without_signs(at) if self.nonnegative else at
 
+    def beside(self, at: Triple, more: Triple) -> Triple:
+        """The atoms of two points together, with the biases of the first."""
+        more = _without_signs(more) if self.nonnegative else more
+        (U, V), (A, B) = at.halves(), more.halves()
+        shape = _normalised if self.nonnegative else balanced
+        P, s, Q = shape(np.concatenate([U, A], axis=1), np.concatenate([V, B], axis=1))
+        return replace(at, P=P, s=s, Q=Q, signed=not self.nonnegative)
+
     # Going on --------------------------------------------------------------------------------------------------------
 
     def sweep(self, at: Triple, lam: float, shrink: float, V: Any = None, col: Any = None) -> tuple[Triple, float]:
@@ -178,7 +188,7 @@ class Factored:
         V, col = own if V is None else V, at.col if col is None else col
         r = at.rank
         ridge = np.full(r + self.biased, lam)
-        ridge[r:] = shrink
+        ridge[r:] = shrink * self.unit**2
         U, row, _ = self._half(self.rows, V, col, ridge, U, at.row)
         V, col, left = self._half(self.cols, U, row, ridge, V, col)
         P, s, Q = _normalised(U, V) if self.nonnegative else balanced(U, V)
@@ -194,14 +204,14 @@ class Factored:
     ) -> tuple[Array, FloatArray, FloatArray]:
         """One side's factors and biases for those of the other, and twice the minima."""
         r = V.shape[1]
-        features = np.concatenate([V, np.ones((len(V), 1))], axis=1) if self.biased else V
+        features = np.concatenate([V, np.full((len(V), 1), self.unit)], axis=1) if self.biased else V
         if self.nonnegative:
             bound = np.arange(ridge.size) < r
-            begin = np.concatenate([U, bias[:, None]], axis=1) if self.biased else U
+            begin = np.concatenate([U, bias[:, None] / self.unit], axis=1) if self.biased else U
             out, left = side.improve(features, offset, ridge, bound, begin)
         else:
             out, left = side.solve(features, offset, ridge)
-        return out[:, :r], (np.ascontiguousarray(out[:, r]) if self.biased else NONE), left
+        return out[:, :r], (self.unit * out[:, r] if self.biased else NONE), left
 
     def descent(self, at: Triple, lam: float, shrink: float, tol: float) -> Iterator[tuple[Triple, float]]:
         """Sweeps with momentum, one after the other, until one lowers what is reached by less than a share of `tol`.

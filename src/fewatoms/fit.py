@@ -230,12 +230,15 @@ def _factored(problem: Problem, rng: Any, *, start: Solution | None, keep_images
     """One budget of a problem on factors. A ridge left to us is chosen first; the fit begins where that ended."""
     choice, oracle = None, Alternating()
     with linalg.session(rng):
-        if problem.ridge is None:
+        if problem.ridge is None and problem.zero_suffices:
+            problem = problem.with_ridge(0.0, 0.0)
+        elif problem.ridge is None:
             choice = choose_ridge(problem, problem.k)
             problem = problem.with_ridge(choice.ridge, choice.shrink)
             oracle = Alternating(tol=1e-5, start=choice.start)
         if start is not None:
             check_start(problem, start)
+        if start is not None and start.cardinality:
             oracle = Alternating(start=problem.factored.of(start._face, start._c, problem.shrink or 0.0))
     (solution,) = _solved(problem, [problem.k], oracle, None, rng=rng, keep_images=keep_images, **how)
     solution.held_out = None if choice is None else choice.score

@@ -49,14 +49,15 @@ def choose_ridge(problem: Problem, k: int) -> Choice:
     held[rng.choice(problem.m, count, replace=False)] = True
     weights = problem.loss.weights
     rest, out = np.flatnonzero(~held), np.flatnonzero(held)
+    shift = float(np.average(problem.b[rest], weights=None if weights is None else weights[rest])) if F.biased else 0.0
     train = Factored(
         F.M.subset(rest),
-        problem.b[rest],
+        problem.b[rest] - shift,
         None if weights is None else weights[rest],
         biased=F.biased,
         nonnegative=F.nonnegative,
     )
-    trial = _Trial(train, _Judge(F, problem.b, weights, out))
+    trial = _Trial(train, _Judge(F, problem.b - shift, weights, out))
     unit = 1.0 if weights is None else float(weights.mean())
     shrink = trial.biases_alone([unit * 0.3 * 3.0**j for j in range(5)]) if F.biased else 0.0
     best = trial.down(train.leading(k, rng, shrink), shrink)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -63,7 +64,7 @@ class LowRank:
 
     def predict(self, rows: Any, cols: Any) -> FloatArray:
         """The entries (rows, cols), which are broadcast against each other, biases included."""
-        rows, cols = np.broadcast_arrays(rows, cols)
+        rows, cols = _checks.broadcast("rows", rows, "cols", cols)
         i, j = _checks.indices("rows", rows, self.shape[0]), _checks.indices("cols", cols, self.shape[1])
         values = np.empty(i.size)
         for start in range(0, i.size, CHUNK):
@@ -164,14 +165,15 @@ class LowRank:
         if self.biases is not None:
             values = values - self.biases.center
             offset = self.biases.cols if axis == 0 else self.biases.rows
-            features = np.concatenate([features, np.ones((len(features), 1))], axis=1)
-            ridge = np.append(ridge, self.ridge[1])
+            unit = max(float(np.sqrt(np.mean(features**2))) if features.size else 1.0, 1e-300)  # as large as the others
+            features = np.concatenate([features, np.full((len(features), 1), unit)], axis=1)
+            ridge = np.append(ridge, self.ridge[1] * unit**2)
         side = Side(starts, old[order], values[order], w[order] if w.size else NONE)
         if self.nonnegative:
             out, _ = side.improve(features, offset, ridge, np.arange(ridge.size) < r, np.zeros((count, ridge.size)))
         else:
             out, _ = side.solve(features, offset, ridge)
-        return out[:, :r], out[:, r].copy() if self.biases is not None else NONE
+        return out[:, :r], unit * out[:, r] if self.biases is not None else NONE
 
     def save(self, file: Any) -> None:
         """Write the factors and biases to a file (NumPy's npz), under the very name given."""
@@ -193,24 +195,25 @@ class LowRank:
     @classmethod
     def load(cls, file: Any) -> LowRank:
         """Read what `save` wrote."""
+        name = os.fspath(file)
         try:
-            with np.load(os.fspath(file), allow_pickle=False) as found:
+            with np.load(name, allow_pickle=False) as found:
                 contents = dict(found)
-        except (ValueError, OSError, EOFError) as error:
-            if isinstance(error, FileNotFoundError):
-                raise
-            raise ValueError(f"file must be one that save() wrote; {os.fspath(file)!r} cannot be read") from error
-        if int(contents.get("fewatoms_low_rank", 0)) != FORMAT:
-            raise ValueError(f"file must be one that save() wrote (format {FORMAT}); {os.fspath(file)!r} is not")
-        biases = Biases(float(contents["center"]), contents["row_biases"], contents["col_biases"])
-        ridge = contents["ridge"]
-        return cls(
-            contents["left"],
-            contents["right"],
-            biases if contents["biased"] else None,
-            ridge=(float(ridge[0]), float(ridge[1])),
-            nonnegative=bool(contents["nonnegative"]),
-        )
+            if int(contents["fewatoms_low_rank"]) != FORMAT:
+                raise ValueError("another format")
+            (p, _), (q, _) = contents["left"].shape, contents["right"].shape
+            biases = None
+            if bool(contents["biased"]):
+                biases = Biases(float(contents["center"]), contents["row_biases"], contents["col_biases"])
+                if (biases.rows.shape, biases.cols.shape) != ((p,), (q,)):
+                    raise ValueError("biases that do not fit the factors")
+            lam, shrink = (float(t) for t in contents["ridge"])
+            nonnegative = bool(contents["nonnegative"])
+            return cls(contents["left"], contents["right"], biases, ridge=(lam, shrink), nonnegative=nonnegative)
+        except FileNotFoundError:
+            raise
+        except (ValueError, TypeError, KeyError, OSError, EOFError, AttributeError, BadZipFile) as error:
+            raise ValueError(f"file must be one that save() wrote (format {FORMAT}); {name!r} is not") from error
 
 
 __all__ = ["Biases", "LowRank"]

@@ -90,8 +90,12 @@ class Problem:
             self.loss = Profiled(loss, self.free)
         self.M = Counting(operator)
         self.atoms = _fitted(atoms, self.M)
+        if loss.weights is not None and loss.weights.size != self.m:
+            raise ValueError(
+                f"weights of the loss must have {self.m} entries, one per row of M; got {loss.weights.size}"
+            )
         self.biases, self.nonnegative = _flag("biases", biases), _flag("nonnegative", nonnegative)
-        self.ridge, self.shrink = _ridges(ridge)
+        self.ridge, self.shrink = _ridges(ridge, bounded=not (alpha is None and misfit is None))
         self._entries: list[Factored | None] = [None]
         self._check_factored(ridge)
         self.center = 0.0
@@ -99,10 +103,6 @@ class Problem:
             self.center = float(np.average(self.data, weights=loss.weights))
             self.b = self.data - self.center
             self.loss = Biased(loss, Margins(operator), self._least_shrink(self.shrink))
-        if loss.weights is not None and loss.weights.size != self.m:
-            raise ValueError(
-                f"weights of the loss must have {self.m} entries, one per row of M; got {loss.weights.size}"
-            )
         self.k: Budget = None if k is None else self.atoms.budget(k)
         with np.errstate(over="ignore"):
             self.reference = loss.value(self.data)  # f(b)
@@ -188,9 +188,9 @@ class Problem:
             return
         fits = type(self.atoms) is RankOne and isinstance(self.M.inner, Sampling)
         if not fits or not isinstance(self.loss, LeastSquares) or self.free is not None:
-            have = f"{self.atoms!r}, {self.M.inner!r} and {self.loss!r}" + (
-                " with free columns" * (self.free is not None)
-            )
+            beside = "" if self.free is None else " with free columns"
+            inner = self.M.inner.M if isinstance(self.M.inner, Projected) else self.M.inner
+            have = f"{self.atoms!r}, an operator of type {type(inner).__name__} and {self.loss!r}{beside}"
             raise ValueError(
                 f"{asked[0]} is for RankOne atoms, Sampling and least squares without free columns; got {have}"
             )
@@ -364,18 +364,26 @@ def _flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def _ridges(ridge: Any) -> tuple[float | None, float | None]:
-    """The ridge on the factors and that on the biases; None stands for "auto"."""
+def _ridges(ridge: Any, *, bounded: bool) -> tuple[float | None, float | None]:
+    """The ridge on the factors and that on the biases; None stands for "auto". With a bound biases are not shrunk."""
+    demand = 'ridge must be a nonnegative number, a pair of them (for factors and biases) or "auto"'
     if ridge is None:
         return 0.0, 0.0
     if isinstance(ridge, str):
         if ridge != "auto":
-            raise ValueError(f'ridge must be a number, a pair of numbers or "auto"; got {ridge!r}')
+            raise ValueError(f"{demand}; got {ridge!r}")
+        if bounded:
+            raise ValueError('ridge must be a number where there is a bound; got "auto"')
         return None, None
-    if isinstance(ridge, (tuple, list)) and len(ridge) == 2:
-        return _checks.number("ridge[0]", ridge[0]), _checks.number("ridge[1]", ridge[1])
+    if isinstance(ridge, (tuple, list)):
+        if len(ridge) != 2:
+            raise ValueError(f"{demand}; got {ridge!r}")
+        values = _checks.number("ridge[0]", ridge[0]), _checks.number("ridge[1]", ridge[1])
+        if bounded and values[1]:
+            raise ValueError(f"ridge[1] must be 0 where there is a bound: biases are not shrunk then; got {ridge[1]!r}")
+        return values
     value = _checks.number("ridge", ridge)
-    return value, value
+    return value, 0.0 if bounded else value
 
 
 def _free_columns(free: Any, M: Operator, loss: Loss) -> FloatArray | None:

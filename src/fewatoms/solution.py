@@ -182,7 +182,7 @@ class CompactPoint:
         shape = self._face.shape
         if len(shape) != 2:
             raise ValueError(f"predict(rows, cols) is for matrix models; this one has shape {shape}")
-        rows, cols = np.broadcast_arrays(where, cols)
+        rows, cols = _checks.broadcast("rows", where, "cols", cols)
         i, j = _checks.indices("rows", rows, shape[0]), _checks.indices("cols", cols, shape[1])
         values = self._face.entries(self._c, i, j)
         return (values if self.biases is None else values + self.biases.at(i, j)).reshape(rows.shape)

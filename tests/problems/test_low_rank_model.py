@@ -23,7 +23,7 @@ WAYS = {
 
 
 def fitted(name, seed=0, **more):
-    e = plant(seed, 9, 8, 2, noise=0.2, signs=False, share=0.8)
+    e = plant(seed, 9, 8, 2, noise=0.2, signs=False, share=0.9)
     return e, e.fit(2, **WAYS[name], **more)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from fewatoms import _checks, linalg
 from fewatoms._types import Array, FloatArray
 from fewatoms.faces import Face
-from fewatoms.factored import Factored, Triple, balanced
+from fewatoms.factored import Factored, Triple
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P1, P3, Relaxation
 from fewatoms.solution import Candidate, DualPoint
@@ -192,11 +192,10 @@ class _Sweeps:
     def fitted(self, at: Triple) -> Triple:
         """A start with as many atoms as allowed: the leading ones, or further ones beside them."""
         k = self.problem.k
-        if at.rank >= k or self.F.nonnegative:
+        if at.rank >= k:
             return at.cut(k)
         self.loss = self.F.loss(at)
-        P, s, Q = linalg.top_svd(self.point(at).at_itself().z, k - at.rank)
-        return self.widened(at, P, s, Q)
+        return self.widened(at, *linalg.top_svd(self.point(at).at_itself().z, k - at.rank))
 
     def _size(self, u: Array, v: Array) -> float:
         """|M(u v')|^2 in the weights."""
@@ -205,10 +204,8 @@ class _Sweeps:
 
     def widened(self, at: Triple, P: Array, s: FloatArray, Q: Array) -> Triple:
         """The point with further atoms, each with the coefficient that suits it best by itself."""
-        c = np.sqrt(s / np.maximum([self._size(P[:, [a]], Q[:, [a]]) for a in range(s.size)], 1e-300))
-        U, V = at.halves()
-        wide = balanced(np.concatenate([U, P * c], axis=1), np.concatenate([V, Q * c], axis=1))
-        return Triple(*wide, at.row, at.col)
+        c = s / np.maximum([self._size(P[:, [a]], Q[:, [a]]) for a in range(s.size)], 1e-300)
+        return self.F.beside(at, Triple(P, c, Q, at.row, at.col))
 
 
 class Sweep(DualPoint):
