@@ -388,6 +388,7 @@ def test_a_face_with_signs_as_a_start_without():
 @pytest.mark.parametrize(
     "shape",
     [(5, 4, 2), (4, 6, 4), (6, 4, 4), (3, 5, 4), (5, 3, 4), (2, 7, 4), (1, 4, 2), (4, 1, 3), (3, 3, 5), (4, 3, 0)],
+    ids=str,
 )
 def test_balanced_factors_of_any_width(shape):
     """P diag(s) Q^T = U V^T with orthonormal P and Q, be U and V wider than they are long."""

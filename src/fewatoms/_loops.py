@@ -162,7 +162,10 @@ def row_solves(values, weights, offset, features, ridge, starts, others, first, 
             x[:] = 0.0
         s = G[r, r]
         for a in range(r):
-            s -= G[r, a] * x[a]
+            t = ridge[a] * x[a] - 2.0 * G[r, a]
+            for b in range(r):
+                t += (G[a, b] if b <= a else G[b, a]) * x[b]
+            s += t * x[a]
             out[i, a] = x[a]
         left[i] = s
 

@@ -496,12 +496,14 @@ class NonnegativeFactors(Face):
         return np.full(self.dim, 1.0 / max(1, self.dim))
 
     def prune(self, c: FloatArray, k: Budget, norms: FloatArray | None = None) -> tuple[NonnegativeFactors, FloatArray]:
-        keep = linalg.top_k(c, k)
+        keep = linalg.top_k(c if norms is None else c * norms, k)
         keep = keep[c[keep] > 0]
         return NonnegativeFactors(self.P[:, keep], self.Q[:, keep]), c[keep]
 
     def merge(self, other: NonnegativeFactors) -> NonnegativeFactors:
-        return NonnegativeFactors(np.hstack([self.P, other.P]), np.hstack([self.Q, other.Q]))
+        alike = (self.P.T @ other.P) * (self.Q.T @ other.Q)  # 1 where two atoms are the same
+        fresh = ~(alike > 1 - 1e-12).any(axis=0)
+        return NonnegativeFactors(np.hstack([self.P, other.P[:, fresh]]), np.hstack([self.Q, other.Q[:, fresh]]))
 
     def restrict(self, M: Any) -> Any:
         return M.restrict_any(self)

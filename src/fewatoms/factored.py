@@ -22,6 +22,7 @@ from fewatoms.operators import Sampling
 
 NONE = kernels.NONE
 ALIVE = 1e-4  # times the first singular value: where atoms are kept on the way down a ladder of penalties
+NOISE = 1e-10  # times the longest row of a factor: where others are rounding
 CANCELLED = 1e-6  # share of |b|^2 below which a loss found by differences is found again from residuals
 
 
@@ -102,7 +103,7 @@ class Triple:
 def balanced(U: Array, V: Array) -> tuple[Array, FloatArray, Array]:
     """P, s, Q with U V^T = P diag(s) Q^T: orthonormal P and Q."""
     (A, R), (B, S) = np.linalg.qr(U), np.linalg.qr(V)
-    u, s, vh = np.linalg.svd(R @ S.T)
+    u, s, vh = np.linalg.svd(R @ S.T, full_matrices=False)
     return A @ u, s, B @ vh.T
 
 
@@ -204,6 +205,7 @@ class Factored:
     ) -> tuple[Array, FloatArray, FloatArray]:
         """One side's factors and biases for those of the other, and twice the minima."""
         r = V.shape[1]
+        V = _without_noise(V)
         features = np.concatenate([V, np.full((len(V), 1), self.unit)], axis=1) if self.biased else V
         if self.nonnegative:
             bound = np.arange(ridge.size) < r
@@ -255,6 +257,13 @@ class Factored:
         rows = self.rows
         left = rows.values - _at_entries(rows, at.P * at.s, at.Q, at.row, at.col)
         return 0.5 * float(np.dot(left, rows.weights * left if rows.weights.size else left))
+
+
+def _without_noise(V: Array) -> Array:
+    """V with rows that are rounding beside the longest set to zero: regressions on them would divide by nothing."""
+    lengths = np.einsum("ij,ij->i", V, V)
+    noise = lengths < NOISE**2 * lengths.max(initial=0.0)
+    return np.where(noise[:, None], 0.0, V) if noise.any() else V
 
 
 def _without_signs(at: Triple) -> Triple:

@@ -217,10 +217,10 @@ def _moments(
     f, t = features[j], values[some] - (offset[j] if offset.size else 0.0)
     wf = weights[some, None] * f if weights.size else f
     wt = weights[some] * t if weights.size else t
-    pairs = (wf[:, :, None] * f[:, None, :]).reshape(t.size, -1)
-    sums = _summed(np.concatenate([pairs, wf * t[:, None], (wt * t)[:, None]], axis=1), starts, first, last)
     r = features.shape[1]
-    return sums[:, : r * r].reshape(-1, r, r), sums[:, r * r : r * r + r], sums[:, -1]
+    pairs = (wf[:, :, None] * f[:, None, :]).reshape(t.size, r * r)
+    sums = _summed(np.concatenate([pairs, wf * t[:, None], (wt * t)[:, None]], axis=1), starts, first, last)
+    return sums[:, : r * r].reshape(last - first, r, r), sums[:, r * r : r * r + r], sums[:, -1]
 
 
 __all__: list[str] = [

@@ -338,7 +338,7 @@ class Biased(_Quadratic):
 
     def best_free(self, r: FloatArray) -> FloatArray:
         """v, by conjugate gradients; asked about the same array again, the same answer."""
-        if self._last[0] is r:
+        if self._last[0] is not None and np.array_equal(self._last[0], r):
             return self._last[1]
         G, n = self._gram, self._gram.shape[0]
         diagonal = G.diagonal() + self.shrink
@@ -349,7 +349,7 @@ class Biased(_Quadratic):
             maxiter=500,
             M=LinearOperator((n, n), matvec=lambda v: v / diagonal, dtype=np.float64),
         )
-        self._last = (r, np.asarray(v))
+        self._last = (r.copy(), np.asarray(v))
         return self._last[1]
 
     def left(self, r: FloatArray, v: FloatArray | None = None) -> FloatArray:

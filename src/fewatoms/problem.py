@@ -100,8 +100,7 @@ class Problem:
         self._check_factored(ridge)
         self.center = 0.0
         if self.biases and isinstance(loss, LeastSquares) and isinstance(operator, Sampling):
-            self.center = float(np.average(self.data, weights=loss.weights))
-            self.b = self.data - self.center
+            self._centre()
             self.loss = Biased(loss, Margins(operator), self._least_shrink(self.shrink))
         self.k: Budget = None if k is None else self.atoms.budget(k)
         with np.errstate(over="ignore"):
@@ -117,6 +116,10 @@ class Problem:
     def __repr__(self) -> str:
         bound = "" if self.alpha is None else f", alpha={self.alpha:.3g}"
         return f"Problem({self.m} data, {self.atoms!r}, k={self.k}{bound}, {self.loss!r})"
+
+    def _centre(self) -> None:
+        self.center = float(np.average(self.data, weights=self.base_loss.weights))
+        self.b = self.data - self.center
 
     def _check_units(self) -> None:
         if not math.isfinite(self.at_zero) or (self.loss.anchored and self.reference < 1e-290 and self.data.any()):
@@ -295,6 +298,8 @@ class Problem:
         other.data = self.M.read_data(b)
         inner = self.M.inner
         other.b = inner.project(other.data) if isinstance(inner, Projected) else other.data
+        if self.biases:
+            other._centre()
         other.reference, other.at_zero = self.base_loss.value(other.data), self.loss.value(other.b)
         other._check_units()
         other.alpha = other._bound(*self._asked)

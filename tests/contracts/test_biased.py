@@ -29,7 +29,7 @@ def family():
         M, F = Sampling(rows, cols, shape), naive.margins(rows, cols, shape)
         weights = generator(3).uniform(0.1, 4.0, M.shape[0])
         for told, base in (("", LeastSquares()), (", weights", LeastSquares(weights))):
-            for shrink in (0.7, 1e-4, 50.0):
+            for shrink in (0.7, 1e-4, 50.0) if name == "usual" else (0.7, 1e-4):
                 found[f"{name}{told}, shrunk by {shrink:g}"] = (Biased(base, Margins(M), shrink), F)
     return found
 

@@ -376,14 +376,17 @@ def test_without_biases_they_are_predicted_by_zero(options):
     assert "1 column has no entries (number 4 for one) and is predicted by zero" in s.message
 
 
-@pytest.mark.parametrize("misfit", [0.5, 0.3, 0.1, 0.05])
-@pytest.mark.parametrize("shrink", [0.0, 1.0])
-def test_a_bound_on_the_misfit_is_met_if_the_misfit_says_so(misfit, shrink):
+@pytest.mark.parametrize("misfit", [0.5, 0.1, 0.05, 0.01])
+@pytest.mark.parametrize("options", [{}, {"ridge": 1.0}, {"ridge": (0.5, 0.0)}], ids=str)
+def test_a_bound_on_the_misfit_is_met_if_the_misfit_says_so(misfit, options):
+    """Biases are not shrunk then: a bound is about the data alone."""
     e = plant(3, 12, 10, 2, noise=0.3, offsets=True)
-    s = e.fit(2, biases=True, ridge=(0.0, shrink), misfit=misfit)
+    s = e.fit(2, biases=True, misfit=misfit, **options)
     size = math.sqrt(2 * fit_of(e, s)) / np.linalg.norm(e.b)
     assert s.misfit == pytest.approx(size, rel=1e-6)
     assert s.success == (size <= misfit * (1 + 1e-9))
+    assert s.ridge[1] == 0.0
+    assert s.loss == pytest.approx(fit_of(e, s), rel=1e-4)
 
 
 # Weights --------------------------------------------------------------------------------------------------------------
@@ -433,8 +436,8 @@ def test_a_heavy_entry_is_met():
 def test_factors_without_negative_entries(k, noise):
     """They fit no better than free ones, and nearly as well as the best of many restarts."""
     found = []
-    for seed in range(3):
-        e = plant(seed, 9, 8, k, noise=noise, signs=False, share=0.8)
+    for seed in range(2):
+        e = plant(seed, 9, 8, k, noise=noise, signs=False, share=0.9)
         s = e.fit(k, nonnegative=True, ridge=0.1)
         assert min(s.left.min(), s.right.min()) >= 0
         assert s.cardinality <= k
@@ -442,8 +445,8 @@ def test_factors_without_negative_entries(k, noise):
         assert objective(e, s) >= min(objective(e, free), free.certificate.primal) * (1 - 1e-5)
         naive = best_of_restarts(e, k, np.random.default_rng(seed), 2, ridge=0.1, sweeps=12, nonnegative=True)
         found.append(objective(e, s) / naive - 1)
-    assert np.median(found) <= 1e-3
-    assert max(found) <= 0.2
+    assert min(found) <= 1e-3
+    assert max(found) <= 0.1
 
 
 @pytest.mark.parametrize("k", [1, 2])
@@ -452,7 +455,7 @@ def test_planted_nonnegative_factors_are_found(k):
     errors = []
     for seed in range(4):
         e = plant(seed, 12, 10, k, signs=False, share=0.8)
-        s = e.fit(k, nonnegative=True, max_iterations=100)
+        s = e.fit(k, nonnegative=True, max_iterations=60)
         assert min(s.left.min(), s.right.min()) >= 0
         assert s.loss >= 0
         errors.append(np.abs(s.x - e.truth).max() / np.abs(e.truth).max())
@@ -796,20 +799,20 @@ def test_errors_of_a_callback_pass_through():
 # Where to begin -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("k", [1, 3, 5])
+@pytest.mark.parametrize("k", [1, 2, 4])
 @pytest.mark.parametrize("name", WAYS)
 def test_from_an_answer_with_fewer_or_more_atoms(name, k):
     """The budget is used, and where one begins matters little."""
-    e = plant(2, 10, 9, 3, noise=0.3, share=0.95, signs=name != "nonnegative")
-    before, alone = e.fit(k, **WAYS[name]), e.fit(3, **WAYS[name])
-    s = e.fit(3, start=before, **WAYS[name])
-    assert s.cardinality <= 3
+    e = plant(2, 10, 9, 2, noise=0.3, share=0.95, signs=name != "nonnegative")
+    before, alone = e.fit(k, **WAYS[name]), e.fit(2, **WAYS[name])
+    s = e.fit(2, start=before, **WAYS[name])
+    assert s.cardinality <= 2
     assert s.success == alone.success
     if name == "nonnegative":
         assert min(s.left.min(), s.right.min()) >= 0
     if name != "bound":
         within(objective(e, s), objective(e, alone), 0.05)
-        if k <= 3:
+        if k <= 2:
             within(objective(e, s), objective(e, before), 1e-4)
 
 
@@ -964,6 +967,16 @@ def test_zeros_need_no_atoms(name):
     assert s.held_out is None or s.held_out == 0.0
 
 
+@pytest.mark.parametrize("options", [{"ridge": "auto"}, {"biases": True}], ids=str)
+@pytest.mark.parametrize("by", ["held-out", "cv"])
+def test_a_path_over_zeros_needs_no_atoms_for_any_k(options, by):
+    e = plant(0, 9, 8, 2)
+    path = e.with_values(np.zeros(e.b.size)).path((2, 1), **options)
+    assert path.choose_k(by) in (1, 2)
+    assert path.best.cardinality == 0
+    np.testing.assert_array_equal(path.scores[by], 0.0)
+
+
 @pytest.mark.parametrize("value", [3.0, 0.1, -7e5])
 @pytest.mark.parametrize("ridge", ["auto", 0, 0.5])
 def test_equal_values_are_a_centre(value, ridge):
@@ -1111,11 +1124,17 @@ BAD_DEMANDS = [
     ({"k": 1.5}, TypeError, r"^k must be an integer between 1 and 4, .*; got 1.5$"),
     ({"k": None}, TypeError, r"^k must say how many atoms are allowed.*; got None$"),
     ({"k": None, "misfit": 0.1}, TypeError, r"^k must be given for RankOne\(5, 4\), .*; got None$"),
-    ({"ridge": -1}, ValueError, r"^ridge must be a nonnegative finite number.*; got -1$"),
-    ({"ridge": np.nan}, ValueError, r"^ridge must be a nonnegative finite number.*; got nan$"),
-    ({"ridge": np.inf}, ValueError, r"^ridge must be a nonnegative finite number.*; got inf$"),
+    ({"ridge": -1}, ValueError, r"^ridge must be a nonnegative .*; got -1$"),
+    ({"ridge": np.nan}, ValueError, r"^ridge must be a nonnegative .*; got nan$"),
+    ({"ridge": np.inf}, ValueError, r"^ridge must be a nonnegative .*; got inf$"),
     ({"ridge": (1, -2)}, ValueError, r"^ridge\[1\] must be a nonnegative finite number; got -2$"),
     ({"ridge": (1, "auto")}, TypeError, r"^ridge\[1\] must be a nonnegative finite number; got 'auto'$"),
+    (
+        {"ridge": (0.0, 1.0), "biases": True, "misfit": 0.1},
+        ValueError,
+        r"^ridge\[1\] must be 0 where there is a bound.*; got 1.0$",
+    ),
+    ({"ridge": "auto", "misfit": 0.1}, ValueError, r'^ridge must be a number where there is a bound; got "auto"$'),
     ({"ridge": "x"}, ValueError, RIDGE + "'x'$"),
     ({"ridge": (1, 2, 3)}, (TypeError, ValueError), RIDGE + r"\(1, 2, 3\)$"),
     ({"ridge": [1]}, (TypeError, ValueError), RIDGE + r"\[1\]$"),
@@ -1164,7 +1183,7 @@ DENSE = np.random.default_rng(0).standard_normal((8, 20))
         ({"atoms": fa.SignedOneHot((5, 4))}, r"SignedOneHot\(\(5, 4\)\)"),
         ({"atoms": 2.0 * FEW.atoms}, r"2 \* RankOne\(5, 4\)"),
         ({"M": fa.Sampling([0, 1], [0, 1], (4, 4)), "b": np.ones(2), "atoms": fa.PSDRankOne(4)}, r"PSDRankOne\(4\)"),
-        ({"M": fa.Identity((5, 4)), "b": np.ones((5, 4))}, r".*Identity\(\(5, 4\)\)"),
+        ({"M": fa.Identity((5, 4)), "b": np.ones((5, 4))}, r".*Identity"),
         ({"loss": fa.Huber(1.0)}, r".*Huber\(delta=1\)"),
         ({"free": "intercept"}, r".*free columns"),
         ({"free": np.arange(1.0, FEW.b.size + 1)}, r".*free columns"),

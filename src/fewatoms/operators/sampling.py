@@ -143,6 +143,10 @@ class Sampling(Operator):
         return sp.csr_array((self._sort(y), self._cols, self._starts), shape=self.matrix_shape)
 
     def apply_factors(self, U: Array, V: Array) -> FloatArray:
+        if (len(U), len(V)) != self.matrix_shape or U.shape[1:] != V.shape[1:]:
+            raise ValueError(
+                f"U and V must be factors of a matrix of shape {self.matrix_shape}; got {U.shape}, {V.shape}"
+            )
         return self._unsort(kernels.sampled_products(U, V, self._starts, self._cols))
 
     def row_grams(self, V: Array, weights: FloatArray | None) -> Iterator[tuple[int, FloatArray]]:
