@@ -69,14 +69,21 @@ class LowRank:
     row: Any = 0.0
     col: Any = 0.0
     unit: float = 1.0
+    given: sparse.coo_matrix | None = None
 
     def predict(self, rows: Indices, cols: Indices) -> Vector:
+        """Where `given` says what was fitted, factors of rows and columns without entries count as zero."""
         out = np.empty(rows.size)
         row, col = (np.broadcast_to(x, n) for x, n in ((self.row, len(self.left)), (self.col, len(self.right))))
+        with np.errstate(invalid="ignore"):  # what was in memory may be no number at all
+            left, right = np.array(self.left, dtype=np.float64), np.array(self.right, dtype=np.float64)
+        if self.given is not None:
+            for factor, places in ((left, self.given.row), (right, self.given.col)):
+                factor[np.bincount(places, minlength=len(factor)) == 0] = 0.0
         for start in range(0, rows.size, CHUNK):
             part = slice(start, start + CHUNK)
             i, j = rows[part], cols[part]
-            out[part] = np.einsum("ij,ij->i", self.left[i], self.right[j]) + row[i] + col[j]
+            out[part] = np.einsum("ij,ij->i", left[i], right[j]) + row[i] + col[j]
         return self.unit * (out + self.center)
 
 
@@ -142,7 +149,8 @@ def ours_chosen(entries: Entries, k: int, setting: Any = None, *, ranks: tuple[i
 def cmf(X: Any, k: int, niter: int, *, lambda_: float = 1.0, plain: bool = True, **wishes: Any) -> LowRank:
     """Alternating least squares in single precision, as its manual advises for speed: COO, nothing kept for later.
 
-    `plain` leaves biases and centre out, which makes the model the same as ours.
+    `plain` leaves biases and centre out, which makes the model the same as ours. Exact solves leave the factors of rows
+    and columns without entries as whatever was in memory, so predictions count them as zero.
     """
     from cmfrec import CMF
 
@@ -155,9 +163,8 @@ def cmf(X: Any, k: int, niter: int, *, lambda_: float = 1.0, plain: bool = True,
         **({"user_bias": False, "item_bias": False, "center": False} if plain else {}),
         **wishes,
     ).fit(X)
-    if plain:
-        return LowRank(model.A_, model.B_)
-    return LowRank(model.A_, model.B_, model.glob_mean_, model.user_bias_, model.item_bias_)
+    beside = (0.0,) if plain else (model.glob_mean_, model.user_bias_, model.item_bias_)
+    return LowRank(model.A_, model.B_, *beside, given=X)
 
 
 # scikit-surprise

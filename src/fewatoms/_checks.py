@@ -95,14 +95,16 @@ def real_vector(name: str, values: Any, size: int | None = None, what: str = "")
     return np.asarray(array.ravel(), dtype=np.float64)
 
 
-def indices(name: str, values: Any, high: int) -> Array:
-    """Return `values` as a flat array of integers in [0, high)."""
+def indices(name: str, values: Any, high: int | None = None) -> Array:
+    """Return `values` as a flat array of integers in [0, high), or of any that are not negative."""
     array = np.asarray(values).ravel()
     if array.size and array.dtype.kind not in "iu":
         raise TypeError(f"{name} must hold integers; got an array of {array.dtype}")
-    if array.size and (array.min() < 0 or array.max() >= high):
-        bad = array[(array < 0) | (array >= high)][0]
-        raise ValueError(f"{name} must lie between 0 and {high - 1}; got {bad}")
+    top = np.iinfo(np.intp).max if high is None else high
+    if array.size and (array.min() < 0 or array.max() >= top):
+        bad = array[(array < 0) | (array >= top)][0]
+        demand = "must not be negative" if high is None else f"must lie between 0 and {high - 1}"
+        raise ValueError(f"{name} {demand}; got {bad}")
     return array.astype(np.intp, copy=False)
 
 

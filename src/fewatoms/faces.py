@@ -51,6 +51,11 @@ class Face(ABC):
     def dim(self) -> int:
         """How many real coefficients there are."""
 
+    @property
+    def freedom(self) -> int:
+        """How many numbers the points of such faces are free to choose: the coefficients, and directions of atoms."""
+        return self.dim
+
     @abstractmethod
     def point(self, c: FloatArray) -> Array:
         """x = sum_i c_i a_i, in the model's shape."""
@@ -380,6 +385,10 @@ class Factors(Face):
         """C."""
         return c.reshape(self.U.shape[1], self.V.shape[1])
 
+    @property
+    def freedom(self) -> int:
+        return self.size * (sum(self.shape) - self.size)
+
     def point(self, c: FloatArray) -> Array:
         return self.U @ self.matrix(c) @ self.V.T
 
@@ -479,6 +488,10 @@ class NonnegativeFactors(Face):
     def dim(self) -> int:
         return self.P.shape[1]
 
+    @property
+    def freedom(self) -> int:
+        return self.size * (sum(self.shape) - self.size)
+
     def point(self, c: FloatArray) -> Array:
         return (self.P * c) @ self.Q.T
 
@@ -555,6 +568,11 @@ class SymmetricFactors(Face):
     def matrix(self, c: FloatArray) -> Array:
         """C, Hermitian."""
         return hermitian(c, self.size, self.complex)
+
+    @property
+    def freedom(self) -> int:
+        n, r = self.V.shape
+        return 2 * n * r - r * r if self.complex else n * r - r * (r - 1) // 2
 
     def point(self, c: FloatArray) -> Array:
         return self.V @ self.matrix(c) @ self.V.conj().T
@@ -687,6 +705,10 @@ class WrappedFace(Face):
     @property
     def dim(self) -> int:
         return self.inner_face.dim
+
+    @property
+    def freedom(self) -> int:
+        return self.inner_face.freedom
 
     @property
     def turns(self) -> bool:  # type: ignore[override]
@@ -822,6 +844,10 @@ class SumFace(Face):
     @property
     def dim(self) -> int:
         return sum(f.dim for f in self.faces)
+
+    @property
+    def freedom(self) -> int:
+        return sum(f.freedom for f in self.parts)
 
     @property
     def parts(self) -> tuple[Face, ...]:

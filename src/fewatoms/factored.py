@@ -22,6 +22,8 @@ from fewatoms.operators import Sampling
 
 NONE = kernels.NONE
 ALIVE = 1e-4  # times the first singular value: where atoms are kept on the way down a ladder of penalties
+EXACT = 1e-29  # share of |b|^2 below which a loss is rounding
+EXACT_NONNEGATIVE = 1e-15  # and where coordinate descent, which comes near zero slowly, may stop
 NOISE = 1e-10  # times the longest row of a factor: where others are rounding
 CANCELLED = 1e-6  # share of |b|^2 below which a loss found by differences is found again from residuals
 
@@ -221,6 +223,7 @@ class Factored:
         Each starts from V + beta (V - V_before), V_before turned to V; what does not go down is done again without.
         """
         reached, before, weight = np.inf, None, 1.0
+        floor = (EXACT_NONNEGATIVE if self.nonnegative else EXACT) * self.size
         while True:
             ahead: tuple[Any, Any] = (None, None)
             if before is not None:
@@ -235,7 +238,7 @@ class Factored:
             if gain > 0:
                 before, at, reached = at, fresh, value
                 yield at, reached
-            if not gain > tol * reached or reached <= 1e-29 * self.size:
+            if not gain > tol * reached or reached <= floor:
                 return
 
     def _ahead(self, at: Triple, before: Triple, beta: float) -> tuple[Array, FloatArray]:

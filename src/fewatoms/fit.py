@@ -31,6 +31,7 @@ PATIENCE = 200  # iterates without a better candidate before the run ends, for o
 HOPELESS = 1e12  # times the gauge of the first Newton step: what no x needs, whatever the units of its atoms
 LEADERS = 3  # candidates kept for a last polish
 ROOMY = 64  # images that must have room for the working set to be the default
+SETTLED, QUICK = 1e-6, 1e-4  # tolerances of fits on factors; the second for fits that are compared with each other
 PROOF = 100  # steps of LSMR at most, at the end of a run that failed, to prove that the bound cannot be met
 
 
@@ -89,7 +90,8 @@ def fit(
     ridge : float, a pair of them, or "auto"; optional
         For RankOne with Sampling: minimise the loss plus ridge times the nuclear norm (ridge / 2 times the squares of
         the factors), and as much for the biases (a pair: one for each). "auto" holds entries out and takes what
-        predicts them best; it is the default with biases and no bound. Otherwise the default is 0.
+        predicts them best; it is the default with biases and no bound. Otherwise the default is 0. The loss then holds
+        the biases' share; with a bound biases are not shrunk.
     nonnegative : bool
         For RankOne with Sampling: factors without negative entries.
     joint : bool
@@ -205,20 +207,26 @@ def solve(
         raise TypeError(f"callback must be callable; got {callback!r}")
     if problem.choosy and not (oracle is None and retrieval is None):
         raise ValueError("include, exclude and cap are for the default oracle and retrieval; leave those two out")
-    if problem.on_factors and not (oracle is None and retrieval is None):
-        raise ValueError("biases, ridge and nonnegative are for the default oracle and retrieval; leave those two out")
+    if problem.on_factors and (retrieval is not None or not (oracle is None or isinstance(oracle, Alternating))):
+        given = "retrieval" if retrieval is not None else "oracle"
+        came = retrieval if retrieval is not None else oracle
+        raise ValueError(
+            f"{given} must be left out with biases, ridge or nonnegative, which need the default; "
+            f"got {type(came).__name__}"
+        )
     how: dict[str, Any] = {"max_iterations": max_iterations, "callback": callback, "start": start}
-    more: dict[str, Any] = {"quick": quick, "keep_images": keep_images}
-    if oracle is None and retrieval is None and problem.factorable and budgets[0] is not None:
-        kept = [True] * (len(budgets) - 1) + [keep_images]
-        own = zip(budgets, kept, strict=True)
-        return [_factored(problem.with_budget(k), _fresh(rng), keep_images=keep, **how) for k, keep in own]
-    oracle = _default_oracle(problem) if oracle is None else oracle
-    if getattr(oracle, "alone", False):
+    defaults = oracle is None and retrieval is None
+    if problem.factorable and budgets[0] is not None and (defaults or isinstance(oracle, Alternating)):
+        last = len(budgets) - 1  # the entries are kept for the next budget, if there is one
         return [
-            _solved(problem.with_budget(k), [k], oracle, retrieval, rng=_fresh(rng), **how, **more)[0] for k in budgets
-        ]
-    return _solved(problem, budgets, oracle, retrieval, rng=rng, **how, **more)
+            _factored(
+                problem.with_budget(k), oracle, retrieval, rng=_fresh(rng), quick=quick,
+                keep_images=keep_images or i < last, **how,
+            )
+            for i, k in enumerate(budgets)
+        ]  # fmt: skip
+    oracle = _default_oracle(problem) if oracle is None else oracle
+    return _solved(problem, budgets, oracle, retrieval, rng=rng, quick=quick, keep_images=keep_images, **how)
 
 
 def _fresh(rng: Any) -> Any:
@@ -226,22 +234,32 @@ def _fresh(rng: Any) -> Any:
     return deepcopy(rng) if isinstance(rng, np.random.Generator) else rng
 
 
-def _factored(problem: Problem, rng: Any, *, start: Solution | None, keep_images: bool, **how: Any) -> Solution:
+def _factored(
+    problem: Problem,
+    oracle: Oracle | None,
+    retrieval: Retrieval | None,
+    *,
+    rng: Any,
+    start: Solution | None,
+    quick: bool,
+    **how: Any,
+) -> Solution:
     """One budget of a problem on factors. A ridge left to us is chosen first; the fit begins where that ended."""
-    choice, oracle = None, Alternating()
+    tol, begin, held_out = (QUICK if quick else SETTLED), None, None
     with linalg.session(rng):
         if problem.ridge is None and problem.zero_suffices:
-            problem = problem.with_ridge(0.0, 0.0)
+            problem, held_out = problem.with_ridge(0.0, 0.0), 0.0
         elif problem.ridge is None:
             choice = choose_ridge(problem, problem.k)
             problem = problem.with_ridge(choice.ridge, choice.shrink)
-            oracle = Alternating(tol=1e-5, start=choice.start)
+            tol, begin, held_out = 10 * tol, choice.start, choice.score
         if start is not None:
             check_start(problem, start)
-        if start is not None and start.cardinality:
-            oracle = Alternating(start=problem.factored.of(start._face, start._c, problem.shrink or 0.0))
-    (solution,) = _solved(problem, [problem.k], oracle, None, rng=rng, keep_images=keep_images, **how)
-    solution.held_out = None if choice is None else choice.score
+            if start.cardinality:
+                begin = problem.factored.of(start._face, start._c, problem.shrink or 0.0)
+    oracle = Alternating(tol=tol, start=begin) if oracle is None else oracle
+    (solution,) = _solved(problem, [problem.k], oracle, retrieval, rng=rng, **how)
+    solution.held_out = held_out
     return solution
 
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fewatoms import linalg
-from fewatoms._types import FloatArray, IntArray
+from fewatoms._types import IntArray
 from fewatoms.factored import Factored, Triple
 from fewatoms.problem import Problem
 
-SHARE = 0.1  # of the entries held out
+MANY = 20_000  # entries from which one split says enough
+SHARE = 0.1  # of the entries that it holds out
+FOLDS = 5  # splits of fewer entries
 STEP = 0.65  # from one penalty to the next
 SWEEPS = 3  # for each penalty: the point before is near
-PATIENCE = 2  # penalties in a row that predict worse than the best before the search ends
+PATIENCE = 3  # penalties in a row that predict worse than the best before the search ends
 STEPS = 5  # to other shrinkages of the biases at most
 LEAST = 1e-4  # the last penalty, as a share of the first
 
@@ -26,68 +28,89 @@ class Choice:
 
     ridge, shrink : on the factors, on the biases
     score : root of the (weighted) mean square of the errors on the entries held out
-    start : the point at these penalties, fitted to the other entries
+    points : those at these penalties, each fitted to the other entries
     """
 
     ridge: float
     shrink: float
     score: float
-    start: Triple
+    points: list[Triple]
+
+    @property
+    def start(self) -> Triple:
+        """Where a fit to all entries may begin."""
+        return self.points[0]
 
 
 def choose_ridge(problem: Problem, k: int) -> Choice:
-    """Hold a share of the entries out, shrink biases as predicts them best alone, then go down a ladder of ridges.
+    """Hold entries out, shrink biases as predicts them best alone, then go down a ladder of ridges on the others.
 
-    The split and the starts come from the session's generator: the same for every k if it starts anew.
+    A share of the entries is held out once where there are many of them, and each entry once, in FOLDS parts, where
+    there are few. The split and the starts come from the session's generator: the same for every k if it starts anew.
     """
-    F = problem.factored
-    rng = linalg.generator()
-    count = max(1, round(SHARE * problem.m))
     if problem.m < 2:
         raise ValueError(f'ridge="auto" needs at least 2 entries, some to hold out; got {problem.m}')
-    held = np.zeros(problem.m, dtype=bool)
-    held[rng.choice(problem.m, count, replace=False)] = True
-    weights = problem.loss.weights
-    rest, out = np.flatnonzero(~held), np.flatnonzero(held)
-    shift = float(np.average(problem.b[rest], weights=None if weights is None else weights[rest])) if F.biased else 0.0
-    train = Factored(
-        F.M.subset(rest),
-        problem.b[rest] - shift,
-        None if weights is None else weights[rest],
-        biased=F.biased,
-        nonnegative=F.nonnegative,
-    )
-    trial = _Trial(train, _Judge(F, problem.b - shift, weights, out))
+    rng, m = linalg.generator(), problem.m
+    order = rng.permutation(m)
+    parts = np.array_split(order, min(FOLDS, m)) if m < MANY else [order[: max(1, round(SHARE * m))]]
+    trial = _Trial([_Fold(problem, np.sort(part)) for part in parts])
+    weights, biased = problem.loss.weights, problem.biases
     unit = 1.0 if weights is None else float(weights.mean())
-    shrink = trial.biases_alone([unit * 0.3 * 3.0**j for j in range(5)]) if F.biased else 0.0
-    best = trial.down(train.leading(k, rng, shrink), shrink)
-    return trial.along(best, 1 / 3, 3.0) if F.biased else best
+    shrink = trial.biases_alone([unit * 0.3 * 3.0**j for j in range(5)]) if biased else 0.0
+    best = trial.down([fold.train.leading(k, rng, shrink) for fold in trial.folds], shrink)
+    return trial.along(best, 1 / 3, 3.0) if biased else best
+
+
+class _Fold:
+    """Some entries held out, and the others to fit."""
+
+    def __init__(self, problem: Problem, out: IntArray) -> None:
+        F, weights, b = problem.factored, problem.loss.weights, problem.b
+        rest = np.delete(np.arange(b.size), out)
+        w = None if weights is None else weights[rest]
+        shift = float(np.average(b[rest], weights=w)) if F.biased else 0.0  # the centre without those held out
+        self.train = Factored(F.M.subset(rest), b[rest] - shift, w, biased=F.biased, nonnegative=F.nonnegative)
+        self.rows, self.cols, self.b = F.M.rows[out], F.M.cols[out], b[out] - shift
+        self.w = np.ones(out.size) if weights is None else weights[out]
+
+    def errors(self, at: Triple) -> tuple[float, float]:
+        """The weighted sum of the squares of the errors on the entries held out, and that of the weights."""
+        error = self.b - np.einsum("ij,ij->i", (at.P * at.s)[self.rows], at.Q[self.cols])
+        if at.row.size:
+            error -= at.row[self.rows] + at.col[self.cols]
+        return float(np.dot(self.w, error**2)), float(self.w.sum())
 
 
 class _Trial:
     """Penalties tried on the entries that were not held out."""
 
-    def __init__(self, train: Factored, judge: _Judge) -> None:
-        self.train, self.judge = train, judge
+    def __init__(self, folds: list[_Fold]) -> None:
+        self.folds = folds
+
+    def score(self, points: list[Triple]) -> float:
+        """Root mean square over all entries held out, one point for each fold."""
+        sums = [fold.errors(at) for fold, at in zip(self.folds, points, strict=True)]
+        return math.sqrt(sum(s for s, _ in sums) / sum(w for _, w in sums))
 
     def biases_alone(self, shrinks: list[float]) -> float:
         """The shrinkage of biases that predicts best without any atoms."""
-        p, q = self.train.shape
+        p, q = self.folds[0].train.shape
         none = np.zeros((p, 0)), np.zeros(0), np.zeros((q, 0))
-        return min(shrinks, key=lambda shrink: self.judge(Triple(*none, *self.train.biases(shrink))))
+        return min(shrinks, key=lambda s: self.score([Triple(*none, *fold.train.biases(s)) for fold in self.folds]))
 
-    def at(self, at: Triple, lam: float, shrink: float) -> Choice:
+    def at(self, points: list[Triple], lam: float, shrink: float) -> Choice:
         """A few sweeps at these penalties."""
         for _ in range(SWEEPS):
-            at, _ = self.train.sweep(at.alive(), lam, shrink)
-        return Choice(lam, shrink, self.judge(at), at)
+            pairs = zip(self.folds, points, strict=True)
+            points = [fold.train.sweep(at.alive(), lam, shrink)[0] for fold, at in pairs]
+        return Choice(lam, shrink, self.score(points), points)
 
     def along(self, best: Choice, *factors: float) -> Choice:
         """Beside atoms, biases may want less shrinkage, or more: steps in the first direction that is any good."""
         for factor in factors:
             better = best
             for _ in range(STEPS):
-                here = self.at(better.start, better.ridge, factor * better.shrink)
+                here = self.at(better.points, better.ridge, factor * better.shrink)
                 if here.score >= better.score:
                     break
                 better = here
@@ -95,30 +118,28 @@ class _Trial:
                 return better
         return best
 
-    def down(self, at: Triple, shrink: float) -> Choice:
+    def down(self, points: list[Triple], shrink: float) -> Choice:
         """The best on a ladder of ridges, each begun where the one before ended."""
-        lam = first = float(at.s[0])
-        best, since = Choice(first, shrink, math.inf, at), 0
+        lam = first = max(float(at.s[0]) for at in points)
+        best, since = Choice(first, shrink, math.inf, points), 0
+        scores: list[float] = []
         while since < PATIENCE and lam > LEAST * first:
             lam *= STEP
-            here = self.at(at, lam, shrink)
-            at = here.start
+            here = self.at(points, lam, shrink)
+            points = here.points
+            scores.append(here.score)
             best, since = (here, 0) if here.score < best.score else (best, since + 1)
-        return best
+        return replace(best, ridge=best.ridge * STEP ** _lowest(scores))
 
 
-class _Judge:
-    """The error of predictions on some of the entries."""
-
-    def __init__(self, F: Factored, b: FloatArray, weights: FloatArray | None, out: IntArray) -> None:
-        self.rows, self.cols = F.M.rows[out], F.M.cols[out]
-        self.b, self.w = b[out], None if weights is None else weights[out]
-
-    def __call__(self, at: Triple) -> float:
-        error = self.b - np.einsum("ij,ij->i", (at.P * at.s)[self.rows], at.Q[self.cols])
-        if at.row.size:
-            error -= at.row[self.rows] + at.col[self.cols]
-        return math.sqrt(float(np.average(error**2, weights=self.w)))
+def _lowest(scores: list[float]) -> float:
+    """How many steps past the least of the scores the parabola through it and its neighbours is lowest."""
+    i = int(np.argmin(scores)) if scores else 0
+    if not 0 < i < len(scores) - 1:
+        return 0.0
+    before, here, after = scores[i - 1 : i + 2]
+    bend = before - 2 * here + after
+    return 0.5 * (before - after) / bend if bend > 0 else 0.0
 
 
 __all__ = ["Choice", "choose_ridge"]

@@ -75,7 +75,7 @@ def _blocks(starts: Array, width: int) -> list[tuple[int, int]]:
     ranges, first, rows = [], 0, starts.size - 1
     while first < rows:
         last = int(np.searchsorted(starts, starts[first] + max(1, GATHER // max(1, width)), side="right")) - 1
-        last = min(rows, max(first + 1, last))
+        last = min(rows, max(first + 1, last), first + max(1, GATHER // max(1, width)))
         ranges.append((first, last))
         first = last
     return ranges

@@ -120,7 +120,7 @@ class LowRank:
         new, old = (rows, cols) if axis == 0 else (cols, rows)
         names = ("rows", "cols") if axis == 0 else ("cols", "rows")
         features = self.right if axis == 0 else self.left
-        new = _checks.indices(names[0], new, np.iinfo(np.int64).max)
+        new = _checks.indices(names[0], new)
         old = _checks.indices(names[1], old, len(features))
         values = _checks.real_vector("values", values, new.size, f" (one per entry of {names[0]})")
         if old.size != new.size:
@@ -158,7 +158,12 @@ class LowRank:
         order = np.lexsort((old, new))
         twice = (np.diff(new[order]) == 0) & (np.diff(old[order]) == 0)
         if twice.any():
-            raise ValueError(f"rows and cols must name each entry once; {int(twice.sum())} repeat another")
+            first = order[np.flatnonzero(twice)[0]]
+            pair = (new[first], old[first]) if axis == 0 else (old[first], new[first])
+            raise ValueError(
+                f"rows and cols must name each entry once; {int(twice.sum())} repeat another, "
+                f"{tuple(int(i) for i in pair)} for one"
+            )
         starts = np.concatenate([[0], np.cumsum(np.bincount(new, minlength=count))])
         r = features.shape[1]
         ridge, offset = np.full(r, lam), NONE
@@ -197,7 +202,7 @@ class LowRank:
         """Read what `save` wrote."""
         name = os.fspath(file)
         try:
-            with np.load(name, allow_pickle=False) as found:
+            with open(name, "rb") as stream, np.load(stream, allow_pickle=False) as found:
                 contents = dict(found)
             if int(contents["fewatoms_low_rank"]) != FORMAT:
                 raise ValueError("another format")

@@ -256,7 +256,8 @@ class Path:
             if gamma:
                 size = min(answer.cardinality, problem.atoms.count)
                 ways -= math.lgamma(size + 1) + math.lgamma(problem.atoms.count - size + 1)
-            scores[i] = fit + math.log(m) * (answer._face.dim + answer.free_coefficients.size) + 2 * gamma * ways
+            beside = answer.free_coefficients.size + (sum(problem.atoms.shape) if answer.biases is not None else 0)
+            scores[i] = fit + math.log(m) * (answer._face.freedom + beside) + 2 * gamma * ways
         return scores
 
     def _elbow(self) -> FloatArray:

@@ -212,7 +212,7 @@ class Solution(CompactPoint):
     success : bool; whether what was asked holds
     message : str; both in words, with the figures
     loss, misfit : recomputed from the answer; misfit is |b - Mx| / |b|, both norms in the loss's weights if it has any
-        (nan for losses where it means nothing)
+        (nan for losses where it means nothing). With biases the loss also holds their ridge's share
     free_coefficients : of the free columns beside M, in their order; empty if there are none
     biases : center, rows and cols, where they were asked for; otherwise None
     ridge : (on the factors, on the biases), as given or chosen

@@ -89,8 +89,7 @@ class Sampling(Operator):
         """
         if duplicates not in ("error", "mean", "last"):
             raise ValueError(f"duplicates must be 'error', 'mean' or 'last'; got {duplicates!r}")
-        high = np.iinfo(np.int64).max
-        rows, cols = _checks.indices("rows", rows, high), _checks.indices("cols", cols, high)
+        rows, cols = _checks.indices("rows", rows), _checks.indices("cols", cols)
         values = _checks.real_vector("values", values, rows.size, " (one per row index)")
         if cols.size != rows.size:
             raise ValueError(f"rows and cols must have the same length; got {rows.size} and {cols.size}")

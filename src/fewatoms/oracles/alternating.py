@@ -113,8 +113,9 @@ class Alternating:
         lam = RUNGS[0] * float(at.s[-1]) if run.ample else STEP * top
         for _ in range(2):
             at = run.sweep(at, lam)
+        low = 0.0
         while problem.meets(run.loss) and lam < top:  # a loose bound: start above it
-            lam *= 2.0
+            low, lam = lam, 2.0 * lam
             at = run.sweep(at, lam)
         before: tuple[float, float] | None = None
         while True:
@@ -129,7 +130,7 @@ class Alternating:
             yield run.point(at)
             if lam <= max(floor, 1e-13 * top) or (self.lift and problem.meets(run.loss)):
                 return at, floor
-            ahead = 0.3 * lam
+            ahead = max(0.5 * lam, math.sqrt(low * lam))
             if before is not None and run.loss < before[1] and alpha > 0:
                 # log loss against log lam is nearly straight: aim a little past the bound
                 slope = math.log(before[1] / run.loss) / math.log(before[0] / lam)
@@ -171,7 +172,8 @@ class _Sweeps:
             P, s, Q = linalg.top_svd(self.point(at).at_itself().z, width, near)
             near = P, Q
             above = s > lam * (1 + LIFTED)
-            if not above.any() or at.rank + int(above.sum()) > most:
+            above &= np.cumsum(above) <= most - at.rank  # the largest come first
+            if not above.any():
                 return
             at = self.widened(at, P[:, above], s[above] - lam, Q[:, above])
             for here, reached in self.F.descent(at, lam, self.shrink, max(tol, 1e-5)):
@@ -298,7 +300,10 @@ class SweepCandidate(Candidate):
     at: Triple
 
     def __init__(self, problem: Problem, at: Triple, loss: float) -> None:
-        keep = at.cut(int(np.count_nonzero(at.s > 1e-13 * at.s[0]))) if at.rank else at
+        size = math.sqrt(
+            2 * problem.reference
+        )  # atoms that are rounding beside the others, or beside the data, are none
+        keep = at.cut(int(np.count_nonzero(at.s > 1e-13 * max(at.s[0], size)))) if at.rank else at
         self.__dict__.update(_problem=problem, at=keep, loss=loss, norms=None, note="", support=None, margin=0.0)
 
     @cached_property
