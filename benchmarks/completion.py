@@ -390,7 +390,7 @@ def _draw(file: str, records: Sequence[Record], floors: dict[str, float]) -> Non
         above.set(title=name, yscale="log")
         below.set(xlabel="iteration", xscale="log", yscale="log")
         above.minorticks_off()
-        _label(above, "y", [14, 15, 16, 18, 20, 24, 26, 28, 30, 40, 50, 60, 80, 100])
+        _label(above, "y", [14, 16, 18, 20, 22, 25, 30, 35, 40, 50, 60, 80])
         _label(below, "x", [1, 2, 5, 10, 20, 50, 100])
         for panel in (above, below):
             panel.grid(alpha=0.3)

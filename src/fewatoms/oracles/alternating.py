@@ -17,12 +17,13 @@ from fewatoms.problem import Problem
 from fewatoms.relaxations import P1, P3, Relaxation
 from fewatoms.solution import Candidate, DualPoint
 
-RUNGS = (0.5, 0.15, 0.045, 0.0135)  # the first penalties, in units of the k-th singular value of M*y at x = 0
+RUNGS = (0.3, 0.05)  # the first penalties, in units of the k-th singular value of M*y at x = 0
 ROUNDS = 10  # of adding atoms until (P1) is solved
 LIFTED = 1e-4  # a singular value above the penalty by less than this share needs no atom
 SHORT = 0.7  # share of the bound that the loss of a point behind a dual vector should not fall short of
 MOST = 4  # times k: atoms that a dual vector is worth
 AMPLE = 10  # entries per unknown from which descents end in one place, wherever they begin
+AMPLY = 10  # times the tolerance, there: the loss is settled far below what noise in so many entries does to it
 STEP, ROUGHLY = 0.5, 1e-3  # below that: from rung to rung of the ladder, and how well each is solved
 LAST = 1e-3  # the last rung, in units of the first
 
@@ -67,7 +68,10 @@ class Alternating:
             raise ValueError("lift needs a relaxation to solve: give a ridge or a bound (alpha or misfit)")
         F = problem.factored
         run = _Sweeps(problem, F)
-        at = F.leading(k, linalg.generator(), run.shrink) if self.start is None else run.fitted(self.start)
+        if self.start is None:
+            at = F.leading(k, linalg.generator(), run.shrink, rounds=2 if run.ample else 5)
+        else:
+            at = run.fitted(self.start)
         lam = problem.ridge
         if self.start is None and problem.alpha is not None:
             at, lam = yield from self._to_bound(run, at)
@@ -75,7 +79,7 @@ class Alternating:
                 return
         elif self.start is None:
             at = yield from self._quickly(run, at, lam) if run.ample else self._slowly(run, at, lam)
-        at = yield from self._down(run, at, lam, self.tol)
+        at = yield from self._down(run, at, lam, AMPLY * self.tol if run.ample else self.tol)
         if self.lift:
             for wide in run.lifted(at, lam, self.tol):
                 yield run.point(wide)
