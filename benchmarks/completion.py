@@ -56,15 +56,9 @@ def attempt(method: Method, entries: Entries, k: int, setting: Any) -> Outcome:
 
 def warm_up(methods: Sequence[Method], k: int = 2) -> None:
     """Import and compile; enough entries that loops are compiled which would not be for fewer."""
-    truth, (p, q) = planted(400, 100, 3, 36_000, 0.1, 0), (400, 100)
-    few = Entries(truth.entries.rows, truth.entries.cols, truth.entries.values, (p, q))
+    entries = planted(400, 100, 3, 36_000, 0.1, 0).entries
     for method in methods:
-        attempt(method, few, k, method.settings[0])
-
-
-def show(value: float, records: Sequence[Record], **which: Any) -> str:
-    """A number, or why there is none."""
-    return note(records, **which) or (f"{value:.3g}" if not math.isnan(value) else "-")
+        attempt(method, entries, k, method.settings[0])
 
 
 def percent(value: float | None) -> str:
@@ -196,6 +190,8 @@ def temperatures(options: Options, report: Report) -> None:
         report.remark("fancyimpute runs with a renamed argument of scikit-learn's check_array; by itself it fails.")
     for name in TEMPERATURES:
         _temperatures(options, report, records, folder, name, methods)
+    if any(m.imputes for m in methods):
+        report.remark("'-' under known: imputers return what they were given, so they have no error there.")
     report.conclude()
 
 
@@ -256,7 +252,6 @@ def _temperatures(
         f"Floor for {name}: {percent(floor)} over the known entries, by repeated truncated SVD of all of them "
         f"(our fit to all of them: {ours_whole})."
     )
-    report.remark("'-' under known: imputers return what they were given, so they have no error there.")
     records.append({"problem": name, "method": "floor", "note": "", "known": floor})
     if "fewatoms" not in mine:
         return

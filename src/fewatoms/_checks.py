@@ -95,8 +95,11 @@ def real_vector(name: str, values: Any, size: int | None = None, what: str = "")
     return np.asarray(array.ravel(), dtype=np.float64)
 
 
-def indices(name: str, values: Any, high: int | None = None) -> Array:
-    """Return `values` as a flat array of integers in [0, high), or of any that are not negative."""
+def indices(name: str, values: Any, high: int | None = None, *, narrow: bool = False) -> Array:
+    """Return `values` as a flat array of integers in [0, high), or of any that are not negative.
+
+    Integers of 32 bits stay so where `narrow` ones will do.
+    """
     array = np.asarray(values).ravel()
     if array.size and array.dtype.kind not in "iu":
         raise TypeError(f"{name} must hold integers; got an array of {array.dtype}")
@@ -105,7 +108,7 @@ def indices(name: str, values: Any, high: int | None = None) -> Array:
         bad = array[(array < 0) | (array >= top)][0]
         demand = "must not be negative" if high is None else f"must lie between 0 and {high - 1}"
         raise ValueError(f"{name} {demand}; got {bad}")
-    return array.astype(np.intp, copy=False)
+    return array if narrow and array.dtype == np.int32 else array.astype(np.intp, copy=False)
 
 
 def broadcast(name: str, values: Any, other: str, others: Any) -> tuple[Array, Array]:

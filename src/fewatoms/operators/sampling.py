@@ -30,7 +30,8 @@ class Sampling(Operator):
 
     def __init__(self, rows: Any, cols: Any, shape: Any) -> None:
         p, q = _checks.shape2("shape", shape)
-        rows, cols = _checks.indices("rows", rows, p), _checks.indices("cols", cols, q)
+        rows = _checks.indices("rows", rows, p, narrow=True)
+        cols = _checks.indices("cols", cols, q, narrow=True)
         if rows.size != cols.size:
             raise ValueError(f"rows and cols must have the same length; got {rows.size} and {cols.size}")
         if rows.size == 0:
@@ -226,8 +227,7 @@ def _by_rows(rows: Array, cols: Array, shape: tuple[int, int]) -> tuple[Array, A
         (rows[1:] >= rows[:-1]).all() and (cols[1:] > cols[:-1])[rows[1:] == rows[:-1]].all()
     )  # strictly: no entry twice
     if ordered:
-        starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=p))])
-        return starts, cols.astype(kind), None
+        return np.searchsorted(rows, np.arange(p + 1)), cols.astype(kind), None
     places = np.arange(rows.size, dtype=kind)
     grid = sp.coo_array((places, (rows.astype(kind, copy=False), cols.astype(kind, copy=False))), shape=shape).tocsr()
     if grid.nnz < rows.size:  # SciPy has added up the places of entries that occur more than once
