@@ -115,10 +115,11 @@ class Evidence:
     def settle(self) -> Evidence:
         """Evaluate what waits."""
         if self._waiting is not None:
-            dual, self._waiting = self._waiting, None
+            dual = self._waiting
             self._take(dual)
             for loss, gauge in self._points:
                 self.primal = min(self.primal, dual.relaxation.primal_value(loss, gauge))
+            self._waiting = None  # last: an interrupted evaluation is made again
         return self
 
     def _take(self, dual: DualPoint) -> None:

@@ -257,6 +257,9 @@ class Path:
                 size = min(answer.cardinality, problem.atoms.count)
                 ways -= math.lgamma(size + 1) + math.lgamma(problem.atoms.count - size + 1)
             beside = answer.free_coefficients.size + (sum(problem.atoms.shape) if answer.biases is not None else 0)
+            if answer._face.freedom + beside >= m:  # nothing is left to tell how well it fits
+                scores[i] = math.inf
+                continue
             scores[i] = fit + math.log(m) * (answer._face.freedom + beside) + 2 * gamma * ways
         return scores
 

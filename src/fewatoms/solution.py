@@ -15,7 +15,7 @@ from fewatoms import _checks
 from fewatoms._types import Array, FloatArray, ModelDual
 from fewatoms.faces import Face, Factors, NonnegativeFactors
 from fewatoms.lowrank import Biases, LowRank
-from fewatoms.operators import as_operator
+from fewatoms.operators import Sampling, as_operator
 
 if TYPE_CHECKING:
     from fewatoms.certificates import Certificate
@@ -178,7 +178,7 @@ class CompactPoint:
         Neither the matrix nor x is formed.
         """
         if cols is None:
-            return self._apply(where) + self._free_part(free, as_operator(where).shape[0])
+            return self._apply(where) + self._beside(as_operator(where), free)
         shape = self._face.shape
         if len(shape) != 2:
             raise ValueError(f"predict(rows, cols) is for matrix models; this one has shape {shape}")
@@ -186,6 +186,16 @@ class CompactPoint:
         i, j = _checks.indices("rows", rows, shape[0]), _checks.indices("cols", cols, shape[1])
         values = self._face.entries(self._c, i, j)
         return (values if self.biases is None else values + self.biases.at(i, j)).reshape(rows.shape)
+
+    def _beside(self, M_new: Any, free: Any) -> Any:
+        """What biases or free columns add to new data."""
+        if self.biases is None:
+            return self._free_part(free, M_new.shape[0])
+        if not isinstance(M_new, Sampling):
+            raise ValueError(
+                f"M_new must be a Sampling where there are biases, which belong to entries; got {type(M_new).__name__}"
+            )
+        return self.biases.at(M_new.rows, M_new.cols)
 
     def _apply(self, M_new: Any) -> Array:
         operator, shape = as_operator(M_new), self._face.shape

@@ -25,7 +25,7 @@ MOST = 4  # times k: atoms that a dual vector is worth
 AMPLE = 10  # entries per unknown from which descents end in one place, wherever they begin
 AMPLY = 10  # times the tolerance, there: the loss is settled far below what noise in so many entries does to it
 STEP, ROUGHLY = 0.5, 1e-3  # below that: from rung to rung of the ladder, and how well each is solved
-LAST = 1e-3  # the last rung, in units of the first
+LAST = 1e-5  # the last rung, in units of the first
 
 
 class Alternating:
