@@ -7,8 +7,11 @@ the cardinality problem (P).
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -102,8 +105,16 @@ class Evidence:
         self.terms = 0.0  # sum |b_i y_i|: the size of what cancels in the dual value
         self.levels = LevelBounds(problem)
         self.relaxed = self.levels  # those of the relaxation, which may have its atoms in other units
+        self.products = 0  # made for points that waited
         self._waiting: DualPoint | None = None  # a point that is dear to evaluate: the best one, if anybody asks
         self._points: list[tuple[float, float]] = []  # what candidates would say about its relaxation
+        self._lock = RLock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=RLock())
 
     def see(self, dual: DualPoint) -> None:
         """Take a dual point; one that is dear to evaluate waits until it is needed."""
@@ -113,14 +124,40 @@ class Evidence:
             self._take(dual)
 
     def settle(self) -> Evidence:
-        """Evaluate what waits."""
-        if self._waiting is not None:
-            dual = self._waiting
-            self._take(dual)
-            for loss, gauge in self._points:
-                self.primal = min(self.primal, dual.relaxation.primal_value(loss, gauge))
-            self._waiting = None  # last: an interrupted evaluation is made again
+        """Evaluate what waits: once, whoever asks and in whatever thread."""
+        with self._lock:
+            if self._waiting is not None:
+                with self._counted_apart():
+                    self._evaluate(self._waiting)
+                self._waiting = None  # last: an interrupted evaluation is made again
         return self
+
+    def gap_at(self, dual: DualPoint, candidate: Candidate) -> float:
+        """The gap that a dear point has with itself or a candidate, at once; what it tells is not lost."""
+        with self._lock, self._counted_apart():
+            if self.relaxation is None or self.relaxation == dual.relaxation:
+                self._evaluate(dual)
+            relaxation, points = dual.relaxation, [(dual.loss, dual.gauge), (candidate.loss, candidate.gauge)]
+            y, value = relaxation.feasible(dual.y, dual.z, dual.support)
+            primal = min(relaxation.primal_value(*point) for point in points)
+            return rounded_gap(primal, value, float(np.dot(np.abs(self.problem.b), np.abs(y))))
+
+    def _evaluate(self, dual: DualPoint) -> None:
+        """Take a dear point now."""
+        self._take(dual)
+        for loss, gauge in self._points:
+            self.primal = min(self.primal, dual.relaxation.primal_value(loss, gauge))
+
+    @contextmanager
+    def _counted_apart(self) -> Iterator[None]:
+        """Count products here instead of with those of the run."""
+        counter = self.problem.M
+        before = counter.products
+        try:
+            yield
+        finally:
+            self.products += counter.products - before
+            counter.products = before
 
     def _take(self, dual: DualPoint) -> None:
         """A new relaxation starts a new account; products are made for the nonnegative cone only."""
@@ -244,7 +281,7 @@ class Certificate:
     @property
     def products(self) -> int:
         """Products with M and M* made for the parts of this certificate that were asked for."""
-        return self._M.products
+        return self._M.products + self._evidence.products
 
     @cached_property
     def _z(self) -> ModelDual:

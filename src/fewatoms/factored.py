@@ -9,6 +9,7 @@ Row and column biases are one more feature on each side, with coefficient 1 on t
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,6 +26,7 @@ ALIVE = 1e-4  # times the first singular value: where atoms are kept on the way 
 EXACT = 1e-29  # share of |b|^2 below which a loss is rounding
 EXACT_NONNEGATIVE = 1e-15  # and where coordinate descent, which comes near zero slowly, may stop
 NOISE = 1e-10  # times the longest row of a factor: where others are rounding
+UNEVEN = 100  # times the least weight: the largest weight of entries that all count
 CANCELLED = 1e-6  # share of |b|^2 below which a loss found by differences is found again from residuals
 
 
@@ -136,6 +138,22 @@ class Factored:
         self.size = float(np.dot(values, w * values if w.size else values))  # twice the loss of nothing at all
         # the feature that carries biases, in the units of the others: the roots of those of the values
         self.unit = max((self.size / (w.sum() if w.size else values.size)) ** 0.25, 1e-300)
+
+    @property
+    def uneven(self) -> bool:
+        """Whether some entries weigh so much more than others that the latter hardly count."""
+        w = self.rows.weights
+        return bool(w.size and w.max() > UNEVEN * w.min())
+
+    def tempered(self, power: float) -> Factored:
+        """The same entries with their weights raised to a power below 1, scaled to the same mean."""
+        other = copy(self)
+        w = self.rows.weights
+        unit = float(w.sum()) / float(np.sum(w**power))
+        other.rows = replace(self.rows, weights=unit * w**power)
+        other.cols = replace(self.cols, weights=unit * self.cols.weights**power)
+        other.size = float(np.dot(other.rows.values, other.rows.weights * other.rows.values))
+        return other
 
     # Where to start --------------------------------------------------------------------------------------------------
 

@@ -32,6 +32,7 @@ HOPELESS = 1e12  # times the gauge of the first Newton step: what no x needs, wh
 LEADERS = 3  # candidates kept for a last polish
 ROOMY = 64  # images that must have room for the working set to be the default
 SETTLED, QUICK = 1e-6, 1e-4  # tolerances of fits on factors; the second for fits that are compared with each other
+SCARCE = 2  # entries per unknown below which an answer without a ridge fits much of the noise
 PROOF = 100  # steps of LSMR at most, at the end of a run that failed, to prove that the bound cannot be met
 
 
@@ -245,14 +246,14 @@ def _factored(
     **how: Any,
 ) -> Solution:
     """One budget of a problem on factors. A ridge left to us is chosen first; the fit begins where that ended."""
-    tol, begin, held_out = (QUICK if quick else SETTLED), None, None
+    tol, begin, held_out, spent = (QUICK if quick else SETTLED), None, None, 0
     with linalg.session(rng):
         if problem.ridge is None and problem.zero_suffices:
             problem, held_out = problem.with_ridge(0.0, 0.0), 0.0
         elif problem.ridge is None:
             choice = choose_ridge(problem, problem.k)
             problem = problem.with_ridge(choice.ridge, choice.shrink)
-            tol, begin, held_out = 10 * tol, choice.start, choice.score
+            tol, begin, held_out, spent = 10 * tol, choice.start, choice.score, choice.products
         if start is not None:
             check_start(problem, start)
             if start.cardinality:
@@ -260,6 +261,7 @@ def _factored(
     oracle = Alternating(tol=tol, start=begin) if oracle is None else oracle
     (solution,) = _solved(problem, [problem.k], oracle, retrieval, rng=rng, **how)
     solution.held_out = held_out
+    solution.products += spent
     return solution
 
 
@@ -453,7 +455,8 @@ class _Run:
             problem=self.problem,
             candidate=best,
             dual=dual,
-            best_gap=None if dual.dear else self.evidence.gap,
+            evidence=self.evidence,
+            best_gap=math.nan if dual.dear else self.evidence.gap,
         )
 
     def answer(self, decompositions: linalg.Session) -> Solution:
@@ -515,7 +518,7 @@ class _Run:
         """What has to be said beside the status."""
         notes, problem = [note] if note else [], self.problem
         if problem.factorable and problem.k is not None:
-            return "; ".join([*notes, *_blind_spots(problem)])
+            return "; ".join([*notes, *_blind_spots(problem, face.size)])
         if problem.listed is None or not face.dim:
             return note
         classes = problem.listed.classes_of(face)
@@ -557,9 +560,16 @@ class _Run:
         if problem.ridge:
             asked += f", the loss plus {problem.ridge:.4g} times the gauge to be small"
         shown = "" if math.isnan(misfit) else f" (misfit {misfit:.3g})"
+        ending = status.value
+        if problem.ridge and status is Status.SMALLEST_LOSS:
+            ending = "this is the smallest loss + ridge times gauge found with at most k atoms."
+        elif problem.ridge and status is Status.NOT_REACHED:
+            ending = (
+                "the bound was not reached with the ridge and the atoms allowed, and progress has stopped: give a "
+                "smaller ridge (0 leaves it to the bound), more atoms or a larger bound."
+            )
         message = (
-            f"Asked: {asked}. Found: {_atoms(cardinality)} with loss {loss:.6g}{shown}. "
-            f"{status.value[0].upper()}{status.value[1:]}"
+            f"Asked: {asked}. Found: {_atoms(cardinality)} with loss {loss:.6g}{shown}. {ending[0].upper()}{ending[1:]}"
         )
         if status is Status.UNREACHABLE:
             size = self.evidence.relaxed.tau_low
@@ -572,8 +582,8 @@ class _Run:
         return f"{message} Note: {note}." if note else message
 
 
-def _blind_spots(problem: Problem) -> list[str]:
-    """What sampled entries do not tell."""
+def _blind_spots(problem: Problem, size: int) -> list[str]:
+    """What sampled entries do not tell about a matrix of so many atoms."""
     M = problem.M.inner
     assert isinstance(M, Sampling)
     notes = []
@@ -583,10 +593,12 @@ def _blind_spots(problem: Problem) -> list[str]:
             instead = f"the biases of the {other}s" if problem.biases else "zero"
             many, are = (f"{empty.size} {name}s have", "are") if empty.size > 1 else (f"1 {name} has", "is")
             notes.append(f"{many} no entries (number {empty[0]} for one) and {are} predicted by {instead}")
-    unknowns = problem.k * (sum(M.matrix_shape) - problem.k)
+    unknowns, entries = size * (sum(M.matrix_shape) - size), "1 entry" if problem.m == 1 else f"{problem.m} entries"
     if unknowns > problem.m and not problem.ridge:
+        notes.append(f"{unknowns} unknowns are more than {entries} can determine: a smaller k or a ridge would help")
+    elif SCARCE * unknowns > problem.m and not problem.ridge:
         notes.append(
-            f"{unknowns} unknowns are more than {problem.m} entries can determine: a smaller k or a ridge would help"
+            f"{entries} are few for {unknowns} unknowns: noise in them is fitted too, a smaller k or a ridge would help"
         )
     return notes
 

@@ -18,8 +18,12 @@ FOLDS = 5  # splits of fewer entries
 STEP = 0.65  # from one penalty to the next
 SWEEPS = 3  # for each penalty: the point before is near
 PATIENCE = 3  # penalties in a row that predict worse than the best before the search ends
-STEPS = 5  # to other shrinkages of the biases at most
-LEAST = 1e-4  # the last penalty, as a share of the first
+STEPS = 20  # in one direction at most
+TURNS = 4  # of adjusting ridge and shrinkage to each other
+LEAST = 1e-4  # the last penalty, as a share of the first, unless each step still tells: data without noise want none
+TELLING = 0.95  # times the score before
+NOTHING = 1e-12  # share of the first penalty that is none
+ABOVE = 1.05  # times the largest singular value of M*y at x = 0, roughly found: a penalty that leaves no atoms
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,15 +39,19 @@ class Choice:
     shrink: float
     score: float
     points: list[Triple]
+    products: int = 0  # with M and M*, on the part of the entries that was fitted
 
     @property
-    def start(self) -> Triple:
-        """Where a fit to all entries may begin."""
-        return self.points[0]
+    def start(self) -> Triple | None:
+        """Where a fit to all entries may begin, if not at nothing."""
+        return self.points[0] if self.points[0].rank else None
 
 
 def choose_ridge(problem: Problem, k: int) -> Choice:
     """Hold entries out, shrink biases as predicts them best alone, then go down a ladder of ridges on the others.
+
+    With biases, ridge and shrinkage are then adjusted to each other. Where no atoms at all predict best, the ridge is
+    one that leaves none.
 
     A share of the entries is held out once where there are many of them, and each entry once, in FOLDS parts, where
     there are few. The split and the starts come from the session's generator: the same for every k if it starts anew.
@@ -58,7 +66,16 @@ def choose_ridge(problem: Problem, k: int) -> Choice:
     unit = 1.0 if weights is None else float(weights.mean())
     shrink = trial.biases_alone([unit * 0.3 * 3.0**j for j in range(5)]) if biased else 0.0
     best = trial.down([fold.train.leading(k, rng, shrink) for fold in trial.folds], shrink)
-    return trial.along(best, 1 / 3, 3.0) if biased else best
+    if biased and best.start is not None:
+        for _ in range(TURNS):
+            shrunk = trial.along(best, 1.0, 1 / 3) or trial.along(best, 1.0, 3.0)
+            turned = shrunk and (trial.along(shrunk, STEP, 1.0) or trial.along(shrunk, 1 / STEP, 1.0))
+            best = turned or shrunk or best
+            if turned is None:
+                break
+    if best.start is None:
+        best = replace(best, ridge=ABOVE * float(problem.factored.leading(1, rng, shrink, rounds=10).s[0]))
+    return replace(best, products=trial.products)
 
 
 class _Fold:
@@ -86,6 +103,7 @@ class _Trial:
 
     def __init__(self, folds: list[_Fold]) -> None:
         self.folds = folds
+        self.products = 0
 
     def score(self, points: list[Triple]) -> float:
         """Root mean square over all entries held out, one point for each fold."""
@@ -94,42 +112,52 @@ class _Trial:
 
     def biases_alone(self, shrinks: list[float]) -> float:
         """The shrinkage of biases that predicts best without any atoms."""
+        return min(shrinks, key=lambda s: self.nothing(s).score)
+
+    def nothing(self, shrink: float) -> Choice:
+        """No atoms."""
         p, q = self.folds[0].train.shape
         none = np.zeros((p, 0)), np.zeros(0), np.zeros((q, 0))
-        return min(shrinks, key=lambda s: self.score([Triple(*none, *fold.train.biases(s)) for fold in self.folds]))
+        points = [Triple(*none, *fold.train.biases(shrink)) for fold in self.folds]
+        return Choice(math.inf, shrink, self.score(points), points)
 
     def at(self, points: list[Triple], lam: float, shrink: float) -> Choice:
         """A few sweeps at these penalties."""
         for _ in range(SWEEPS):
+            self.products += sum(2 * at.rank for at in points)
             pairs = zip(self.folds, points, strict=True)
             points = [fold.train.sweep(at.alive(), lam, shrink)[0] for fold, at in pairs]
         return Choice(lam, shrink, self.score(points), points)
 
-    def along(self, best: Choice, *factors: float) -> Choice:
-        """Beside atoms, biases may want less shrinkage, or more: steps in the first direction that is any good."""
-        for factor in factors:
-            better = best
-            for _ in range(STEPS):
-                here = self.at(better.points, better.ridge, factor * better.shrink)
-                if here.score >= better.score:
-                    break
-                better = here
-            if better is not best:
-                return better
-        return best
+    def along(self, best: Choice, ridge: float, shrink: float) -> Choice | None:
+        """Multiply the penalties by these factors while that predicts better; None if it does not even once."""
+        better = None
+        for _ in range(STEPS):
+            at = better or best
+            here = self.at(at.points, ridge * at.ridge, shrink * at.shrink)
+            if here.score >= at.score:
+                break
+            better = here
+        return better
 
     def down(self, points: list[Triple], shrink: float) -> Choice:
-        """The best on a ladder of ridges, each begun where the one before ended."""
+        """The best on a ladder of ridges, each begun where the one before ended, or nothing at all."""
         lam = first = max(float(at.s[0]) for at in points)
         best, since = Choice(first, shrink, math.inf, points), 0
         scores: list[float] = []
-        while since < PATIENCE and lam > LEAST * first:
+        while since < PATIENCE and lam > (NOTHING if _telling(scores) else LEAST) * first:
             lam *= STEP
             here = self.at(points, lam, shrink)
             points = here.points
             scores.append(here.score)
             best, since = (here, 0) if here.score < best.score else (best, since + 1)
-        return replace(best, ridge=best.ridge * STEP ** _lowest(scores))
+        nothing = self.nothing(shrink)
+        return nothing if nothing.score <= best.score else replace(best, ridge=best.ridge * STEP ** _lowest(scores))
+
+
+def _telling(scores: list[float]) -> bool:
+    """Whether the last step was still worth much."""
+    return len(scores) > 1 and scores[-1] < TELLING * scores[-2]
 
 
 def _lowest(scores: list[float]) -> float:

@@ -52,7 +52,17 @@ class LowRank:
             raise ValueError(
                 f"left and right must have one column per atom each; got shapes {self.left.shape}, {self.right.shape}"
             )
-        self.biases, self.ridge, self.nonnegative = biases, ridge, nonnegative
+        if biases is not None and not isinstance(biases, Biases):
+            raise TypeError(f"biases must be Biases(center, rows, cols) or None; got {biases!r}")
+        if biases is not None and (np.shape(biases.rows), np.shape(biases.cols)) != tuple((n,) for n in self.shape):
+            sizes = f"{np.shape(biases.rows)} and {np.shape(biases.cols)}"
+            raise ValueError(f"biases must have one number per row and column, {self.shape}; got shapes {sizes}")
+        try:
+            on_factors, on_biases = ridge
+        except TypeError:
+            raise TypeError(f"ridge must be a pair of numbers, for factors and biases; got {ridge!r}") from None
+        self.ridge = _checks.number("ridge[0]", on_factors), _checks.number("ridge[1]", on_biases)
+        self.biases, self.nonnegative = biases, nonnegative
 
     def __repr__(self) -> str:
         beside = "" if self.biases is None else ", with biases"
@@ -77,12 +87,16 @@ class LowRank:
     def top(self, row: Any, n: int = 10, *, exclude: Any = None) -> tuple[Array, FloatArray]:
         """The columns with the n largest entries of a row, largest first, and those entries.
 
-        `exclude` names columns to leave out, such as those seen already. The row is read a piece at a time.
+        `exclude` names columns to leave out, such as those seen already (indices, or a mask of all columns). The row
+        is read a piece at a time.
         """
         p, q = self.shape
         row = _checks.integer("row", row, 0, p - 1)
         n = _checks.integer("n", n, 1)
-        out = np.empty(0, dtype=np.intp) if exclude is None else np.unique(_checks.indices("exclude", exclude, q))
+        exclude = np.empty(0, dtype=np.intp) if exclude is None else np.asarray(exclude)
+        if exclude.dtype.kind == "b" and exclude.shape == (q,):
+            exclude = np.flatnonzero(exclude)
+        out = np.unique(_checks.indices("exclude", exclude, q))
         cols, values = np.empty(0, dtype=np.intp), np.empty(0)
         for start in range(0, q, CHUNK):
             piece = self.right[start : start + CHUNK] @ self.left[row]
@@ -98,14 +112,25 @@ class LowRank:
         return cols, values
 
     def fold_in(
-        self, rows: Any, cols: Any, values: Any, *, axis: int = 0, weights: Any = None, ridge: float | None = None
+        self,
+        rows: Any,
+        cols: Any,
+        values: Any,
+        *,
+        axis: int = 0,
+        count: int | None = None,
+        weights: Any = None,
+        ridge: float | None = None,
     ) -> LowRank:
         """The matrix with new rows (axis 0) or columns (axis 1) behind its own, fitted to some of their entries.
 
         Parameters
         ----------
         rows, cols, values : (m,) arrays
-            Entries of the new part; along `axis`, indices count from 0 at the first new row or column.
+            Entries of the new part; along `axis`, indices count from 0 at the first new row or column. rows and cols
+            are broadcast against each other: one new row is `fold_in(0, cols, values)`.
+        count : int, optional
+            How many rows or columns are new. By default each of them has entries, and there are as many as these name.
         weights : (m,) array of positive numbers, optional
         ridge : float, optional
             On the factors of the new part; by default that of the fit. A few entries of a new row may want more of it
@@ -117,20 +142,19 @@ class LowRank:
         """
         if axis not in (0, 1):
             raise ValueError(f"axis must be 0 (new rows) or 1 (new columns); got {axis!r}")
-        new, old = (rows, cols) if axis == 0 else (cols, rows)
         names = ("rows", "cols") if axis == 0 else ("cols", "rows")
         features = self.right if axis == 0 else self.left
+        rows, cols = _checks.broadcast("rows", rows, "cols", cols)
+        new, old = (rows, cols) if axis == 0 else (cols, rows)
         new = _checks.indices(names[0], new)
         old = _checks.indices(names[1], old, len(features))
         values = _checks.real_vector("values", values, new.size, f" (one per entry of {names[0]})")
-        if old.size != new.size:
-            raise ValueError(f"rows and cols must have the same length; got {np.size(rows)} and {np.size(cols)}")
         if new.size == 0:
             raise ValueError("rows and cols must name at least one entry; got none")
         w = NONE if weights is None else _checks.real_vector("weights", weights, new.size, " (one per entry)")
         if w.size and w.min() <= 0:
             raise ValueError(f"weights must be positive; got {w.min()}")
-        count = int(new.max()) + 1
+        count = self._count(new, count, names[0])
         lam = self.ridge[0] if ridge is None else _checks.number("ridge", ridge)
         factor, bias = self._regressed(new, old, values, w, count, features, axis, lam)
         left, right = (np.concatenate([self.left, factor]), self.right) if axis == 0 else (
@@ -142,6 +166,23 @@ class LowRank:
             parts[axis] = np.concatenate([parts[axis], bias])
             biases = Biases(biases.center, *parts)
         return LowRank(left, right, biases, ridge=self.ridge, nonnegative=self.nonnegative)
+
+    @staticmethod
+    def _count(new: Array, count: int | None, name: str) -> int:
+        """How many rows (or columns) are new."""
+        if count is not None:
+            count = _checks.integer("count", count, 1)
+            if new.max() >= count:
+                raise ValueError(f"{name} must lie between 0 and count - 1 = {count - 1}; got {new.max()}")
+            return count
+        named = np.unique(new)
+        if named[-1] >= named.size:
+            missing = int(np.flatnonzero(named != np.arange(named.size))[0])
+            raise ValueError(
+                f"{name} must count the new ones from 0, each with entries; {named[-1]} is there and {missing} is not: "
+                "say count=... if some have none"
+            )
+        return int(named.size)
 
     def _regressed(
         self,

@@ -46,9 +46,10 @@ def fit_path(
     callback: Callable[[Progress], object] | None = None,
     rng: Any = None,
 ) -> Path:
-    """Fit for every k asked for, with one dual run.
+    """Fit for every k asked for: each answer is what `fit` gives for its k alone, up to rounding.
 
-    The dual vectors depend on neither k nor the bound: each answer is what `fit` gives for its k alone, up to rounding.
+    Where dual vectors depend on neither k nor the bound, one run of them serves all. Low-rank matrices from sampled
+    entries are fitted one k after the other, with the entries sorted once.
 
     Parameters
     ----------
@@ -227,7 +228,7 @@ class Path:
                 free=free,
                 cap=problem.cap,
                 biases=problem.biases,
-                ridge="auto" if problem.ridge is None else (problem.ridge, problem.shrink),
+                ridge="auto" if problem.ridge is None else (problem.ridge, problem.shrink or 0.0),
                 nonnegative=problem.nonnegative,
             )
             part.forced, part.barred = problem.forced, problem.barred

@@ -95,7 +95,7 @@ class Problem:
                 f"weights of the loss must have {self.m} entries, one per row of M; got {loss.weights.size}"
             )
         self.biases, self.nonnegative = _flag("biases", biases), _flag("nonnegative", nonnegative)
-        self.ridge, self.shrink = _ridges(ridge, bounded=not (alpha is None and misfit is None))
+        self.ridge, self.shrink = _ridges(ridge, biased=self.biases, bounded=not (alpha is None and misfit is None))
         self._entries: list[Factored | None] = [None]
         self._check_factored(ridge)
         self.center = 0.0
@@ -369,7 +369,7 @@ def _flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def _ridges(ridge: Any, *, bounded: bool) -> tuple[float | None, float | None]:
+def _ridges(ridge: Any, *, biased: bool, bounded: bool) -> tuple[float | None, float | None]:
     """The ridge on the factors and that on the biases; None stands for "auto". With a bound biases are not shrunk."""
     demand = 'ridge must be a nonnegative number, a pair of them (for factors and biases) or "auto"'
     if ridge is None:
@@ -380,15 +380,20 @@ def _ridges(ridge: Any, *, bounded: bool) -> tuple[float | None, float | None]:
         if bounded:
             raise ValueError('ridge must be a number where there is a bound; got "auto"')
         return None, None
-    if isinstance(ridge, (tuple, list)):
+    if isinstance(ridge, (tuple, list, np.ndarray)) and np.ndim(ridge) > 0:
         if len(ridge) != 2:
             raise ValueError(f"{demand}; got {ridge!r}")
         values = _checks.number("ridge[0]", ridge[0]), _checks.number("ridge[1]", ridge[1])
+        if values[1] and not biased:
+            raise ValueError(f"ridge[1] must be 0 without biases, which it would shrink; got {ridge[1]!r}")
         if bounded and values[1]:
             raise ValueError(f"ridge[1] must be 0 where there is a bound: biases are not shrunk then; got {ridge[1]!r}")
         return values
-    value = _checks.number("ridge", ridge)
-    return value, 0.0 if bounded else value
+    try:
+        value = _checks.number("ridge", ridge)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{demand}; got {ridge!r}") from None
+    return value, value if biased and not bounded else 0.0
 
 
 def _free_columns(free: Any, M: Operator, loss: Loss) -> FloatArray | None:

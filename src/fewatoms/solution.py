@@ -18,7 +18,7 @@ from fewatoms.lowrank import Biases, LowRank
 from fewatoms.operators import Sampling, as_operator
 
 if TYPE_CHECKING:
-    from fewatoms.certificates import Certificate
+    from fewatoms.certificates import Certificate, Evidence
     from fewatoms.problem import Problem
     from fewatoms.relaxations import Relaxation
 
@@ -100,17 +100,15 @@ class Progress:
     problem: Problem = field(repr=False)
     candidate: Candidate = field(repr=False)
     dual: DualPoint = field(repr=False)
-    best_gap: float | None = field(default=None, repr=False)
+    evidence: Evidence = field(repr=False)
+    best_gap: float = field(default=np.nan, repr=False)
 
     @cached_property
     def gap(self) -> float:
         """The best duality gap so far of the relaxation in use; of this iterate alone where it is dear to evaluate."""
-        if self.best_gap is not None:
-            return self.best_gap
-        at, relaxation = self.dual, self.dual.relaxation
-        _, dual = relaxation.feasible(at.y, at.z, at.support)
-        points = [(at.loss, at.gauge), (self.candidate.loss, self.candidate.gauge)]
-        return max(0.0, min(relaxation.primal_value(*p) for p in points) + dual)
+        if self.dual.dear:
+            return self.evidence.gap_at(self.dual, self.candidate)
+        return self.best_gap
 
 
 class CompactPoint:
@@ -180,6 +178,8 @@ class CompactPoint:
         if cols is None:
             return self._apply(where) + self._beside(as_operator(where), free)
         shape = self._face.shape
+        if free is not None:
+            raise ValueError("free is for predict(M_new, free=...); entries of a matrix have no free columns")
         if len(shape) != 2:
             raise ValueError(f"predict(rows, cols) is for matrix models; this one has shape {shape}")
         rows, cols = _checks.broadcast("rows", where, "cols", cols)
@@ -279,11 +279,9 @@ class Solution(CompactPoint):
         """For low-rank matrices, the columns with the n largest entries of a row, and these: see LowRank.top."""
         return self.model.top(row, n, exclude=exclude)
 
-    def fold_in(
-        self, rows: Any, cols: Any, values: Any, *, axis: int = 0, weights: Any = None, ridge: float | None = None
-    ) -> LowRank:
+    def fold_in(self, rows: Any, cols: Any, values: Any, **how: Any) -> LowRank:
         """For low-rank matrices, the model with new rows or columns: see LowRank.fold_in."""
-        return self.model.fold_in(rows, cols, values, axis=axis, weights=weights, ridge=ridge)
+        return self.model.fold_in(rows, cols, values, **how)
 
     def save(self, file: Any) -> None:
         """For low-rank matrices, write factors and biases to a file; `fewatoms.LowRank.load` reads it."""

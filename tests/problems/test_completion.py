@@ -277,7 +277,9 @@ def test_more_ridge_gives_a_smaller_gauge_and_a_larger_misfit(name):
     for seed in range(2):
         e = plant(seed, 10, 9, 2, noise=0.3, offsets=name == "biases", signs=name != "nonnegative")
         common = {**WAYS[name], "ridge": None}
-        answers = [e.fit(2, **{**common, "ridge": (lam, 0.5)}) for lam in (0.1, 0.5, 2.0, 100.0)]
+        answers = [
+            e.fit(2, **{**common, "ridge": (lam, 0.5 if name == "biases" else 0.0)}) for lam in (0.1, 0.5, 2.0, 100.0)
+        ]
         gauges, losses = np.array([s.gauge for s in answers]), np.array([s.loss for s in answers])
         assert (np.diff(gauges) <= 1e-3 * gauges[0]).all()
         assert (np.diff(losses) >= -1e-3 * losses[-1]).all()
@@ -1223,3 +1225,153 @@ def test_demands_on_factors_are_for_the_default_way(options, expert):
         ask(**options, **expert)
     with pytest.raises(ValueError, match=message):
         fa.fit_path(FEW.M, FEW.b, atoms=FEW.atoms, k=(1, 2), **options, **expert)
+
+
+# Weights over orders of magnitude ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("noisy", [False, True], ids=["equal noise", "noise as the weights say"])
+@pytest.mark.parametrize("seed", range(6))
+def test_uneven_weights_reach_what_a_descent_from_the_truth_reaches(seed, noisy):
+    rng = np.random.default_rng(seed)
+    e = plant(seed, 24, 20, 2, share=0.65)
+    weights = 10.0 ** rng.uniform(-3, 3, e.b.size)
+    e = e.with_values(e.b + rng.standard_normal(e.b.size) * (weights**-0.5 if noisy else 0.1))
+    s = e.fit(2, loss=fa.LeastSquares(weights=weights))
+    best, *_ = alternating(e, np.linalg.svd(e.truth)[2][:2].T, weights=weights, sweeps=100)
+    assert s.loss <= 1.02 * best
+
+
+# Atoms that a ridge makes nothing of ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("offsets", [False, True])
+def test_noise_seldom_gets_atoms_from_a_chosen_ridge(offsets):
+    sizes = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        rows, cols = np.nonzero(rng.random((50, 40)) < 0.6)
+        b = rng.standard_normal(rows.size)
+        if offsets:
+            b += 3 + 2 * rng.standard_normal(50)[rows] + rng.standard_normal(40)[cols]
+        s = fa.fit(fa.Sampling(rows, cols, (50, 40)), b, atoms=fa.RankOne(50, 40), k=3, biases=offsets, ridge="auto")
+        assert s.success
+        assert np.linalg.norm((s.left @ s.right.T)[rows, cols]) <= 0.5 * np.sqrt(rows.size)
+        sizes.append(s.cardinality)
+    assert np.median(sizes) == 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_without_noise_a_chosen_ridge_is_next_to_none(seed):
+    e = plant(seed, 30, 25, 2, share=0.8, offsets=True)
+    s = e.fit(2, biases=True)
+    rows, cols = e.unseen()
+    error = s.predict(rows, cols) - e.truth[rows, cols]
+    assert np.linalg.norm(error) <= 1e-4 * np.linalg.norm(e.truth[rows, cols])
+
+
+def test_atoms_that_fade_are_not_counted():
+    """Between the singular values of the data, a ridge leaves as many atoms as exceed it."""
+    rng = np.random.default_rng(0)
+    u, v = np.linalg.qr(rng.standard_normal((12, 4)))[0], np.linalg.qr(rng.standard_normal((10, 4)))[0]
+    X = (u * [8.0, 4.0, 2.0, 1.0]) @ v.T
+    M, b = fa.Sampling.from_array(X)
+    for ridge, left in ((9.0, 0), (5.0, 1), (3.0, 2), (1.5, 3), (0.5, 4)):
+        s = fa.fit(M, b, atoms=fa.RankOne(12, 10), k=6, ridge=ridge)
+        assert s.cardinality == left
+        np.testing.assert_allclose(s.coefficients, np.array([8.0, 4.0, 2.0, 1.0])[:left] - ridge, atol=1e-2)
+
+
+# Messages with a ridge -----------------------------------------------------------------------------------------------
+
+
+def test_messages_with_a_ridge_speak_of_it():
+    e = plant(0, 12, 10, 2, noise=0.3)
+    assert "smallest loss + ridge times gauge" in e.fit(2, ridge=0.5).message
+    missed = e.fit(2, ridge=50.0, misfit=1e-3)
+    assert missed.status is fa.Status.NOT_REACHED
+    assert "smaller ridge" in missed.message
+
+
+def test_few_entries_for_the_unknowns_are_said():
+    e = plant(0, 12, 10, 3, share=0.65)
+    unknowns = 3 * (12 + 10 - 3)
+    assert unknowns <= e.b.size < 2 * unknowns
+    assert f"{e.b.size} entries are few for {unknowns} unknowns" in e.fit(3).message
+    assert "few for" not in e.fit(3, ridge=0.1).message
+    assert "few for" not in e.fit(1).message
+
+
+# Evidence that waits -------------------------------------------------------------------------------------------------
+
+
+def test_threads_that_read_one_certificate_agree():
+    from concurrent.futures import ThreadPoolExecutor
+
+    e = plant(1, 40, 30, 2, noise=0.3)
+    for options in (WAYS["ridge"], {"misfit": 0.5}, WAYS["biases"]):
+        certificate = e.fit(2, **options).certificate
+        with ThreadPoolExecutor(8) as pool:
+            seen = list(pool.map(lambda _, c=certificate: (c.gap, c.primal, c.dual, c.tau_lower), range(16)))
+        assert len(set(seen)) == 1
+        assert math.isfinite(seen[0][0])
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_answers_may_be_pickled_before_anybody_reads_their_certificate(name):
+    import pickle
+
+    s = plant(1, 12, 10, 2, noise=0.3).fit(2, **WAYS[name])
+    other = pickle.loads(pickle.dumps(s))
+    assert other.certificate.gap == pytest.approx(s.certificate.gap, rel=1e-9)
+    assert str(other.certificate) == str(s.certificate)
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_looking_at_gaps_costs_the_run_nothing_and_is_not_lost(name):
+    e = plant(1, 12, 10, 2, noise=0.3)
+    gaps = []
+    blind, seen = e.fit(2, **WAYS[name]), e.fit(2, callback=lambda progress: gaps.append(progress.gap), **WAYS[name])
+    assert seen.products == blind.products
+    assert seen.certificate.products >= blind.certificate.products
+    if name in ("ridge", "biases", "bound"):  # one relaxation for the whole run
+        assert seen.certificate.gap <= min(gaps) * (1 + 1e-9)
+
+
+# Input ---------------------------------------------------------------------------------------------------------------
+
+
+def test_labels_are_not_taken_for_indices():
+    with pytest.raises(ValueError, match=r"indices up to 1000000000000 look like labels.*numpy.unique"):
+        fa.Sampling.from_triplets([0, 10**12], [0, 1], [1.0, 2.0])
+
+
+def test_sparse_matrices_do_not_say_what_is_missing():
+    from scipy.sparse import csr_array
+
+    with pytest.raises(TypeError, match=r"X must be a dense array with NaN.*from_triplets"):
+        fa.Sampling.from_array(csr_array(np.eye(3)))
+
+
+def test_predictions_at_other_entries_include_biases():
+    e = plant(2, 12, 10, 2, offsets=True)
+    s = e.fit(2, biases=True)
+    rows, cols = e.unseen()
+    there = fa.Sampling(rows, cols, e.shape)
+    np.testing.assert_allclose(s.predict(there), s.predict(rows, cols), atol=1e-12)
+    with pytest.raises(ValueError, match="free is for predict"):
+        s.predict(rows, cols, free=np.ones(rows.size))
+    with pytest.raises(ValueError, match="M_new must be a Sampling where there are biases"):
+        s.predict(np.ones((2, 120)))
+
+
+@pytest.mark.parametrize("by", ["bic", "ebic"])
+def test_criteria_leave_out_what_interpolates(by):
+    e = plant(0, 8, 7, 2, share=0.7, noise=0.1)
+    path = e.path(range(1, 6))
+    path.choose_k(by)
+    interpolates = np.array([k * (8 + 7 - k) >= e.b.size for k in range(1, 6)])
+    assert interpolates.any()
+    assert np.isinf(path.scores[by][interpolates]).all()
+    assert not np.isinf(path.scores[by][~interpolates]).any()
+    assert not interpolates[path.chosen - 1]

@@ -224,7 +224,9 @@ def test_new_rows_of_a_planted_matrix_are_found():
 
 def test_columns_after_rows():
     model = random_model(5, ridge=(0.1, 0.1))
-    wider = model.fold_in([0, 0, 1], [1, 2, 3], [1.0, 2.0, 3.0]).fold_in([7, 8, 0], [0, 0, 2], [4.0, 5.0, 6.0], axis=1)
+    wider = model.fold_in([0, 0, 1], [1, 2, 3], [1.0, 2.0, 3.0]).fold_in(
+        [7, 8, 0], [0, 0, 2], [4.0, 5.0, 6.0], axis=1, count=3
+    )
     assert wider.shape == (9, 14)
     X = whole(wider)
     i, j = np.indices(wider.shape)
@@ -239,7 +241,9 @@ def test_new_rows_without_entries_are_predicted_by_biases(axis, nonnegative):
     if nonnegative:
         model = fa.LowRank(np.abs(model.left), np.abs(model.right), model.biases, ridge=model.ridge, nonnegative=True)
     pair = ([2, 2], [1, 3]) if axis == 0 else ([1, 3], [2, 2])
-    wider = model.fold_in(*pair, [1.0, 2.0], axis=axis)
+    with pytest.raises(ValueError, match=r"(rows|cols) must count the new ones from 0.*; 2 is there and 0 is not"):
+        model.fold_in(*pair, [1.0, 2.0], axis=axis)
+    wider = model.fold_in(*pair, [1.0, 2.0], axis=axis, count=3)
     assert wider.shape[axis] == model.shape[axis] + 3
     X = whole(wider) if axis == 0 else whole(wider).T
     other = model.biases.cols if axis == 0 else model.biases.rows
@@ -395,7 +399,17 @@ BAD = [
     (lambda m: m.top(0, exclude=[11]), ValueError, r"^exclude must lie between 0 and 10; got 11$"),
     (lambda m: m.top(0, exclude=["a"]), TypeError, r"^exclude must hold integers; got an array of <U1$"),
     (lambda m: m.fold_in([0, 0], [0, 1], [1.0]), ValueError, r"^values must have 2 entries .*; got shape \(1,\)$"),
-    (lambda m: m.fold_in([0, 0], [0], [1.0, 2]), ValueError, r"^rows and cols must have the same length; got 2 and 1$"),
+    (lambda m: m.fold_in([0, 0], [0, 1, 2], [1.0, 2]), ValueError, r"^rows and cols must have shapes that go together"),
+    (lambda m: m.fold_in([3], [1], [1.0], count=3), ValueError, r"^rows must lie between 0 and count - 1 = 2; got 3$"),
+    (lambda m: m.fold_in([0], [1], [1.0], count=0), ValueError, r"^count must be an integer of at least 1; got 0$"),
+    (lambda m: fa.LowRank(m.left, m.right, ridge=0.1), TypeError, r"^ridge must be a pair of numbers.*; got 0.1$"),
+    (lambda m: fa.LowRank(m.left, m.right, ridge=(0, -1)), ValueError, r"^ridge\[1\] must be a nonnegative"),
+    (lambda m: fa.LowRank(m.left, m.right, 3.0), TypeError, r"^biases must be Biases.*; got 3.0$"),
+    (
+        lambda m: fa.LowRank(m.left[:3], m.right, m.biases),
+        ValueError,
+        r"^biases must have one number per row and column, \(3, 11\); got shapes \(7,\) and \(11,\)$",
+    ),
     (lambda m: m.fold_in([], [], []), ValueError, r"^rows and cols must name at least one entry; got none$"),
     (lambda m: m.fold_in([0, 0], [1, 1], [1.0, 2]), ValueError, r"^rows and cols must name each entry once; 1 repeat"),
     (lambda m: m.fold_in([0], [11], [1.0]), ValueError, r"^cols must lie between 0 and 10; got 11$"),
@@ -441,3 +455,17 @@ def test_matrices_measured_otherwise_have_one_too():
     np.testing.assert_allclose(s.model.predict(i, j), X, atol=1e-6)
     assert s.model.ridge == (0.0, 0.0)
     assert s.biases is None
+
+
+def test_one_new_row_needs_one_index():
+    model = random_model(3, ridge=(0.1, 0.1))
+    short, long = (model.fold_in(row, [1, 4], [1.0, 2.0]) for row in (0, [0, 0]))
+    np.testing.assert_array_equal(short.left, long.left)
+    assert short.shape == (8, 11)
+
+
+def test_columns_to_leave_out_may_be_a_mask():
+    mask = np.zeros(11, dtype=bool)
+    mask[[2, 5, 7]] = True
+    for a, b in zip(MODEL.top(1, 11, exclude=mask), MODEL.top(1, 11, exclude=[7, 2, 5]), strict=True):
+        np.testing.assert_array_equal(a, b)

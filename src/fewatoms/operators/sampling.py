@@ -14,6 +14,8 @@ from fewatoms.faces import Factors, SymmetricFactors
 from fewatoms.operators.base import Operator
 from fewatoms.operators.reduced import BLOCK, ReducedOperator, SampledFactors, Symmetrised
 
+MANY = 10_000_000  # rows and columns that deserve a question where entries are few
+
 
 class Sampling(Operator):
     """M(X) = X[rows, cols], in the order given.
@@ -75,10 +77,6 @@ class Sampling(Operator):
         """The entries row by row: where rows start, columns, and the values (not copied if that was their order)."""
         return self._starts, self._cols, self._sort(values)
 
-    def in_given_order(self, values: FloatArray) -> FloatArray:
-        """Values that stand row by row, in the order in which the entries were given."""
-        return self._unsort(values)
-
     @classmethod
     def from_triplets(
         cls, rows: Any, cols: Any, values: Any, shape: Any = None, *, duplicates: str = "error"
@@ -97,6 +95,11 @@ class Sampling(Operator):
         if rows.size == 0:
             raise ValueError("rows and cols must name at least one entry; got none")
         p, q = (int(rows.max()) + 1, int(cols.max()) + 1) if shape is None else _checks.shape2("shape", shape)
+        if shape is None and p + q > MANY and p + q > 1000 * rows.size:
+            raise ValueError(
+                f"rows and cols must be numbers from 0 on; {rows.size} entries with indices up to "
+                f"{max(p, q) - 1} look like labels: number them (numpy.unique with return_inverse), or give shape"
+            )
         if duplicates != "error":
             rows, cols = _checks.indices("rows", rows, p), _checks.indices("cols", cols, q)
             keys = rows.astype(np.int64) * q + cols
@@ -114,6 +117,11 @@ class Sampling(Operator):
     @classmethod
     def from_array(cls, X: Any) -> tuple[Sampling, FloatArray]:
         """(M, b) from a matrix whose missing entries are NaN (or masked). Infinity is refused."""
+        if sp.issparse(X):
+            raise TypeError(
+                "X must be a dense array with NaN where entries are missing; got a sparse one, which does not tell "
+                "zeros from missing entries: pass its coordinates to Sampling.from_triplets"
+            )
         missing = np.ma.getmaskarray(X) if isinstance(X, np.ma.MaskedArray) else None
         X = np.ma.getdata(X) if missing is not None else np.asarray(X)
         if X.ndim != 2:
@@ -205,12 +213,11 @@ class Margins:
         rows = kernels.scattered(values, np.ones((self.M.matrix_shape[1], 1)), starts, cols).ravel()
         return np.concatenate([rows, np.bincount(cols, weights=values, minlength=self.M.matrix_shape[1])])
 
-    def gram(self, weights: FloatArray | None) -> Any:
-        """F'WF: counts (or sums of weights) of rows and columns, and of the entries they share."""
-        w = np.ones(self.M.shape[0]) if weights is None else weights
-        W = self.M.adjoint(w)
-        rows, cols = np.split(self.backward(w), [self.p])
-        return sp.csr_array(sp.block_array([[sp.diags_array(rows), W], [W.T, sp.diags_array(cols)]], format="csr"))
+    def diagonal(self, weights: FloatArray | None) -> FloatArray:
+        """That of F'WF: how many entries rows and columns have, or the sums of their weights."""
+        if weights is None:
+            return np.concatenate(self.M.counts).astype(np.float64)
+        return self.backward(weights)
 
 
 def index_type(rows: int, cols: int, entries: int) -> Any:

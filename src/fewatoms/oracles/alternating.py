@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -19,13 +20,17 @@ from fewatoms.solution import Candidate, DualPoint
 
 RUNGS = (0.3, 0.05)  # the first penalties, in units of the k-th singular value of M*y at x = 0
 ROUNDS = 10  # of adding atoms until (P1) is solved
+SLOW = 0.8  # a round that leaves more than this share of what M*y has above the penalty is the last
 LIFTED = 1e-4  # a singular value above the penalty by less than this share needs no atom
+NOTHING = 1e-7  # share of loss + ridge gauge that is not worth an atom
+SMALL = 1e-2  # times the largest atom: which ones might be left out
 SHORT = 0.7  # share of the bound that the loss of a point behind a dual vector should not fall short of
 MOST = 4  # times k: atoms that a dual vector is worth
 AMPLE = 10  # entries per unknown from which descents end in one place, wherever they begin
 AMPLY = 10  # times the tolerance, there: the loss is settled far below what noise in so many entries does to it
 STEP, ROUGHLY = 0.5, 1e-3  # below that: from rung to rung of the ladder, and how well each is solved
 LAST = 1e-5  # the last rung, in units of the first
+POWERS = (0.0, 0.5)  # of the weights, for further starts where weights are uneven
 
 
 class Alternating:
@@ -34,8 +39,9 @@ class Alternating:
     At balanced factors the penalty is lam times the nuclear norm: if M*y has no singular value above lam, the point
     solves (P1). Sweeps go down penalties to the ridge of the problem (0 without one), quickly where entries abound and
     rung by rung where they are scarce; sweeps with momentum follow, until one lowers the objective by less than a share
-    of `tol`. With a bound the penalty is steered to where the loss meets it: of all points that do, one of nearly
-    smallest nuclear norm, as (P3) has it.
+    of `tol`. Weights over orders of magnitude leave few entries that count: such problems are also begun at the points
+    of evener weights. With a bound the penalty is steered to where the loss meets it: of all points that do, one of
+    nearly smallest nuclear norm, as (P3) has it.
 
     Each sweep is an iterate. It depends on k: its stream serves one budget. y and z are formed if somebody asks.
     State: the entries by rows and by columns, and factors; no vector of the length of the data beside them.
@@ -80,6 +86,11 @@ class Alternating:
         elif self.start is None:
             at = yield from self._quickly(run, at, lam) if run.ample else self._slowly(run, at, lam)
         at = yield from self._down(run, at, lam, AMPLY * self.tol if run.ample else self.tol)
+        if self.start is None and F.uneven:
+            at = yield from self._evenly(run, at, lam)
+        if lam > 0 and at.rank and (fewer := run.without_the_least(at, lam)) is not None:
+            at = fewer
+            yield run.point(at)
         if self.lift:
             for wide in run.lifted(at, lam, self.tol):
                 yield run.point(wide)
@@ -100,6 +111,18 @@ class Alternating:
         while (rung := STEP * rung) > max(lam, LAST * top):
             at = yield from self._down(run, at.alive(), rung, ROUGHLY)
         return at.alive()
+
+    def _evenly(self, run: _Sweeps, at: Triple, lam: float) -> Any:
+        """From the points of evener weights; the best of all."""
+        best, lowest = at, run.objective
+        for power in POWERS:
+            other = _Sweeps(run.problem, run.F.tempered(power))
+            begin = other.F.leading(run.problem.k, linalg.generator(), run.shrink, rounds=5)
+            for point in self._slowly(other, begin, 0.0):
+                begin = point.at
+            at = yield from self._down(run, begin.alive(), lam, self.tol)
+            best, lowest = (at, run.objective) if run.objective < lowest else (best, lowest)
+        return best
 
     def _down(self, run: _Sweeps, at: Triple, lam: float, tol: float) -> Any:
         for here, reached in run.F.descent(at, lam, run.shrink, tol):
@@ -169,12 +192,30 @@ class _Sweeps:
     def point(self, at: Triple) -> Sweep:
         return Sweep(self.problem, at, self.loss, self.lam)
 
+    def without_the_least(self, at: Triple, lam: float) -> Triple | None:
+        """The point without any atoms, or without small ones, if that is as good: sweeps let them fade slowly."""
+        problem, enough = self.problem, self.objective * (1 + NOTHING)
+        if problem.at_zero <= enough:
+            self.objective, self.loss = problem.at_zero, problem.at_zero
+            row, col = self.F.biases(self.shrink)
+            return replace(at.cut(0), row=row, col=col)
+        fewer = at.cut(int(np.count_nonzero(at.s > SMALL * at.s[0])))
+        loss = self.F.loss(fewer)
+        biases = 0.5 * self.shrink * float(fewer.row @ fewer.row + fewer.col @ fewer.col)
+        if fewer.rank == at.rank or loss + biases + lam * fewer.gauge > enough:
+            return None
+        self.objective, self.loss = loss + biases + lam * fewer.gauge, loss + biases
+        return fewer
+
     def lifted(self, at: Triple, lam: float, tol: float, rounds: int = ROUNDS) -> Iterator[Triple]:
         """Points with as many atoms as (P1) needs: singular vectors of M*y beyond lam are added while there are any."""
-        most, width, near = min(self.F.shape), max(1, at.rank), None
+        most, width, near, before = min(self.F.shape), max(1, at.rank), None, math.inf
         for _ in range(rounds):
             P, s, Q = linalg.top_svd(self.point(at).at_itself().z, width, near)
             near = P, Q
+            if s[0] - lam > SLOW * (before - lam):  # every further round would cost as much and prove hardly more
+                return
+            before = float(s[0])
             above = s > lam * (1 + LIFTED)
             above &= np.cumsum(above) <= most - at.rank  # the largest come first
             if not above.any():
@@ -235,7 +276,7 @@ class Sweep(DualPoint):
         """With a bound: the nearer to it the better for certificates; of points about as near, that of the highest
         penalty, since with more atoms than k all of them go below the bound."""
         if self._problem.alpha is None:
-            return 0.0
+            return -self._loss - (self._problem.ridge or 0.0) * self.at.gauge
         if not (self.lam > 0 and self._problem.alpha > 0 and self._loss > 0):
             return -math.inf
         return 0.05 * math.log(self.lam) - abs(math.log(self._loss / self._problem.alpha))
@@ -304,10 +345,11 @@ class SweepCandidate(Candidate):
     at: Triple
 
     def __init__(self, problem: Problem, at: Triple, loss: float) -> None:
-        size = math.sqrt(
-            2 * problem.reference
-        )  # atoms that are rounding beside the others, or beside the data, are none
-        keep = at.cut(int(np.count_nonzero(at.s > 1e-13 * max(at.s[0], size)))) if at.rank else at
+        # atoms that are rounding beside the others or beside the data, or that a ridge has made nothing of, are none
+        least = 1e-13 * max(float(at.s[0]), math.sqrt(2 * problem.reference)) if at.rank else 0.0
+        if problem.ridge:
+            least = max(least, NOTHING * (loss / problem.ridge + at.gauge))
+        keep = at.cut(int(np.count_nonzero(at.s > least)))
         self.__dict__.update(_problem=problem, at=keep, loss=loss, norms=None, note="", support=None, margin=0.0)
 
     @cached_property
@@ -326,8 +368,9 @@ class SweepCandidate(Candidate):
     def gauge(self) -> float:
         return self.at.gauge
 
-    @cached_property
+    @property
     def residual(self) -> FloatArray:
+        """Made each time: a vector as long as the data is not kept."""
         return self._problem.b - self._problem.M.inner.apply_factors(self.at.P * self.at.s, self.at.Q)
 
 
