@@ -476,7 +476,7 @@ class _Run:
             face, c = self.best.face.prune(self.best.c, k, self._norms(self.best))
             note = self.best.note
         image = face.measure(problem.M, c) if face.dim else np.zeros(problem.m)
-        residual = problem.b - image
+        residual = np.subtract(problem.b, image, out=image if problem.free is None else None)  # none to spare
         final = Candidate(face, c, residual, problem.loss.value(residual))
         self.evidence.see_candidate(final)
         if status is Status.BOUND_MET and not problem.meets(final.loss):  # rounding took it back

@@ -14,6 +14,7 @@ from fewatoms.faces import Factors, SymmetricFactors
 from fewatoms.operators.base import Operator
 from fewatoms.operators.reduced import BLOCK, ReducedOperator, SampledFactors, Symmetrised
 
+CHUNK = 1 << 20  # entries counted together
 MANY = 10_000_000  # rows and columns that deserve a question where entries are few
 
 
@@ -71,7 +72,10 @@ class Sampling(Operator):
     @property
     def counts(self) -> tuple[IntArray, IntArray]:
         """How many entries each row and each column has."""
-        return np.diff(self._starts), np.bincount(self._cols, minlength=self.matrix_shape[1])
+        columns = np.zeros(self.matrix_shape[1], dtype=np.intp)
+        for start in range(0, self._cols.size, CHUNK):  # bincount widens what it counts
+            columns += np.bincount(self._cols[start : start + CHUNK], minlength=columns.size)
+        return np.diff(self._starts), columns
 
     def row_by_row(self, values: FloatArray) -> tuple[Array, Array, FloatArray]:
         """The entries row by row: where rows start, columns, and the values (not copied if that was their order)."""
