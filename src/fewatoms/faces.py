@@ -624,15 +624,16 @@ class SymmetricFactors(Face):
     def unfold(self, c: FloatArray) -> FloatArray:
         return self.factors(c)[0].ravel().view(np.float64)
 
-    def _left(self, v: FloatArray) -> Array:
+    def left(self, v: FloatArray) -> Array:
+        """The unknowns v as a factor L, with L L^H for the point."""
         return v.view(self.V.dtype).reshape(self.shape[0], -1)
 
     def fold(self, v: FloatArray) -> tuple[SymmetricFactors, FloatArray]:
-        V, S = np.linalg.qr(self._left(v))
+        V, S = np.linalg.qr(self.left(v))
         return SymmetricFactors(V), hermitian_coordinates(S @ S.conj().T)
 
     def pull(self, v: FloatArray, z: ModelDual) -> FloatArray:
-        slope = 2.0 * np.asarray(linalg.hermitian_part(z, self.shape[0]) @ self._left(v))
+        slope = 2.0 * np.asarray(linalg.hermitian_part(z, self.shape[0]) @ self.left(v))
         return slope.astype(self.V.dtype, copy=False).ravel().view(np.float64)
 
     def lower(self) -> FloatArray:
@@ -885,7 +886,11 @@ class SumFace(Face):
 
     def prune(self, c: FloatArray, k: Budget, norms: FloatArray | None = None) -> tuple[SumFace, FloatArray]:
         pieces: Sequence[Any] = [None] * len(self.faces) if norms is None else self.split(norms)
-        pruned = [f.prune(p, j, w) for (f, p), j, w in zip(self._pairs(c), k, pieces, strict=True)]
+        if isinstance(k, int):  # for all parts together: shared out by whoever chose the atoms
+            k = (None,) * len(self.faces)
+        pruned = [
+            f.prune(p, f.size if j is None else j, w) for (f, p), j, w in zip(self._pairs(c), k, pieces, strict=True)
+        ]
         return replace(self, faces=tuple(f for f, _ in pruned)), np.concatenate([p for _, p in pruned])
 
     def merge(self, other: SumFace) -> SumFace:

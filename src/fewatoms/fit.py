@@ -15,16 +15,18 @@ from scipy.sparse.linalg import LinearOperator, lsmr
 from fewatoms import _checks, linalg
 from fewatoms._types import FloatArray
 from fewatoms.atoms import AtomicSet, Groups, SignedOneHot
+from fewatoms.atoms.sums import Union
 from fewatoms.certificates import Certificate, Evidence
 from fewatoms.faces import Coordinates, Face, GroupCoordinates, within
 from fewatoms.held_out import choose_ridge
 from fewatoms.losses import Biased, LeastSquares, Loss
 from fewatoms.lowrank import Biases
 from fewatoms.operators import Operator, Projected, Sampling, Several, as_operator
-from fewatoms.oracles import Alternating, Continuation, Oracle, WorkingSet
+from fewatoms.oracles import Alternating, Continuation, Oracle, Peeling, Splitting, Trimming, WorkingSet
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P3
 from fewatoms.retrieval import ISOLATED, Retrieval, default_retrieval, reduced_fit, settled, support_of
+from fewatoms.separated import weighed
 from fewatoms.solution import Candidate, DualPoint, Progress, Solution, Solutions, Status
 
 PATIENCE = 200  # iterates without a better candidate before the run ends, for oracles that do not say
@@ -123,7 +125,7 @@ def fit(
         "biases": biases, "ridge": default_ridge(ridge, biases, alpha, misfit), "nonnegative": nonnegative,
     }  # fmt: skip
     how = {"max_iterations": max_iterations, "callback": callback, "rng": rng, "start": start}
-    operator = as_operator(M)
+    operator, atoms = as_operator(M), weighed(atoms)
     columns = several(operator, b)
     if columns is not None and not joint:
         first = Problem(operator, columns[0], atoms=atoms, **asked)
@@ -181,9 +183,11 @@ def joint_problem(M: Operator, b: Any, atoms: AtomicSet, asked: dict[str, Any]) 
 
 def _alone(problem: Problem, oracle: Oracle | None, retrieval: Retrieval | None, how: dict[str, Any]) -> Solution:
     """One problem with one budget."""
+    if problem.k is None and problem.demixable and not problem.separable:
+        problem = problem.with_budget((None,) * len(problem.atoms.parts))  # type: ignore[attr-defined]
     if problem.k is None and problem.alpha is None:
         raise TypeError("k must say how many atoms are allowed, unless a bound (alpha or misfit) is given; got None")
-    if problem.k is None and problem.listed is None:
+    if problem.k is None and problem.listed is None and not (problem.separable and isinstance(problem.atoms, Union)):
         raise TypeError(f"k must be given for {problem.atoms!r}, whose atoms cannot be listed; got None")
     (solution,) = solve(problem, [problem.k], oracle, retrieval, **how)
     return solution
@@ -226,6 +230,10 @@ def solve(
             )
             for i, k in enumerate(budgets)
         ]  # fmt: skip
+    if oracle is None and (problem.separable or problem.demixable) and budgets[0] is not None:  # each has its own run
+        how |= {"quick": quick, "keep_images": keep_images}
+        owns = [problem.with_budget(k) for k in budgets]
+        return [_solved(own, [own.k], _default_oracle(own), retrieval, rng=_fresh(rng), **how)[0] for own in owns]
     oracle = _default_oracle(problem) if oracle is None else oracle
     return _solved(problem, budgets, oracle, retrieval, rng=rng, quick=quick, keep_images=keep_images, **how)
 
@@ -318,6 +326,12 @@ def _patience(oracle: Oracle, problem: Problem) -> int:
 
 def _default_oracle(problem: Problem) -> Oracle:
     """Atoms that can be listed are worked on in the small space of those that matter, if their images have room."""
+    if problem.k is None and problem.listed is None:
+        return Splitting()
+    if problem.separable:
+        return Trimming()
+    if problem.demixable:
+        return Peeling()
     if problem.listed is not None and problem.listed.images.room >= min(ROOMY, problem.listed.M.shape[1]):
         return WorkingSet()
     return Continuation()
@@ -337,6 +351,16 @@ class _Run:
         self.status: Status | None = None
         self.iterations = self.since = 0
         self.before = problem.M.products
+
+    @property
+    def relaxed(self) -> bool:
+        """Whether nothing is asked of the number of atoms, and they cannot be listed: (P3) itself is to be solved."""
+        return self.problem.k is None and self.problem.listed is None
+
+    @property
+    def open(self) -> bool:
+        """Whether the budget of some part is left open."""
+        return isinstance(self.problem.k, tuple) and None in self.problem.k
 
     def begin(self, start: Solution | None) -> None:
         """Before the first iterate: nothing to do, or an earlier answer to start from."""
@@ -370,7 +394,9 @@ class _Run:
         return Status.BOUND_MET if self.best is not None and self.problem.meets(self.best.loss) else Status.NOT_REACHED
 
     def _rank(self, candidate: Candidate) -> None:
-        """Keep the best few candidates, the best first."""
+        """Keep the best few candidates, the best first, for a retrieval that has a use for them."""
+        if getattr(self.retrieval, "last", None) is None:
+            return
         known = [candidate.face.key(), *(c.face.key() for c in self.leaders)]
         if known[0] is None or known[0] not in known[1:]:
             self.leaders = sorted([*self.leaders, candidate], key=self.problem.objective)[:LEADERS]
@@ -380,8 +406,12 @@ class _Run:
         best, problem = self.best, self.problem
         if best is None:
             return True
-        if problem.k is None and problem.meets(best.loss):  # fewer atoms that still meet the bound
-            return problem.meets(candidate.loss) and candidate.face.size < best.face.size
+        if self.relaxed and problem.meets(best.loss):  # a smaller gauge
+            return problem.meets(candidate.loss) and candidate.gauge < best.gauge
+        if self.open and problem.alpha is None:  # the oracle decides
+            return True
+        if (problem.k is None or self.open) and problem.meets(best.loss):  # fewer atoms that still meet the bound
+            return problem.meets(candidate.loss) and candidate.size < best.size
         return problem.objective(candidate) < problem.objective(best) * (1 - 1e-6)
 
     def _see(self, dual: DualPoint, candidate: Candidate) -> Status | None:
@@ -394,7 +424,7 @@ class _Run:
             self.since, self.best = 0, candidate
         else:  # factors that descend to the same loss from another start say more than a worse candidate
             reached = self.problem.objective(candidate)
-            again = candidate.face.turns and reached <= before * (1 + 1e-6)
+            again = reached <= before * (1 + 1e-6) and candidate.face.turns
             tried = candidate is not dual.primal  # or it was not worth a fit of its own
             self.since += 3 if again else int(tried)
             if self.problem.k is not None and reached < before:
@@ -407,13 +437,14 @@ class _Run:
                 self.callback(self._progress(dual, candidate, best))
             except StopIteration:
                 return Status.STOPPED
-        if problem.meets(best.loss) and (problem.k is not None or not problem.M.explicit):
+        decided = not (self.relaxed or self.open) and (problem.k is not None or not problem.M.explicit)
+        if problem.meets(best.loss) and decided:
             return Status.BOUND_MET
         if self._hopeless():
             return Status.UNREACHABLE
         if problem.alpha is None and best is candidate and best.margin >= ISOLATED:
             return Status.SMALLEST_LOSS
-        if problem.exact(best.loss) and problem.k is not None:  # no better answer can turn up
+        if problem.exact(best.loss) and problem.k is not None and not self.open:  # no better answer can turn up
             return self._settled()
         if self.since >= (self.patience if problem.k is not None else self.patience // 3):
             return self._settled()
@@ -472,8 +503,9 @@ class _Run:
         if self.best is None:
             face, c = problem.atoms.expose(np.zeros(problem.atoms.shape), 0), np.zeros(0)
         else:
-            k = self.best.face.size if problem.k is None else problem.k
-            face, c = self.best.face.prune(self.best.c, k, self._norms(self.best))
+            face, c = self.best.face, self.best.c
+            if not self.relaxed:
+                face, c = face.prune(c, face.size if problem.k is None else problem.k, self._norms(self.best))
             note = self.best.note
         image = face.measure(problem.M, c) if face.dim else np.zeros(problem.m)
         residual = np.subtract(problem.b, image, out=image if problem.free is None else None)  # none to spare
@@ -492,7 +524,7 @@ class _Run:
             c,
             status=status,
             success=success,
-            message=self._message(status, cardinality, final.loss, misfit, note),
+            message=self._message(status, tuple(f.size for f in face.parts), final.loss, misfit, note),
             loss=final.loss,
             misfit=misfit,
             free_coefficients=self._free_coefficients(face, c, image),
@@ -549,13 +581,13 @@ class _Run:
             return best.norms
         return self.problem.M.inner.restrict(best.face).norms()
 
-    def _message(self, status: Status, cardinality: int, loss: float, misfit: float, note: str) -> str:
+    def _message(self, status: Status, sizes: tuple[int, ...], loss: float, misfit: float, note: str) -> str:
         problem = self.problem
         bound = "" if problem.alpha is None else f"a loss of at most {problem.alpha:.6g}"
         asked = (
             f"at most {_atoms(problem.k)}{bound and ' and '}{bound}"
             if problem.k is not None
-            else f"few atoms with {bound}"
+            else f"{'a small gauge' if self.relaxed else 'few atoms'} with {bound}"
         )
         if problem.ridge:
             asked += f", the loss plus {problem.ridge:.4g} times the gauge to be small"
@@ -563,13 +595,16 @@ class _Run:
         ending = status.value
         if problem.ridge and status is Status.SMALLEST_LOSS:
             ending = "this is the smallest loss + ridge times gauge found with at most k atoms."
+        elif self.open and status is Status.SMALLEST_LOSS:
+            ending = "this is the smallest loss found where what stands out of the noise is left to the open part."
         elif problem.ridge and status is Status.NOT_REACHED:
             ending = (
                 "the bound was not reached with the ridge and the atoms allowed, and progress has stopped: give a "
                 "smaller ridge (0 leaves it to the bound), more atoms or a larger bound."
             )
         message = (
-            f"Asked: {asked}. Found: {_atoms(cardinality)} with loss {loss:.6g}{shown}. {ending[0].upper()}{ending[1:]}"
+            f"Asked: {asked}. Found: {_atoms(sizes if len(sizes) > 1 else sizes[0])} with loss {loss:.6g}{shown}. "
+            f"{ending[0].upper()}{ending[1:]}"
         )
         if status is Status.UNREACHABLE:
             size = self.evidence.relaxed.tau_low
@@ -604,6 +639,9 @@ def _blind_spots(problem: Problem, size: int) -> list[str]:
 
 
 def _atoms(k: Any) -> str:
+    """A budget in words; those of a sum's parts side by side."""
+    if isinstance(k, tuple):
+        return " + ".join("any" if j is None else str(j) for j in k) + " atoms"
     return "1 atom" if k == 1 else f"{k} atoms"
 
 

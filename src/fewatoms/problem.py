@@ -12,10 +12,12 @@ import numpy as np
 from fewatoms import _checks, linalg
 from fewatoms._types import Budget, FloatArray, IntArray
 from fewatoms.atoms import AtomicSet, FiniteSet, Groups, Mapped, RankOne, Scaled
+from fewatoms.atoms.sums import Sum, Union
 from fewatoms.factored import Factored
 from fewatoms.listed import Listed
 from fewatoms.losses import Biased, LeastSquares, Logistic, Loss, Profiled
-from fewatoms.operators import Counting, Margins, Operator, Projected, Sampling, as_operator
+from fewatoms.operators import Counting, Identity, Margins, Operator, Projected, Sampling, as_operator
+from fewatoms.separated import Roles, Separated
 
 EXACT = 1e-28  # share of f(b) below which a loss is rounding: a misfit of 1e-14
 
@@ -96,13 +98,13 @@ class Problem:
             )
         self.biases, self.nonnegative = _flag("biases", biases), _flag("nonnegative", nonnegative)
         self.ridge, self.shrink = _ridges(ridge, biased=self.biases, bounded=not (alpha is None and misfit is None))
-        self._entries: list[Factored | None] = [None]
+        self._entries: list[Factored | Separated | None] = [None]
         self._check_factored(ridge)
         self.center = 0.0
         if self.biases and isinstance(loss, LeastSquares) and isinstance(operator, Sampling):
             self._centre()
             self.loss = Biased(loss, Margins(operator), self._least_shrink(self.shrink))
-        self.k: Budget = None if k is None else self.atoms.budget(k)
+        self.k: Budget = None if k is None else self._budget(k)
         with np.errstate(over="ignore"):
             self.reference = loss.value(self.data)  # f(b)
             self.at_zero = self.loss.value(self.b)  # the loss of x = 0
@@ -142,12 +144,42 @@ class Problem:
     @property
     def factored(self) -> Factored:
         """The entries of such a problem row by row and column by column; kept, and shared by its copies."""
-        entries = self._entries[0]
-        if entries is None:
+        if self._entries[0] is None:
             M: Any = self.M.inner
-            entries = Factored(M, self.b, self.loss.weights, biased=self.biases, nonnegative=self.nonnegative)
-            self._entries[0] = entries
-        return entries
+            self._entries[0] = Factored(M, self.b, self.loss.weights, biased=self.biases, nonnegative=self.nonnegative)
+        return self._entries[0]  # type: ignore[return-value]
+
+    # Low rank plus sparse ---------------------------------------------------------------------------------------------
+
+    @property
+    def separable(self) -> bool:
+        """Whether a matrix, seen whole or in part, is fitted by rank-one matrices and entries, by least squares."""
+        plain = isinstance(self.loss, LeastSquares) and self.loss.weights is None and self.free is None
+        return plain and Roles.of(self.atoms) is not None and Separated.fits(self.M.inner, self.atoms.shape)
+
+    @property
+    def demixable(self) -> bool:
+        """Whether sums of parts with orthonormal atoms are fitted to data seen as they are, by least squares."""
+        plain = isinstance(self.loss, LeastSquares) and self.loss.weights is None and self.free is None
+        parts = self.atoms.parts if isinstance(self.atoms, (Sum, Union)) else ()
+        seen = isinstance(self.M.inner, (Identity, Sampling))
+        return plain and seen and len(parts) > 1 and all(part.orthonormal for part in parts)
+
+    @property
+    def roles(self) -> Roles:
+        """Which part of such a problem's set is which."""
+        roles = Roles.of(self.atoms)
+        assert roles is not None
+        return roles
+
+    @property
+    def separated(self) -> Separated:
+        """The data of such a problem as a matrix; kept, and shared by its copies."""
+        if self._entries[0] is None:
+            M: Any = self.M.inner
+            p, q = self.atoms.shape
+            self._entries[0] = Separated(M, self.b, (p, q))
+        return self._entries[0]  # type: ignore[return-value]
 
     @property
     def keeps_entries(self) -> bool:
@@ -197,6 +229,23 @@ class Problem:
             raise ValueError(
                 f"{asked[0]} is for RankOne atoms, Sampling and least squares without free columns; got {have}"
             )
+
+    def _budget(self, k: Any) -> Budget:
+        """k, checked. Budgets of parts may be left open, or given together, where the methods for sums apply."""
+        budget = self.atoms.budget(k)
+        if not isinstance(self.atoms, (Sum, Union)):
+            return budget
+        parts = f"each of the {len(self.atoms.parts)} parts of {self.atoms!r}"
+        shared, given = _shared(self.atoms, budget)
+        if shared is not None and not (shared is self.atoms and self.demixable):
+            raise TypeError(
+                f"k must give one budget for each of the {len(shared.parts)} parts of {shared!r}; got {given!r}"
+            )
+        if isinstance(budget, tuple) and None in budget and not (self.demixable or self.separable):
+            raise ValueError(f"k must give a number for {parts}, which are not of orthonormal atoms; got {k!r}")
+        if self.separable and set(budget) == {None}:
+            raise ValueError(f"k must limit the rank or the number of entries, at least one of them; got {k!r}")
+        return budget
 
     def _bound(self, alpha: float | None, misfit: float | None) -> float | None:
         if alpha is not None and misfit is not None:
@@ -283,7 +332,7 @@ class Problem:
         """The same problem for another k, sharing its images and its count of products."""
         _ = self.listed
         other = copy(self)
-        other.k = None if k is None else self.atoms.budget(k)
+        other.k = None if k is None else self._budget(k)
         other._check_chosen()
         return other
 
@@ -361,6 +410,16 @@ def _innermost(atoms: AtomicSet) -> AtomicSet:
     while isinstance(atoms, (Mapped, Scaled)):
         atoms = atoms.inner
     return atoms
+
+
+def _shared(atoms: AtomicSet, budget: Budget) -> tuple[Any, Any]:
+    """The first sum or union, from the outermost in, whose parts have one budget together, and that budget."""
+    if not isinstance(atoms, (Sum, Union)):
+        return None, None
+    if isinstance(budget, int):
+        return atoms, budget
+    inside = (_shared(part, k) for part, k in zip(atoms.parts, budget or (), strict=True) if k is not None)
+    return next((found for found in inside if found[0] is not None), (None, None))
 
 
 def _flag(name: str, value: Any) -> bool:

@@ -65,6 +65,7 @@ class DualPoint:
     series: int = 0
 
     dear = False  # evaluating y, z or the support costs as much as an iteration: only if somebody asks
+    keeps_budget = False  # whether `primal` is known to have no more atoms than allowed
     worth = 0.0  # of such points, which one is worth it: the last of the highest
 
 
@@ -85,6 +86,11 @@ class Candidate:
     def gauge(self) -> float:
         """The gauge of the representation."""
         return self.face.gauge(self.c)
+
+    @property
+    def size(self) -> int:
+        """How many atoms."""
+        return self.face.size
 
 
 @dataclass(frozen=True, eq=False)

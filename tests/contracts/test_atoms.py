@@ -491,8 +491,13 @@ def test_counts_and_budgets(name, atoms):
     if hasattr(atoms, "parts"):
         assert atoms.count == sum(p.count for p in atoms.parts)
         assert atoms.budget(budget(atoms, 1)) == budget(atoms, 1)
-        with pytest.raises((TypeError, ValueError), match="one budget for each"):
-            atoms.budget(1)
+        if atoms.finite:  # for all parts together
+            assert atoms.budget(1) == 1
+        else:
+            with pytest.raises((TypeError, ValueError), match="one budget for each"):
+                atoms.budget(1)
+        with pytest.raises(ValueError, match="one budget for each"):
+            atoms.budget((1,) * (len(atoms.parts) + 1))
         return
     assert atoms.budget(atoms.count) == atoms.count
     for wrong in (0, atoms.count + 1):

@@ -55,8 +55,10 @@ def assert_answers(planted, s, alpha):
         assert f"loss of at most {alpha:.6g}" in s.message
         assert "bound is met" in s.message
     assert s.success is True
-    assert f"at most {planted.k} atom" in s.message
-    assert f"{s.cardinality} atom" in s.message
+    asked = " + ".join(map(str, planted.k)) if isinstance(planted.k, tuple) else planted.k
+    assert f"at most {asked} atom" in s.message
+    found = " + ".join(str(part.cardinality) for part in s.parts)
+    assert f"{found} atom" in s.message
     if isinstance(planted.loss, fa.LeastSquares):
         residual = planted.b - planted.forward(s.x)
         assert s.misfit == pytest.approx(np.linalg.norm(residual) / np.linalg.norm(planted.b), rel=1e-6, abs=1e-12)

@@ -100,6 +100,21 @@ class AtomicSet(ABC):
         """For matrix sets, the k largest singular values (or eigenvalues) of z; otherwise None."""
         return None
 
+    # What multiples and linear images are made of.
+
+    @property
+    def orthonormal(self) -> bool:
+        """Whether coefficients of a few atoms are had by inner products: atoms, up to one scale, are orthonormal."""
+        return False
+
+    def unwrapped(self) -> tuple[AtomicSet, list[Any], float]:
+        """The set inside multiples and maps, the maps from the outermost in, and the scale."""
+        return self, [], 1.0
+
+    def around(self, face: Face) -> Face:
+        """A face of the set inside, seen from here."""
+        return face
+
     def budget(self, k: Any) -> Budget:
         """k, checked."""
         return _checks.integer("k", k, 1, self.count, f"{self.count}, the number of atoms of {self!r}")

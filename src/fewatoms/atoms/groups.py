@@ -64,6 +64,10 @@ class Groups(FiniteSet):
     def count(self) -> int:
         return self.names.size
 
+    @property
+    def orthonormal(self) -> bool:
+        return bool((self.weights == 1.0).all())  # others would compare groups in different units
+
     @cached_property
     def blocks(self) -> list[IntArray]:
         """The coordinates of each group."""

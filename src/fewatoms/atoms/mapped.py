@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,12 @@ class LinearMap:
             raise TypeError(f"{name} must be real; got an operator of {operator.dtype}")
         self.op = aslinearoperator(operator)
         self.shape: tuple[int, int] = self.op.shape
+
+    @cached_property
+    def isometric(self) -> bool:
+        """Whether B^T B is the identity, judged by one random vector: good enough to choose a method by."""
+        v = np.random.default_rng(0).standard_normal(self.shape[1])
+        return bool(np.linalg.norm(self.backward(self.forward(v)) - v) <= 1e-9 * np.linalg.norm(v))
 
     def forward(self, w: Array) -> Array:
         """B w."""
@@ -96,6 +103,17 @@ class Mapped(AtomicSet):
     @property
     def count(self) -> int:
         return self.inner.count
+
+    @property
+    def orthonormal(self) -> bool:
+        return self.inner.orthonormal and self.map.isometric
+
+    def unwrapped(self) -> tuple[AtomicSet, list[Any], float]:
+        inner, maps, scale = self.inner.unwrapped()
+        return inner, [self.map, *maps], scale
+
+    def around(self, face: Face) -> Face:
+        return self._wrap(self.inner.around(face))
 
     def _pull(self, z: ModelDual) -> Array:
         return self.map.backward(linalg.as_flat(z))

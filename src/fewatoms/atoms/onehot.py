@@ -18,6 +18,7 @@ class OneHot(FiniteSet):
     """What the three sets share. `shape` is a length n, or (p, q) for atoms over the entries of a matrix."""
 
     _rays = False
+    orthonormal = True
 
     def __init__(self, shape: Any) -> None:
         if np.ndim(shape) == 0:

@@ -21,6 +21,7 @@ class RankOne(AtomicSet):
 
     centrosymmetric = True
     finite = False
+    orthonormal = True
 
     def __init__(self, rows: int, cols: int) -> None:
         self.shape = (_checks.integer("rows", rows, 1), _checks.integer("cols", cols, 1))

@@ -44,6 +44,17 @@ class Scaled(AtomicSet):
     def count(self) -> int:
         return self.inner.count
 
+    @property
+    def orthonormal(self) -> bool:
+        return self.inner.orthonormal
+
+    def unwrapped(self) -> tuple[AtomicSet, list[Any], float]:
+        inner, maps, scale = self.inner.unwrapped()
+        return inner, maps, self.scale * scale
+
+    def around(self, face: Face) -> Face:
+        return ScaledFace(self.scale, self.inner.around(face))
+
     def gauge(self, x: Array) -> float:
         return self.inner.gauge(self.read_point(x) / self.scale)
 

@@ -48,12 +48,14 @@ class _Parts(AtomicSet):
 
     def budget(self, k: Any) -> Budget:
         demand = f"k must give one budget for each of the {len(self.parts)} parts of {self!r}"
+        if isinstance(k, (int, np.integer)) and not isinstance(k, bool) and self.finite:
+            return super().budget(k)  # for all parts together
         if not isinstance(k, (tuple, list, np.ndarray)):
             raise TypeError(f"{demand}; got {k!r}")
         given = tuple(k)
         if len(given) != len(self.parts):
             raise ValueError(f"{demand}; got {len(given)}: {given!r}")
-        return tuple(p.budget(j) for p, j in zip(self.parts, given, strict=True))
+        return tuple(None if j is None else p.budget(j) for p, j in zip(self.parts, given, strict=True))
 
     def reshaped(self, shape: tuple[int, ...]) -> AtomicSet:
         return type(self)(*(p.reshaped(shape) for p in self.parts))

@@ -6,7 +6,10 @@ from fewatoms.oracles.bundle import Bundle
 from fewatoms.oracles.conditional_gradient import ConditionalGradient
 from fewatoms.oracles.from_iterates import FromIterates
 from fewatoms.oracles.level_set import Bisection, LevelSet, Newton
+from fewatoms.oracles.peeling import Peeling
 from fewatoms.oracles.proximal_gradient import Continuation, ProximalGradient
+from fewatoms.oracles.splitting import Splitting
+from fewatoms.oracles.trimming import Trimming
 from fewatoms.oracles.working_set import WorkingSet
 
 __all__ = [
@@ -19,6 +22,9 @@ __all__ = [
     "LevelSet",
     "Newton",
     "Oracle",
+    "Peeling",
     "ProximalGradient",
+    "Splitting",
+    "Trimming",
     "WorkingSet",
 ]

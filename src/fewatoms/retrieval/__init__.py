@@ -100,7 +100,9 @@ class Own:
 
     def retrieve(self, problem: Problem, dual: DualPoint) -> Candidate:
         primal = dual.primal
-        return self.otherwise.retrieve(problem, dual) if primal is None or primal.face.size > problem.k else primal
+        if primal is not None and (problem.k is None or dual.keeps_budget or within(primal.face, problem.k)):
+            return primal
+        return self.otherwise.retrieve(problem, dual)
 
 
 def default_retrieval(problem: Problem, *, quick: bool = False) -> Any:
@@ -109,13 +111,15 @@ def default_retrieval(problem: Problem, *, quick: bool = False) -> Any:
     `quick` leaves out what costs most and gains least, for fits that are only compared with each other.
     """
     if problem.k is None:
-        return Fewest()
+        return Fewest() if problem.listed is not None else Own(Retrieval())  # (P3) itself, by an oracle's own points
     splice = Splice(shakes=0, pairs=0.0) if quick else Splice()
     if problem.choosy and not splice.applies(problem):
         raise ValueError(
             "include, exclude and cap need a vector model and room for the images of twice k atoms; "
             f"got k={problem.k} atoms of {problem.atoms!r} with {problem.m} data"
         )
+    if problem.separable or problem.demixable:
+        return Own(Retrieval())
     if problem.factorable:
         return Own(Retrieval(polish=Exchange(turn=Alternate())))
     if splice.applies(problem):

@@ -1,0 +1,193 @@
+"""Principal component pursuit with a bound: the method of multipliers, whose multiplier is the dual vector."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg.blas import dsyrk
+
+from fewatoms import _checks
+from fewatoms._types import Array, FloatArray
+from fewatoms.atoms.sums import Union
+from fewatoms.faces import Face
+from fewatoms.factored import balanced
+from fewatoms.problem import Problem
+from fewatoms.relaxations import P3
+from fewatoms.separated import Separated, cut_to, gram
+from fewatoms.solution import Candidate, DualPoint
+
+FIRST, GROWTH, LAST = 1.25, 2.0, 120.0  # the stiffness mu, in units of 1 / (largest singular value): start, factor, end
+AHEAD = 1.6  # over-relaxation
+WAIT, EVERY = 12, 4  # steps before the first look at the gap, and from one to the next
+ROUNDS = 2  # of moving a multiplier into both balls by turns
+
+
+class Splitting:
+    """minimise |L|_* + price |S|_1 subject to |b - M(L + S)| <= delta: (P3) for a union of rank-one matrices and matrix
+    entries.
+
+    Steps of the alternating direction method of multipliers (over-relaxed; L against S and the error together) move a
+    multiplier Y, which is all that is kept beside the data and one work array. Every few steps both ends are looked at:
+    below, Y moved into the two dual balls by turns and scaled; above, L with the smallest S that meets the bound, which
+    is an answer. The stream ends when these are within `tol` of each other.
+
+    Parameters
+    ----------
+    tol : float
+        Relative duality gap.
+    steps : int
+        At most.
+    """
+
+    exhaustive = True
+    patience = 1_000_000
+
+    def __init__(self, *, tol: float = 2e-3, steps: int = 1000) -> None:
+        self.tol, self.steps = _checks.number("tol", tol), _checks.integer("steps", steps, 1)
+
+    def iterates(self, problem: Problem) -> Iterator[DualPoint]:
+        if not problem.separable or problem.alpha is None or not isinstance(problem.atoms, Union):
+            raise ValueError(
+                "Splitting is for a union of RankOne and SignedOneHot, Identity or Sampling, least squares and a "
+                f"bound; got {problem.atoms!r}, {problem.M.inner!r}, {problem.loss!r}"
+            )
+        run = _Multipliers(problem, problem.separated)
+        for step in range(1, self.steps + 1):
+            look = step >= WAIT and step % EVERY == 0
+            run.step(whole=look)
+            problem.M.products += 2
+            if look:
+                point = run.point()
+                yield point
+                if run.upper - run.lower <= self.tol * run.upper:
+                    return
+
+
+class _Multipliers:
+    """Y and T = D - S - E + Y / mu; S, the error E and L are made of these block by block."""
+
+    def __init__(self, problem: Problem, data: Separated) -> None:
+        roles = problem.roles
+        assert problem.alpha is not None
+        self.problem, self.data, self.roles, self.price = problem, data, roles, roles.price
+        self.delta = math.sqrt(2 * problem.alpha)
+        D = data.D
+        self.lower, self.upper, self.cut = -math.inf, math.inf, 0.0
+        self.mu, self.last = FIRST / data.top, LAST / data.top
+        self.Y = D / max(data.top, float(np.abs(D).max()) / self.price)
+        self.T = D + self.Y / self.mu
+        self.G = gram(self.T)
+
+    def step(self, *, whole: bool) -> None:
+        """L from T; S, the error and Y from L; T for the next stiffness, and its Gram matrix on the way.
+
+        `whole` keeps the left factor of L, which is not needed to go on.
+        """
+        data, mu, price = self.data, self.mu, self.price
+        values, V = np.linalg.eigh(self.G)
+        s = np.sqrt(np.maximum(values, 0.0))
+        kept = np.maximum(s - 1 / mu, 0.0)
+        self.V, self.s = V[:, kept > 0], kept[kept > 0]
+        shrunk = (V[:, kept > 0] * (self.s / s[kept > 0])) @ V[:, kept > 0].T
+        W = V[:, kept > 0] / s[kept > 0]
+        following = min(GROWTH * mu, self.last)
+        # with the error in a ball of radius delta, Y is clip(soft (D - L + Y / mu), price): E = Y / nu, |E| = delta
+        length = float(np.linalg.norm(self.Y))
+        soft = mu if self.delta == 0 else 1.0 / (self.delta / max(length, 1e-300) + 1.0 / mu)
+        G: Array = np.zeros((self.T.shape[1],) * 2, order="F")
+        self.left = np.empty((self.T.shape[0], self.s.size if whole else 0))
+        for rows in data.blocks():
+            D, T, Y = data.D[rows], self.T[rows], self.Y[rows]
+            if whole:
+                self.left[rows] = T @ W  # before T is written over
+            L = T @ shrunk
+            # over-relaxed: D - L becomes AHEAD (D - L) + (1 - AHEAD) (S + E), and S + E = D + Y / mu - T
+            t = D - L
+            t *= AHEAD
+            np.subtract(D, T, out=L)
+            L *= 1 - AHEAD
+            t += L
+            np.multiply(Y, (2 - AHEAD) / mu, out=L)
+            t += L
+            y = np.clip(soft * t, -price, price)
+            if data.seen is not None:
+                y *= data.seen[rows]
+            t -= y / mu  # S + E
+            Y[:] = y
+            np.subtract(D, t, out=T)
+            y *= 1 / following
+            T += y
+            G = dsyrk(1.0, T.T, beta=1.0, c=G, overwrite_c=1)
+        upper = np.triu(G)
+        self.G, self.mu = upper + np.triu(upper, 1).T, following
+
+    def point(self) -> DualPoint:
+        """Both ends of the gap, here."""
+        problem, data, scale = self.problem, self.data, abs(self.roles.low_scale)
+        R = data.left(self.left * self.s, self.V)
+        self.cut = cut_to(R, self.delta, self.cut)
+        primal = SplitCandidate(problem, (self.left, self.s, self.V), self.cut, R)
+        Y = self.Y
+        for _ in range(ROUNDS):
+            values, V = np.linalg.eigh(gram(Y))
+            Y = Y @ ((V / np.maximum(np.sqrt(np.maximum(values, 0.0)), 1.0)) @ V.T)
+            np.clip(Y, -self.price, self.price, out=Y)
+        top = math.sqrt(max(float(np.linalg.eigvalsh(gram(Y))[-1]), 0.0)) * (1 + 1e-12)
+        y = data.as_data(Y) / scale
+        sigma = max(top, float(np.abs(Y).max()) / self.price)
+        relaxation = P3(problem)
+        self.upper = min(self.upper, primal.gauge)
+        value = float(np.vdot(data.D, Y)) - self.delta * float(np.linalg.norm(Y))
+        self.lower = max(self.lower, value / (sigma * scale) if sigma > 0 else 0.0)
+        return DualPoint(y, problem.M.inner.adjoint(y), sigma, relaxation, primal.loss, primal.gauge, primal)
+
+
+class SplitCandidate(Candidate):
+    """L in factors, and the entries of D - L beyond a threshold, less the threshold; made in full if asked for."""
+
+    _problem: Problem
+    _low: tuple[Array, FloatArray, Array]
+    _cut: float
+
+    def __init__(self, problem: Problem, low: tuple[Array, FloatArray, Array], cut: float, R: Array) -> None:
+        roles, data = problem.roles, problem.separated
+        rest = np.clip(R, -cut, cut)
+        one_norm = float(np.abs(R).sum() - np.abs(rest).sum())
+        gauge = roles.gauge(float(low[1].sum()), one_norm)
+        self.__dict__.update(
+            _problem=problem, _low=low, _cut=cut, loss=problem.loss.value(data.as_data(rest)), _gauge=gauge,
+            norms=None, note="", support=None, margin=0.0,
+        )  # fmt: skip
+
+    @property
+    def gauge(self) -> float:
+        return self._gauge  # type: ignore[attr-defined]
+
+    @cached_property
+    def _pair(self) -> tuple[Face, FloatArray]:
+        roles, data = self._problem.roles, self._problem.separated
+        left, s, right = self._low
+        P, s, Q = balanced(left * s, right)
+        R = data.left(P * s, Q)
+        P, Q = data.factors(P, Q)
+        return roles.face((P, s, Q), data.entries(R - np.clip(R, -self._cut, self._cut), np.abs(R) > self._cut))
+
+    @property
+    def face(self) -> Face:
+        return self._pair[0]
+
+    @property
+    def c(self) -> FloatArray:
+        return self._pair[1]
+
+    @property
+    def residual(self) -> FloatArray:
+        data = self._problem.separated
+        left, s, right = self._low
+        return data.as_data(np.clip(data.left(left * s, right), -self._cut, self._cut))
+
+
+__all__ = ["Splitting"]

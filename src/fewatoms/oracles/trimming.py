@@ -1,0 +1,359 @@
+"""Low rank plus few entries: the entries are eliminated, the rest is followed down a ladder of thresholds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fewatoms import _checks, linalg
+from fewatoms._types import Array, FloatArray
+from fewatoms.faces import Face
+from fewatoms.factored import balanced
+from fewatoms.problem import Problem
+from fewatoms.relaxations import P1, P3, Relaxation
+from fewatoms.separated import Separated, gram, largest
+from fewatoms.solution import Candidate, DualPoint
+
+STEP = 0.8  # from one threshold of the ladder to the next
+RUNGS = 60  # at most
+SMALL, OTHERS = 10_000, 5  # data of matrices that are begun elsewhere as well, and at how many random places
+LOOK = 10  # steps from one iterate to the next
+ROUGHLY, CLOSE = 1e-3, 0.01  # how well budgets are tried, and how near to the least one is near enough
+NOISE = 3.0  # standard deviations beyond which an entry is no noise, where nobody says how many there are
+CAREFUL = 3.0  # times as much at first: what L has not learned yet stands out as well
+RECOUNTS = 20  # of these
+ROUNDING = 1e-14  # of the data: atoms that are none
+ALL_BUT = 1e-10  # of the data: what may be left over where there is no noise
+FAINT = 1e-11  # of the largest entry: what never stands out
+EXACT = 1e-14  # times |b|: a residual that is rounding
+
+Low = tuple[Array, Array]  # L = U V^T with orthonormal V
+
+
+class Trimming:
+    """minimise |b - M(L + S)|^2 / 2 over L of rank r and S with s entries. S is eliminated: the s largest residuals are
+    free.
+
+    With a price t on |S|_1 instead of a budget, what is left of a residual R is clip(R, -t, t), the dual vector of that
+    problem. Steps of subspace iteration on L + clip(R) go down a ladder of t, from where S is empty to where it has s
+    entries: this finds L among gross errors. Then the s largest residuals are left out altogether, and steps with
+    momentum follow until one lowers the misfit by less than a share of `tol`.
+
+    s may be None: with a bound, as few entries as meet it; without, those that stand out of the noise, by more than 3
+    standard deviations estimated from the median. r may be None where there is a bound: ranks are tried in turn.
+
+    It depends on the budgets. State: the data, one residual of their size, and factors.
+
+    Parameters
+    ----------
+    tol : float
+    steps : int
+        After the ladder, at most.
+    """
+
+    exhaustive = True
+    patience = 1_000_000
+
+    def __init__(self, *, tol: float = 3e-5, steps: int = 500) -> None:
+        self.tol, self.steps = _checks.number("tol", tol), _checks.integer("steps", steps, 1)
+
+    def iterates(self, problem: Problem) -> Iterator[DualPoint]:
+        if not problem.separable or not isinstance(problem.k, tuple):
+            raise ValueError(
+                "Trimming is for sums and unions of RankOne and SignedOneHot, Identity or Sampling, least squares and "
+                f"budgets; got {problem.atoms!r}, {problem.M.inner!r}, {problem.loss!r} and k={problem.k}"
+            )
+        roles = problem.roles
+        rank, count = problem.k[roles.low], problem.k[roles.sparse]
+        run = _Trims(problem, Rule(problem, count))
+        if count is None:
+            if run.rule.open:
+                at = _Trims(problem, Rule(problem, None, by_noise=True)).down(rank)
+                yield from self._fewest(run, at)
+            else:
+                yield from self._standing_out(run, rank)
+            return
+        for r in [rank] if rank is not None else range(1, min(problem.separated.D.shape) + 1):
+            for start in run.starts(r):
+                for at in run.descend(start, self.tol, self.steps):
+                    point = run.point(at)
+                    yield point
+                if problem.exact(point.loss) or (problem.alpha is None and problem.m > SMALL):
+                    break
+            if rank is None and problem.meets(point.loss):
+                return
+
+    def _standing_out(self, run: _Trims, rank: int) -> Iterator[DualPoint]:
+        """Count what stands out of the noise, fit with that budget, count again. (Counting at every step would take
+        what has not converged yet for a foreground, for good.)"""
+        at, count = run.down(rank), -1
+        for i in range(RECOUNTS):
+            before, count = count, run.needed(at, CAREFUL if i == 0 else 1.0)
+            if abs(count - before) <= CLOSE * count and i > 1:
+                break
+            *_, at = _Trims(run.problem, Rule(run.problem, count)).descend(at, self.tol, self.steps)
+            point = run.point(at)
+            yield point
+        delta = ALL_BUT * run.data.size
+        if 2 * point.loss <= delta**2:  # without noise the fewest entries that explain everything are right
+            run.rule.delta = delta
+            yield from self._fewest(run, at)
+
+    def _fewest(self, run: _Trims, at: Low) -> Iterator[DualPoint]:
+        """As few entries as meet the bound: budgets are tried between one that is too small and one that will do."""
+        problem = run.problem
+        best, enough, short = at, run.needed(at), 0
+        while enough > short + max(1, round(CLOSE * enough)):
+            trial = round(math.sqrt(max(short, enough / 16) * enough)) if enough > 16 else (short + enough) // 2
+            other = _Trims(problem, Rule(problem, trial))
+            *_, at = other.descend(best, ROUGHLY, self.steps)
+            needed = run.needed(at)
+            short, enough, best = (max(short, trial), enough, best) if needed > trial else (short, needed, at)
+            if needed <= trial:
+                yield run.point(at)
+        for at in _Trims(problem, Rule(problem, max(1, enough))).descend(best, self.tol, self.steps):
+            yield run.point(at)
+
+
+class Rule:
+    """Which residuals are left to the sparse part: those from a threshold on."""
+
+    def __init__(self, problem: Problem, count: int | None, *, by_noise: bool = False) -> None:
+        self.count, self.data = count, problem.separated
+        self.delta = None if problem.alpha is None or by_noise else math.sqrt(2 * problem.alpha)
+        self.guess: float | None = None
+        self.floor = FAINT * float(np.abs(self.data.D).max())
+
+    def threshold(self, R: Array) -> float:
+        """The least size of a residual that is left out; infinite if none is."""
+        a = np.abs(R).ravel()
+        if self.count is not None:
+            self.guess = largest(a, self.count, self.guess) if self.count < a.size else 0.0
+            return self.guess
+        if self.delta is not None:
+            return self._beyond(a, self.delta)
+        a = a if self.data.seen is None else a[self.data.seen.ravel()]
+        middle = float(np.median(a[:: max(1, a.size // 1_000_000)]))
+        return max(NOISE * 1.4826 * middle, self.floor)
+
+    @property
+    def open(self) -> bool:
+        """Whether the bound decides how many are left out."""
+        return self.count is None and self.delta is not None
+
+    @staticmethod
+    def _beyond(a: FloatArray, delta: float) -> float:
+        """The largest threshold for which the residuals below it are no longer than delta together."""
+        order = np.sort(a)
+        below = np.sqrt(np.cumsum(order**2))
+        inside = int(np.searchsorted(below, delta * (1 + 1e-12), side="right"))
+        return float(order[inside]) if inside < a.size else math.inf
+
+
+class _Trims:
+    def __init__(self, problem: Problem, rule: Rule) -> None:
+        self.problem, self.data, self.rule = problem, problem.separated, rule
+
+    def residual(self, U: Array, V: Array) -> Array:
+        self.problem.M.products += U.shape[1]
+        return self.data.left(U, V)
+
+    def trimmed(self, R: Array) -> float:
+        """Leave the largest residuals out, in place; the length of the rest."""
+        R[np.abs(R) >= self.rule.threshold(R)] = 0.0
+        return float(np.linalg.norm(R))
+
+    def needed(self, at: Low, factor: float = 1.0) -> int:
+        """How many residuals the rule leaves out, with its threshold raised by a factor."""
+        R = self.residual(*at)
+        return int(np.count_nonzero(np.abs(R) >= factor * self.rule.threshold(R)))
+
+    def starts(self, rank: int) -> Iterator[Low]:
+        """Where to begin: at the end of the ladder; at the leading singular vectors of the data; at random places,
+        which small matrices, where single entries decide, may need."""
+        yield self.down(rank)
+        if self.rule.delta is not None or self.problem.m <= SMALL:
+            D = self.data.D
+            V = np.linalg.eigh(gram(D))[1][:, ::-1][:, :rank]
+            yield D @ V, V
+            for _ in range(OTHERS):
+                V = np.linalg.qr(linalg.generator().standard_normal((D.shape[1], rank)))[0]
+                yield D @ V, V
+
+    def down(self, rank: int) -> Low:
+        """Down the ladder of thresholds, one step each."""
+        D = self.data.D
+        t = self.rule.threshold(D)
+        if not 0 < t < math.inf:
+            t = float(np.abs(D).max())
+        V = np.linalg.qr(linalg.generator().standard_normal((D.shape[1], rank)))[0]
+        Y = np.clip(D, -t, t)
+        for _ in range(3):
+            V = np.linalg.qr(Y.T @ (Y @ V))[0]
+        at = Y @ V, V
+        for _ in range(RUNGS):
+            R = self.residual(*at)
+            last = t <= self.rule.threshold(R)
+            at = advanced(at, at, at[1], np.clip(R, -t, t, out=R))
+            if last:
+                break
+            t *= STEP
+        return at
+
+    def descend(self, at: Low, tol: float, steps: int) -> Iterator[Low]:
+        """Steps with momentum on L; one that lengthens the trimmed residual is done again without."""
+        before, weight, reached = None, 1.0, math.inf
+        tol *= self.data.share**2  # steps are shorter where less is seen
+        for step in range(1, steps + 1):
+            ahead, beta = at, 0.0
+            if before is not None:
+                following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * weight**2))
+                beta, weight = (weight - 1.0) / following, following
+            if beta > 0:
+                ahead = (
+                    np.concatenate([(1 + beta) * at[0], -beta * before[0]], axis=1),  # type: ignore[index]
+                    np.concatenate([at[1], before[1]], axis=1),  # type: ignore[index]
+                )
+            R = self.residual(*ahead)
+            length = self.trimmed(R)
+            if length > reached and beta > 0:
+                before, weight = None, 1.0
+                continue
+            gain, reached = reached - length, min(reached, length)
+            before, at = at, advanced(at, ahead, at[1], R)
+            if step % LOOK == 0:
+                yield at
+            if not gain > tol * reached or reached <= EXACT * self.data.size:
+                break
+        yield at
+
+    def point(self, at: Low) -> Trimmed:
+        return Trimmed(self.problem, at, self.rule)
+
+
+def advanced(at: Low, ahead: Low, V: Array, R: Array) -> Low:
+    """One step of subspace iteration, from V, on the matrix `ahead` + R."""
+    U_, V_ = ahead
+    Q = np.linalg.qr(U_ @ (V_.T @ V) + R @ V)[0]
+    V, S = np.linalg.qr(V_ @ (U_.T @ Q) + R.T @ Q)
+    return Q @ S.T, V
+
+
+class Trimmed(DualPoint):
+    """The dual vector of one iterate, what is left of the data; made when it is asked for."""
+
+    dear = keeps_budget = True
+    _problem: Problem
+    primal: Candidate
+
+    def __init__(self, problem: Problem, at: Low, rule: Rule) -> None:
+        self.__dict__.update(_problem=problem, primal=TrimCandidate(problem, at, rule), series=0)
+
+    @property
+    def worth(self) -> float:  # type: ignore[override]
+        return -self.primal.loss
+
+    @property
+    def loss(self) -> float:
+        return self.primal.loss
+
+    @property
+    def gauge(self) -> float:
+        return self.primal.gauge
+
+    @property
+    def y(self) -> FloatArray:
+        return self.primal.residual
+
+    @property
+    def z(self) -> Any:
+        return self._problem.M.adjoint(self.y)
+
+    @cached_property
+    def support(self) -> float:
+        return self._problem.atoms.support(self.z)
+
+    @cached_property
+    def relaxation(self) -> Relaxation:
+        """(P3) with a bound; without one (P1) at the penalty for which y is feasible."""
+        return P1(self._problem, self.support) if self._problem.alpha is None else P3(self._problem)
+
+
+class TrimCandidate(Candidate):
+    """L in factors, and the entries of D - L that a rule leaves out; made in full if asked for."""
+
+    _problem: Problem
+    _low: Low
+    _rule: Rule
+
+    def __init__(self, problem: Problem, low: Low, rule: Rule) -> None:
+        R = problem.separated.left(*low)
+        size = np.abs(R)
+        out = size >= rule.threshold(R)
+        one_norm, nuclear = float(size[out].sum()), float(np.linalg.svd(np.linalg.qr(low[0])[1])[1].sum())
+        count = int(np.count_nonzero(out))
+        size[out] = 0.0
+        deviation = rule.threshold(R) / NOISE
+        note = f"{count} entries stand out of noise of standard deviation {deviation:.3g}, by 3 times as much or more"
+        self.__dict__.update(
+            _problem=problem, _low=low, _rule=rule, loss=0.5 * float(np.vdot(size, size)),
+            _gauge=problem.roles.gauge(nuclear, one_norm), norms=None, support=None, margin=0.0,
+            note="" if rule.count is not None or rule.open else note, _size=low[1].shape[1] + count,
+        )  # fmt: skip
+
+    @cached_property
+    def _pair(self) -> tuple[Face, FloatArray]:
+        roles, data = self._problem.roles, self._problem.separated
+        P, s, Q = balanced(*self._low)
+        keep = s > ROUNDING * max(float(s[0]), data.size)
+        P, s, Q = P[:, keep], s[keep], Q[:, keep]
+        R = data.left(P * s, Q)
+        out = self._left_out(R)
+        return roles.face((*_in_place(data, P, s, Q),), data.entries(R, out))
+
+    def _left_out(self, R: Array) -> Array:
+        """Where the rule leaves residuals out: no more of them than it may, however many are equal."""
+        size = np.abs(R)
+        out = size >= max(self._rule.threshold(R), self._rule.floor)
+        count = self._rule.count
+        if count is not None and np.count_nonzero(out) > count:
+            chosen = linalg.top_k(size.ravel(), count)
+            out = np.zeros(R.size, dtype=bool)
+            out[chosen] = True
+            out = out.reshape(R.shape)
+        return out
+
+    @property
+    def face(self) -> Face:
+        return self._pair[0]
+
+    @property
+    def c(self) -> FloatArray:
+        return self._pair[1]
+
+    @property
+    def size(self) -> int:
+        return self._size  # type: ignore[attr-defined]
+
+    @property
+    def gauge(self) -> float:
+        return self._gauge  # type: ignore[attr-defined]
+
+    @property
+    def residual(self) -> FloatArray:
+        data = self._problem.separated
+        R = data.left(*self._low)
+        R[self._left_out(R)] = 0.0
+        return data.as_data(R)
+
+
+def _in_place(data: Separated, P: Array, s: FloatArray, Q: Array) -> tuple[Array, FloatArray, Array]:
+    P, Q = data.factors(P, Q)
+    return P, s, Q
+
+
+__all__ = ["Trimming"]
