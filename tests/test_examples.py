@@ -67,6 +67,15 @@ def test_matrix_completion(capsys):
     assert alone.loss <= s.loss
 
 
+def test_distances(capsys):
+    (places, covariances), out = run("distances", capsys)
+    assert out.count("relative error") == 2
+    points, found = places
+    np.testing.assert_allclose(found.left @ found.left.T, points @ points.T, atol=1e-8)
+    np.testing.assert_allclose(found.left.mean(axis=0), 0.0, atol=1e-10)
+    np.testing.assert_allclose(covariances[1].x, covariances[0], atol=1e-8)
+
+
 def test_robust_pca(capsys):
     (data, union, both, errors), out = run("robust_pca", capsys)
     assert out.count("rank 2, 60 entries") == 2

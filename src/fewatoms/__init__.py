@@ -5,7 +5,7 @@
 finds x with |b - Mx| <= 1e-3 |b| made of at most 20 atoms, and says what is proven about it.
 """
 
-from fewatoms import oracles, retrieval
+from fewatoms import operators, oracles, phase, retrieval
 from fewatoms.atoms import (
     AtomicSet,
     Dictionary,
@@ -66,7 +66,9 @@ __all__ = [
     "choose_k",
     "fit",
     "fit_path",
+    "operators",
     "oracles",
     "paper_rule",
+    "phase",
     "retrieval",
 ]

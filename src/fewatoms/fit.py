@@ -14,14 +14,14 @@ from scipy.sparse.linalg import LinearOperator, lsmr
 
 from fewatoms import _checks, linalg
 from fewatoms._types import FloatArray
-from fewatoms.atoms import AtomicSet, Groups, SignedOneHot
-from fewatoms.atoms.sums import Union
+from fewatoms.atoms import AtomicSet, Groups, PSDRankOne, SignedOneHot
+from fewatoms.atoms.sums import Sum, Union
 from fewatoms.certificates import Certificate, Evidence
 from fewatoms.faces import Coordinates, Face, GroupCoordinates, within
 from fewatoms.held_out import choose_ridge
 from fewatoms.losses import Biased, LeastSquares, Loss
 from fewatoms.lowrank import Biases
-from fewatoms.operators import Operator, Projected, Sampling, Several, as_operator
+from fewatoms.operators import Identity, Operator, Projected, Quadratic, Sampling, Several, as_operator
 from fewatoms.oracles import Alternating, Continuation, Oracle, Peeling, Splitting, Trimming, WorkingSet
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P3
@@ -35,6 +35,7 @@ LEADERS = 3  # candidates kept for a last polish
 ROOMY = 64  # images that must have room for the working set to be the default
 SETTLED, QUICK = 1e-6, 1e-4  # tolerances of fits on factors; the second for fits that are compared with each other
 SCARCE = 2  # entries per unknown below which an answer without a ridge fits much of the noise
+PURSUED = 1e-6  # the misfit of principal component pursuit where nobody says: an equation, for all that matters
 PROOF = 100  # steps of LSMR at most, at the end of a run that failed, to prove that the bound cannot be met
 
 
@@ -183,11 +184,14 @@ def joint_problem(M: Operator, b: Any, atoms: AtomicSet, asked: dict[str, Any]) 
 
 def _alone(problem: Problem, oracle: Oracle | None, retrieval: Retrieval | None, how: dict[str, Any]) -> Solution:
     """One problem with one budget."""
-    if problem.k is None and problem.demixable and not problem.separable:
+    pursuit = problem.separable and isinstance(problem.atoms, Union)  # the relaxation itself is what is asked for
+    if problem.k is None and (problem.demixable or problem.separable) and not pursuit:
         problem = problem.with_budget((None,) * len(problem.atoms.parts))  # type: ignore[attr-defined]
+    if problem.k is None and pursuit and problem.alpha is None:
+        problem = problem.with_bound(misfit=PURSUED)
     if problem.k is None and problem.alpha is None:
         raise TypeError("k must say how many atoms are allowed, unless a bound (alpha or misfit) is given; got None")
-    if problem.k is None and problem.listed is None and not (problem.separable and isinstance(problem.atoms, Union)):
+    if problem.k is None and problem.listed is None and not pursuit:
         raise TypeError(f"k must be given for {problem.atoms!r}, whose atoms cannot be listed; got None")
     (solution,) = solve(problem, [problem.k], oracle, retrieval, **how)
     return solution
@@ -410,8 +414,10 @@ class _Run:
             return problem.meets(candidate.loss) and candidate.gauge < best.gauge
         if self.open and problem.alpha is None:  # the oracle decides
             return True
-        if (problem.k is None or self.open) and problem.meets(best.loss):  # fewer atoms that still meet the bound
-            return problem.meets(candidate.loss) and candidate.size < best.size
+        if self.open and problem.meets(best.loss):  # fewer numbers that still meet the bound
+            return problem.meets(candidate.loss) and candidate.freedom < best.freedom
+        if problem.k is None and problem.meets(best.loss):  # fewer atoms that still meet the bound
+            return problem.meets(candidate.loss) and candidate.face.size < best.face.size
         return problem.objective(candidate) < problem.objective(best) * (1 - 1e-6)
 
     def _see(self, dual: DualPoint, candidate: Candidate) -> Status | None:
@@ -551,6 +557,10 @@ class _Run:
         notes, problem = [note] if note else [], self.problem
         if problem.factorable and problem.k is not None:
             return "; ".join([*notes, *_blind_spots(problem, face.size)])
+        if isinstance(problem.atoms, (Sum, Union)):
+            return "; ".join([*notes, *_twins(problem.atoms)])
+        if isinstance(problem.atoms, PSDRankOne):
+            return "; ".join([*notes, *_semidefinite_spots(problem, face)])
         if problem.listed is None or not face.dim:
             return note
         classes = problem.listed.classes_of(face)
@@ -615,6 +625,44 @@ class _Run:
                 else f"any x that reaches it has a gauge of at least {size:.3g}{units}."
             )
         return f"{message} Note: {note}." if note else message
+
+
+def _twins(atoms: Sum | Union) -> list[str]:
+    """Parts that nothing tells apart."""
+    pairs = [(i, j) for j in range(len(atoms.parts)) for i in range(j) if _alike(atoms.parts[i], atoms.parts[j])]
+    return [f"parts {i} and {j} are the same set: how their atoms are shared out is arbitrary" for i, j in pairs]
+
+
+def _alike(one: AtomicSet, other: AtomicSet) -> bool:
+    """Whether two sets are the same up to a scale, as far as that can be seen without products."""
+    (a, maps, _), (b, others, _) = one.unwrapped(), other.unwrapped()
+    if type(a) is not type(b) or a.shape != b.shape or len(maps) != len(others) or isinstance(a, (Sum, Union)):
+        return False
+    if isinstance(a, Groups) and isinstance(b, Groups) and not np.array_equal(a.labels, b.labels):
+        return False
+    return all(
+        f.op is g.op or (isinstance(f.matrix, np.ndarray) and np.array_equal(f.matrix, g.matrix))
+        for f, g in zip(maps, others, strict=True)
+    )
+
+
+def _semidefinite_spots(problem: Problem, face: Face) -> list[str]:
+    """What is odd about data of a positive semidefinite matrix."""
+    M, b, notes = problem.M.inner, problem.data, []
+    if isinstance(M, Quadratic):
+        negative = int(np.count_nonzero(b < 0))
+        if negative:
+            verb = "is" if negative == 1 else "are"
+            notes.append(f"{negative} of {b.size} intensities {verb} negative, which only noise explains")
+        if face.freedom > problem.m:
+            notes.append(f"{face.freedom} unknowns are more than {problem.m} measurements can determine")
+    elif isinstance(M, (Sampling, Identity)):
+        given, seen = sp.csr_array(M.adjoint(b)), sp.csr_array(M.adjoint(np.ones(b.size)))
+        both = seen.multiply(seen.T)
+        pairs = np.count_nonzero(abs((given - given.T) * both).data > 1e-12 * np.abs(b).max()) // 2
+        if pairs:
+            notes.append(f"{pairs} pairs of entries (i, j) and (j, i) differ: a symmetric matrix fits their means")
+    return notes
 
 
 def _blind_spots(problem: Problem, size: int) -> list[str]:

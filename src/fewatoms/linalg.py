@@ -121,6 +121,27 @@ def _counted(z: Any) -> LinearOperator:
     return LinearOperator(z.shape, matvec=forward, rmatvec=backward, matmat=forward, rmatmat=backward, dtype=kind)
 
 
+class Hermitian(LinearOperator):  # type: ignore[misc]
+    """An implicit Hermitian matrix, which remembers the largest eigenpairs found: several parts of a run ask for them.
+
+    product : X -> Z X for a vector or a block of them
+    """
+
+    def __init__(self, n: int, product: Callable[[Array], Array], dtype: Any) -> None:
+        super().__init__(np.dtype(dtype), (n, n))
+        self._product = product
+        self.leading: tuple[FloatArray, Array] | None = None
+
+    def _matvec(self, x: Array) -> Array:
+        return self._product(x)
+
+    def _matmat(self, X: Array) -> Array:
+        return self._product(X)
+
+    def _adjoint(self) -> Hermitian:
+        return self
+
+
 # The largest entries -------------------------------------------------------------------------------------------------
 
 
@@ -180,8 +201,11 @@ def top_svd(z: Any, k: int, near: tuple[Array, Array] | None = None) -> tuple[Ar
     return _signed(u, s, v) if p >= q else _signed(v, s, u)
 
 
-def _arpack(A: LinearOperator, k: int, which: str, near: Array | None = None) -> tuple[FloatArray, Array]:
-    """A few eigenpairs, to machine precision. Start and restarts come from the session's generator.
+def _arpack(
+    A: LinearOperator, k: int, which: str, near: Array | None = None, tol: float = 0.0
+) -> tuple[FloatArray, Array]:
+    """A few eigenpairs, to machine precision unless `tol` asks for less. The session's generator makes start and
+    restarts.
 
     (That is why `svds` is not called: it keeps the generator to itself, and repeated values need restarts.)
     """
@@ -191,12 +215,14 @@ def _arpack(A: LinearOperator, k: int, which: str, near: Array | None = None) ->
         inside = near.sum(axis=1)
         start = start / np.linalg.norm(start) + inside / max(float(np.linalg.norm(inside)), 1e-300)
     seeded = {"rng": rng} if "rng" in signature(eigsh).parameters else {}  # since SciPy 1.17
-    values, vectors = eigsh(A, k=k, which=which, v0=start, maxiter=20 * A.shape[0], **seeded)
+    values, vectors = eigsh(A, k=k, which=which, v0=start, tol=tol, maxiter=20 * A.shape[0], **seeded)
     return values, vectors
 
 
 def _nothing(z: Any) -> bool:
-    """Whether a sparse matrix is zero, which may be too large to be written out."""
+    """Whether a sparse or implicit matrix is zero, which may be too large to be written out."""
+    if isinstance(z, Hermitian):
+        return not np.any(z @ np.random.default_rng(0).standard_normal(z.shape[1]))
     return bool(sp.issparse(z) and not z.data.any())
 
 
@@ -216,18 +242,29 @@ def _signed(u: Array, s: FloatArray, v: Array) -> tuple[Array, FloatArray, Array
     return u / phase, s, v / phase
 
 
-def top_eigh(z: Any, k: int) -> tuple[FloatArray, Array]:
-    """The k algebraically largest eigenvalues of a Hermitian matrix, largest first, with their vectors (n x k)."""
+def top_eigh(z: Any, k: int, tol: float = 0.0) -> tuple[FloatArray, Array]:
+    """The k algebraically largest eigenvalues of a Hermitian matrix, largest first, with their vectors (n x k).
+
+    They back certificates and are found to machine precision, unless `tol` (relative, for partial decompositions)
+    says that less will do.
+    """
     n = z.shape[0]
     k = min(k, n)
     if n <= DENSE_SIDE or 3 * k >= n:
         return _dense_eigh(z, k)
+    known = z.leading if isinstance(z, Hermitian) else None
+    if known is not None and known[0].size >= k:
+        return known[0][:k], known[1][:, :k]
+    more = min(n, max(k, 2)) if isinstance(z, Hermitian) and not tol else k  # who asks for one asks for the next
     try:
-        values, vectors = _arpack(_counted(z), k, "LA")
+        values, vectors = _arpack(_counted(z), more, "LA", tol=tol)
     except ArpackError:
         return (np.zeros(k), np.eye(n, k)) if _nothing(z) else _dense_eigh(z, k)
     order = np.argsort(-values, kind="stable")
-    return values[order], _signed(vectors[:, order], values, vectors[:, order])[0]
+    values, vectors = values[order], _signed(vectors[:, order], values, vectors[:, order])[0]
+    if isinstance(z, Hermitian) and not tol:
+        z.leading = values, vectors
+    return values[:k], vectors[:, :k]
 
 
 def _dense_eigh(z: Any, k: int) -> tuple[FloatArray, Array]:

@@ -11,12 +11,12 @@ import numpy as np
 
 from fewatoms import _checks, linalg
 from fewatoms._types import Budget, FloatArray, IntArray
-from fewatoms.atoms import AtomicSet, FiniteSet, Groups, Mapped, RankOne, Scaled
+from fewatoms.atoms import AtomicSet, FiniteSet, Groups, Mapped, PSDRankOne, RankOne, Scaled
 from fewatoms.atoms.sums import Sum, Union
 from fewatoms.factored import Factored
 from fewatoms.listed import Listed
 from fewatoms.losses import Biased, LeastSquares, Logistic, Loss, Profiled
-from fewatoms.operators import Counting, Identity, Margins, Operator, Projected, Sampling, as_operator
+from fewatoms.operators import Counting, Identity, Margins, Operator, Projected, Quadratic, Sampling, as_operator
 from fewatoms.separated import Roles, Separated
 
 EXACT = 1e-28  # share of f(b) below which a loss is rounding: a misfit of 1e-14
@@ -92,6 +92,7 @@ class Problem:
             self.loss = Profiled(loss, self.free)
         self.M = Counting(operator)
         self.atoms = _fitted(atoms, self.M)
+        self._check_intensities()
         if loss.weights is not None and loss.weights.size != self.m:
             raise ValueError(
                 f"weights of the loss must have {self.m} entries, one per row of M; got {loss.weights.size}"
@@ -122,6 +123,16 @@ class Problem:
     def _centre(self) -> None:
         self.center = float(np.average(self.data, weights=self.base_loss.weights))
         self.b = self.data - self.center
+
+    def _check_intensities(self) -> None:
+        """Noise makes some intensities negative, not all of them."""
+        if isinstance(self.M.inner, Quadratic) and isinstance(_innermost(self.atoms), PSDRankOne):
+            largest = float(self.data.max())
+            if largest <= 0 and self.data.any():
+                raise ValueError(
+                    "b must have a positive entry, the intensities of a positive semidefinite matrix are not negative; "
+                    f"got {self.m} entries of at most {largest:.3g}"
+                )
 
     def _check_units(self) -> None:
         if not math.isfinite(self.at_zero) or (self.loss.anchored and self.reference < 1e-290 and self.data.any()):
@@ -243,8 +254,6 @@ class Problem:
             )
         if isinstance(budget, tuple) and None in budget and not (self.demixable or self.separable):
             raise ValueError(f"k must give a number for {parts}, which are not of orthonormal atoms; got {k!r}")
-        if self.separable and set(budget) == {None}:
-            raise ValueError(f"k must limit the rank or the number of entries, at least one of them; got {k!r}")
         return budget
 
     def _bound(self, alpha: float | None, misfit: float | None) -> float | None:
@@ -334,6 +343,13 @@ class Problem:
         other = copy(self)
         other.k = None if k is None else self._budget(k)
         other._check_chosen()
+        return other
+
+    def with_bound(self, *, misfit: float) -> Problem:
+        """The same problem with a bound, sharing all it has."""
+        other = copy(self)
+        other._asked = None, misfit
+        other.alpha = other._bound(None, misfit)
         return other
 
     def with_data(self, b: Any) -> Problem:

@@ -88,9 +88,9 @@ class Candidate:
         return self.face.gauge(self.c)
 
     @property
-    def size(self) -> int:
-        """How many atoms."""
-        return self.face.size
+    def freedom(self) -> int:
+        """How many numbers its representation chooses freely."""
+        return self.face.freedom
 
 
 @dataclass(frozen=True, eq=False)

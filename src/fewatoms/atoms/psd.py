@@ -18,6 +18,9 @@ class PSDRankOne(AtomicSet):
 
     The gauge is the trace on the PSD cone (infinite elsewhere), the support function max(largest eigenvalue, 0). Only
     the Hermitian part of z counts. A face of k atoms is the set of all V C V^H with C PSD.
+
+    With Sampling, entries of one triangle or of both may be given; where (i, j) and (j, i) differ, least squares fits
+    their mean.
     """
 
     centrosymmetric = False

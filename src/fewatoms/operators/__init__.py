@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from fewatoms._types import Array
 from fewatoms.operators.base import Operator
 from fewatoms.operators.counting import Counting
+from fewatoms.operators.diffraction import CodedDiffraction
 from fewatoms.operators.identity import Identity
 from fewatoms.operators.matrix import BlackBox, MatrixOperator
 from fewatoms.operators.projected import Projected
@@ -44,6 +45,7 @@ def _as_array(M: Any) -> Array:
 
 __all__ = [
     "BlackBox",
+    "CodedDiffraction",
     "Counting",
     "Identity",
     "Margins",

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
-from fewatoms import _checks
+from fewatoms import _checks, linalg
 from fewatoms._types import Array, FloatArray, ModelDual
 from fewatoms.faces import SymmetricFactors
 from fewatoms.operators.base import Operator
 from fewatoms.operators.reduced import QuadraticFactors, ReducedOperator
 
 FORM_SIDE = 300  # up to this n, M*y is formed as an n x n array: its exact decomposition is as cheap
+PROBES = 8  # random vectors that tell the lengths of the rows of an operator
 
 
 class Quadratic(Operator):
@@ -25,7 +27,8 @@ class Quadratic(Operator):
     A : (m, n) array, sparse matrix or operator with matvec and rmatvec, real or complex
         Rows are the measurement vectors. Squared distances between points i and j are the row e_i - e_j.
 
-    X is n x n and Hermitian (real symmetric if A is real). M*y = A^H diag(y) A is formed only when small.
+    X is n x n and Hermitian (real symmetric if A is real); of any other X only the Hermitian part is measured.
+    M*y = A^H diag(y) A is formed only when small. Data may be negative, as noise makes them.
     """
 
     def __init__(self, A: Any) -> None:
@@ -51,15 +54,25 @@ class Quadratic(Operator):
     def model_shape(self) -> tuple[int, ...]:
         return (self.n, self.n)
 
+    def read_data(self, b: Any) -> FloatArray:
+        if not sp.issparse(b) and np.asarray(b).dtype.kind == "c":
+            raise TypeError(
+                f"b must be real, the intensities |A x|^2; got an array of {np.asarray(b).dtype}: "
+                "pass numpy.abs(b) ** 2 if it holds A x itself"
+            )
+        return super().read_data(b)
+
     def _forward(self, X: Array) -> Array:
         if 0 in X.shape:  # not every operator takes an empty block
             return np.zeros((self.m, 0), dtype=X.dtype)
-        return np.asarray(self.op @ X)
+        return np.asarray(self.op @ X) if self.array is None else _product(self.array, X)
 
     def _backward(self, Y: Array) -> Array:
         if 0 in Y.shape:
             return np.zeros((self.n, 0), dtype=Y.dtype)
-        return np.asarray((self.op.H if self.array is None else self.array.conj().T) @ Y)
+        if self.array is None:
+            return np.asarray(self.op.H @ Y)
+        return _product(self.array.T, Y.conj()).conj()  # the conjugate of A would be a copy of it
 
     def apply(self, x: Array) -> FloatArray:
         X = np.asarray(x).reshape(self.n, self.n)
@@ -80,17 +93,34 @@ class Quadratic(Operator):
 
         # in double precision, whatever A's: the largest eigenvalue backs certificates
         kind = np.complex128 if self.complex else np.float64
-        return LinearOperator(
-            (self.n, self.n), matvec=product, rmatvec=product, matmat=product, rmatmat=product, dtype=kind
-        )
+        return linalg.Hermitian(self.n, product, kind)
 
     def restrict_symmetric(self, face: SymmetricFactors) -> ReducedOperator:
         return QuadraticFactors(face, self._forward(face.V) if face.size else np.zeros((self.m, 0)))
 
+    def measure_factor(self, L: Array) -> tuple[FloatArray, Callable[[FloatArray], Array]]:
+        """M(L L^H), and the function y -> 2 (M*y) L, its gradient: one product with A and one with A^H a column."""
+        W = self._forward(L)
+        return (W.real**2 + W.imag**2 if self.complex else W * W).sum(
+            axis=1
+        ), lambda y: 2.0 * self._backward(y[:, None] * W)
+
+    def row_squares(self) -> FloatArray:
+        """|a_i|^2 for the rows of A; for an operator that does not know them (`row_squares`), estimates from products
+        with a few random vectors."""
+        if self.array is not None:
+            A = self.array
+            return np.asarray((abs(A).power(2) if sp.issparse(A) else _squares(A)).sum(axis=1), np.float64).ravel()
+        if hasattr(self.op, "row_squares"):
+            return np.asarray(self.op.row_squares(), dtype=np.float64)
+        probes = np.random.default_rng(0).standard_normal((self.n, PROBES))
+        return np.mean(np.abs(self._forward(probes)) ** 2, axis=1)
+
     def psd_norm(self) -> float | None:
         # |M(v v^H)|^2 = sum |a_i v|^4 <= max |a_i|^2 |A|_2^2
         if self.array is None:
-            return None
+            known = hasattr(self.op, "row_squares") and hasattr(self.op, "spectral_norm")
+            return float(np.sqrt(np.max(self.op.row_squares()))) * self.op.spectral_norm() if known else None
         A = self.array.astype(np.complex128 if self.complex else np.float64, copy=False)
         rows = np.sqrt(np.asarray(abs(A).power(2).sum(axis=1) if sp.issparse(A) else (np.abs(A) ** 2).sum(axis=1)))
         frobenius = float(np.linalg.norm(rows))
@@ -101,3 +131,15 @@ class Quadratic(Operator):
         else:
             spectral = frobenius
         return float(rows.max()) * spectral
+
+
+def _squares(X: Array) -> FloatArray:
+    """|x|^2 for each entry."""
+    return X.real**2 + X.imag**2 if np.iscomplexobj(X) else X * X
+
+
+def _product(A: Any, X: Array) -> Array:
+    """A X. Of two columns each is multiplied alone: BLAS is several times slower on such a pair."""
+    if X.ndim == 2 and X.shape[1] == 2 and not sp.issparse(A):
+        return np.stack([A @ np.ascontiguousarray(x) for x in X.T], axis=1)
+    return np.asarray(A @ X)

@@ -14,6 +14,7 @@ from fewatoms._types import Array, FloatArray
 from fewatoms.atoms.sums import Union
 from fewatoms.faces import Face
 from fewatoms.factored import balanced
+from fewatoms.oracles.trimming import Rule, Trims
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P3
 from fewatoms.separated import Separated, cut_to, gram
@@ -22,6 +23,10 @@ from fewatoms.solution import Candidate, DualPoint
 FIRST, GROWTH, LAST = 1.25, 2.0, 120.0  # the stiffness mu, in units of 1 / (largest singular value): start, factor, end
 AHEAD = 1.6  # over-relaxation
 WAIT, EVERY = 12, 4  # steps before the first look at the gap, and from one to the next
+FAST, TIGHT = 0.25, 1e-8  # from one look to the next, and the gap that is as good as none
+SPARE = 1.1  # times as many entries as the multiplier says: it may not know all of them yet
+SPARSE = 0.5  # of the entries: what is no longer sparse
+TRIMMED, TRIMS = 1e-4, 100  # how well, and in how many steps, such points are found
 ROUNDS = 2  # of moving a multiplier into both balls by turns
 
 
@@ -32,12 +37,13 @@ class Splitting:
     Steps of the alternating direction method of multipliers (over-relaxed; L against S and the error together) move a
     multiplier Y, which is all that is kept beside the data and one work array. Every few steps both ends are looked at:
     below, Y moved into the two dual balls by turns and scaled; above, L with the smallest S that meets the bound, which
-    is an answer. The stream ends when these are within `tol` of each other.
+    is an answer. The stream ends when these are within a share of `tol` of each other.
 
     Parameters
     ----------
     tol : float
-        Relative duality gap.
+        Relative duality gap; the stream goes on beyond it as long as the gap falls fast, as it does where the data are
+        low rank plus sparse indeed.
     steps : int
         At most.
     """
@@ -55,15 +61,27 @@ class Splitting:
                 f"bound; got {problem.atoms!r}, {problem.M.inner!r}, {problem.loss!r}"
             )
         run = _Multipliers(problem, problem.separated)
+        gap = math.inf
         for step in range(1, self.steps + 1):
             look = step >= WAIT and step % EVERY == 0
             run.step(whole=look)
             problem.M.products += 2
             if look:
-                point = run.point()
-                yield point
-                if run.upper - run.lower <= self.tol * run.upper:
-                    return
+                before = gap
+                yield run.point()
+                gap = (run.upper - run.lower) / max(run.upper, 1e-300)
+                if gap <= TIGHT or (gap <= self.tol and gap > FAST * before):
+                    break
+        yield from self._to_the_point(problem, run)
+
+    def _to_the_point(self, problem: Problem, run: _Multipliers) -> Iterator[DualPoint]:
+        """Where S is sparse indeed: the best L of this rank, with as many entries left out, may be what all this tends
+        to. If it meets the bound with a smaller gauge it is an answer."""
+        count = int(np.count_nonzero(np.abs(run.Y) >= run.price * (1 - 1e-12)))
+        if count and run.s.size and run.left.size and count < SPARSE * problem.m:
+            trims = Trims(problem, Rule(problem, min(round(SPARE * count) + 10, problem.m)))  # too many do no harm
+            *_, at = trims.descend((run.left * run.s, run.V), TRIMMED, TRIMS)
+            yield trims.point(at)
 
 
 class _Multipliers:

@@ -28,6 +28,8 @@ CAREFUL = 3.0  # times as much at first: what L has not learned yet stands out a
 RECOUNTS = 20  # of these
 ROUNDING = 1e-14  # of the data: atoms that are none
 ALL_BUT = 1e-10  # of the data: what may be left over where there is no noise
+NOTHING = 1e-24  # of |b|^2: a loss beyond which none is better
+PATIENCE = 2  # ranks in a row that do not pay
 FAINT = 1e-11  # of the largest entry: what never stands out
 EXACT = 1e-14  # times |b|: a residual that is rounding
 
@@ -44,7 +46,7 @@ class Trimming:
     momentum follow until one lowers the misfit by less than a share of `tol`.
 
     s may be None: with a bound, as few entries as meet it; without, those that stand out of the noise, by more than 3
-    standard deviations estimated from the median. r may be None where there is a bound: ranks are tried in turn.
+    standard deviations estimated from the median. r may be None: ranks are tried in turn.
 
     It depends on the budgets. State: the data, one residual of their size, and factors.
 
@@ -69,25 +71,47 @@ class Trimming:
             )
         roles = problem.roles
         rank, count = problem.k[roles.low], problem.k[roles.sparse]
-        run = _Trims(problem, Rule(problem, count))
-        if count is None:
-            if run.rule.open:
-                at = _Trims(problem, Rule(problem, None, by_noise=True)).down(rank)
-                yield from self._fewest(run, at)
-            else:
-                yield from self._standing_out(run, rank)
-            return
-        for r in [rank] if rank is not None else range(1, min(problem.separated.D.shape) + 1):
-            for start in run.starts(r):
-                for at in run.descend(start, self.tol, self.steps):
-                    point = run.point(at)
-                    yield point
-                if problem.exact(point.loss) or (problem.alpha is None and problem.m > SMALL):
-                    break
-            if rank is None and problem.meets(point.loss):
-                return
+        yield from self._ranks(problem, count) if rank is None else self._at_rank(problem, rank, count)
 
-    def _standing_out(self, run: _Trims, rank: int) -> Iterator[DualPoint]:
+    def _ranks(self, problem: Problem, count: int | None) -> Iterator[DualPoint]:
+        """One rank after the other: with a bound and a budget of entries, until it is met; otherwise while it pays, in
+        numbers to choose freely (with a bound), or in Schwarz's criterion (without). The best comes last."""
+        best, lowest, worse = None, math.inf, 0
+        for rank in range(1, min(problem.separated.D.shape) + 1):
+            *_, point = self._at_rank(problem, rank, count)
+            yield point
+            met = problem.meets(point.loss)
+            if met and count is not None:
+                return
+            numbers, m = point.primal.freedom, problem.m
+            value = max(2 * point.loss, NOTHING * problem.reference) / m
+            score = numbers if met else m * math.log(value) + numbers * math.log(m)
+            if problem.alpha is not None and not met:
+                continue
+            best, lowest, worse = (point, score, 0) if score < lowest else (best, lowest, worse + 1)
+            if worse == PATIENCE:
+                break
+        if best is not None:
+            yield best
+
+    def _at_rank(self, problem: Problem, rank: int, count: int | None) -> Iterator[Trimmed]:
+        if count is None:
+            by_noise = Trims(problem, Rule(problem, None))
+            if problem.alpha is None:
+                yield from self._standing_out(by_noise, rank)
+            else:
+                bound = Trims(problem, Rule(problem, None, math.sqrt(2 * problem.alpha)))
+                yield from self._fewest(bound, by_noise.down(rank))
+            return
+        run = Trims(problem, Rule(problem, count))
+        for start in run.starts(rank):
+            for at in run.descend(start, self.tol, self.steps):
+                point = run.point(at)
+                yield point
+            if problem.exact(point.loss) or (problem.alpha is None and problem.m > SMALL):
+                break
+
+    def _standing_out(self, run: Trims, rank: int) -> Iterator[Trimmed]:
         """Count what stands out of the noise, fit with that budget, count again. (Counting at every step would take
         what has not converged yet for a foreground, for good.)"""
         at, count = run.down(rank), -1
@@ -95,36 +119,35 @@ class Trimming:
             before, count = count, run.needed(at, CAREFUL if i == 0 else 1.0)
             if abs(count - before) <= CLOSE * count and i > 1:
                 break
-            *_, at = _Trims(run.problem, Rule(run.problem, count)).descend(at, self.tol, self.steps)
+            *_, at = Trims(run.problem, Rule(run.problem, count)).descend(at, self.tol, self.steps)
             point = run.point(at)
             yield point
         delta = ALL_BUT * run.data.size
         if 2 * point.loss <= delta**2:  # without noise the fewest entries that explain everything are right
-            run.rule.delta = delta
-            yield from self._fewest(run, at)
+            yield from self._fewest(Trims(run.problem, Rule(run.problem, None, delta)), at)
 
-    def _fewest(self, run: _Trims, at: Low) -> Iterator[DualPoint]:
+    def _fewest(self, run: Trims, at: Low) -> Iterator[Trimmed]:
         """As few entries as meet the bound: budgets are tried between one that is too small and one that will do."""
         problem = run.problem
         best, enough, short = at, run.needed(at), 0
         while enough > short + max(1, round(CLOSE * enough)):
             trial = round(math.sqrt(max(short, enough / 16) * enough)) if enough > 16 else (short + enough) // 2
-            other = _Trims(problem, Rule(problem, trial))
+            other = Trims(problem, Rule(problem, trial))
             *_, at = other.descend(best, ROUGHLY, self.steps)
             needed = run.needed(at)
             short, enough, best = (max(short, trial), enough, best) if needed > trial else (short, needed, at)
             if needed <= trial:
                 yield run.point(at)
-        for at in _Trims(problem, Rule(problem, max(1, enough))).descend(best, self.tol, self.steps):
+        for at in Trims(problem, Rule(problem, max(1, enough))).descend(best, self.tol, self.steps):
             yield run.point(at)
 
 
 class Rule:
-    """Which residuals are left to the sparse part: those from a threshold on."""
+    """Which residuals are left to the sparse part: `count` of them, or so many that the rest is no longer than `delta`,
+    or those that stand out of the noise."""
 
-    def __init__(self, problem: Problem, count: int | None, *, by_noise: bool = False) -> None:
-        self.count, self.data = count, problem.separated
-        self.delta = None if problem.alpha is None or by_noise else math.sqrt(2 * problem.alpha)
+    def __init__(self, problem: Problem, count: int | None, delta: float | None = None) -> None:
+        self.count, self.delta, self.data = count, delta, problem.separated
         self.guess: float | None = None
         self.floor = FAINT * float(np.abs(self.data.D).max())
 
@@ -140,11 +163,6 @@ class Rule:
         middle = float(np.median(a[:: max(1, a.size // 1_000_000)]))
         return max(NOISE * 1.4826 * middle, self.floor)
 
-    @property
-    def open(self) -> bool:
-        """Whether the bound decides how many are left out."""
-        return self.count is None and self.delta is not None
-
     @staticmethod
     def _beyond(a: FloatArray, delta: float) -> float:
         """The largest threshold for which the residuals below it are no longer than delta together."""
@@ -154,7 +172,9 @@ class Rule:
         return float(order[inside]) if inside < a.size else math.inf
 
 
-class _Trims:
+class Trims:
+    """Steps under one rule."""
+
     def __init__(self, problem: Problem, rule: Rule) -> None:
         self.problem, self.data, self.rule = problem, problem.separated, rule
 
@@ -176,7 +196,7 @@ class _Trims:
         """Where to begin: at the end of the ladder; at the leading singular vectors of the data; at random places,
         which small matrices, where single entries decide, may need."""
         yield self.down(rank)
-        if self.rule.delta is not None or self.problem.m <= SMALL:
+        if self.problem.alpha is not None or self.problem.m <= SMALL:
             D = self.data.D
             V = np.linalg.eigh(gram(D))[1][:, ::-1][:, :rank]
             yield D @ V, V
@@ -248,7 +268,7 @@ class Trimmed(DualPoint):
 
     dear = keeps_budget = True
     _problem: Problem
-    primal: Candidate
+    primal: TrimCandidate
 
     def __init__(self, problem: Problem, at: Low, rule: Rule) -> None:
         self.__dict__.update(_problem=problem, primal=TrimCandidate(problem, at, rule), series=0)
@@ -297,12 +317,14 @@ class TrimCandidate(Candidate):
         one_norm, nuclear = float(size[out].sum()), float(np.linalg.svd(np.linalg.qr(low[0])[1])[1].sum())
         count = int(np.count_nonzero(out))
         size[out] = 0.0
+        (p, q), rank = R.shape, low[1].shape[1]
         deviation = rule.threshold(R) / NOISE
+        by_noise = rule.count is None and rule.delta is None
         note = f"{count} entries stand out of noise of standard deviation {deviation:.3g}, by 3 times as much or more"
         self.__dict__.update(
             _problem=problem, _low=low, _rule=rule, loss=0.5 * float(np.vdot(size, size)),
             _gauge=problem.roles.gauge(nuclear, one_norm), norms=None, support=None, margin=0.0,
-            note="" if rule.count is not None or rule.open else note, _size=low[1].shape[1] + count,
+            note=note if by_noise else "", _freedom=rank * (p + q - rank) + count,
         )  # fmt: skip
 
     @cached_property
@@ -336,8 +358,8 @@ class TrimCandidate(Candidate):
         return self._pair[1]
 
     @property
-    def size(self) -> int:
-        return self._size  # type: ignore[attr-defined]
+    def freedom(self) -> int:
+        return self._freedom  # type: ignore[attr-defined]
 
     @property
     def gauge(self) -> float:

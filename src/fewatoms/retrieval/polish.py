@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
 from fewatoms import linalg
 from fewatoms._types import Budget, FloatArray
+from fewatoms.faces import Face, SymmetricFactors
+from fewatoms.operators import Quadratic
 from fewatoms.problem import Problem
+from fewatoms.retrieval.amplitudes import Amplitudes
 from fewatoms.retrieval.reduced_fit import reduced_fit, refit
+from fewatoms.retrieval.splice import ISOLATED
 from fewatoms.solution import Candidate
+
+AGREE = 1e-5  # relative: losses this close are one answer
+SCARCE = 0.6  # share of the data beyond the number of unknowns below which traps are met twice
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,17 +29,43 @@ class Turn:
     """Descend on the factors of matrix faces (and the coefficients of others) at fixed cardinality, by L-BFGS.
 
     One product with M* and one measurement of the point an evaluation. Faces that cannot turn are left as they are.
+    Where M is quadratic, a descent on amplitudes comes first, and is tried from several starts once a problem.
 
     steps : iterations at most
     """
 
     steps: int = 300
+    _tried: WeakSet[Problem] = field(default_factory=WeakSet, init=False, repr=False, compare=False)
 
     def __call__(self, problem: Problem, candidate: Candidate) -> Candidate:
-        best, left = candidate, self.steps
-        while left > 0 and best.face.turns and best.face.dim and not problem.meets(best.loss):
-            if problem.exact(best.loss):
+        if not Amplitudes.apply_to(problem, candidate.face) or self._ends(problem, candidate.loss):
+            return self._settle(problem, candidate)
+        amplitudes = Amplitudes(problem)
+        first = problem not in self._tried
+        self._tried.add(problem)
+        best, losses, agreed = candidate, [], False
+        for start in amplitudes.starts(candidate, all_of_them=first):
+            trial = self._settle(problem, start)
+            best = trial if trial.loss < best.loss else best
+            losses.append(trial.loss)
+            # traps are many and the best answer is one: where descents from elsewhere end alike, that is it
+            alike = sum(loss <= best.loss * (1 + AGREE) for loss in losses)
+            agreed = alike >= (2 if amplitudes.spare(best.face) > SCARCE else 3)
+            if agreed or self._ends(problem, best.loss):
                 break
+        if best is candidate:
+            best = self._settle(problem, candidate)
+        return replace(best, margin=math.inf) if agreed else amplitudes.judged(best)
+
+    @staticmethod
+    def _ends(problem: Problem, loss: float) -> bool:
+        """Whether there is nothing to gain."""
+        return problem.meets(loss) or problem.exact(loss)
+
+    def _settle(self, problem: Problem, candidate: Candidate) -> Candidate:
+        """Descend on the loss until it hardly falls."""
+        best, left = candidate, self.steps
+        while left > 0 and best.face.turns and best.face.dim and not self._ends(problem, best.loss):
             trial, used = self._descend(problem, best, left)
             left -= used
             if not trial.loss < best.loss:
@@ -45,15 +81,16 @@ class Turn:
         its first step are absolute."""
         from scipy.optimize import minimize
 
-        M, b, loss = problem.M, problem.b, problem.loss
+        b, loss = problem.b, problem.loss
         face, c = candidate.face.prune(candidate.c, problem.k)
         start, lower = face.unfold(c), face.lower()
         size, unit = max(candidate.loss, 1e-300), max(float(np.linalg.norm(start)), 1e-300)
+        measured = _measured(problem, face)
 
         def objective(v: FloatArray) -> tuple[float, FloatArray]:
-            turned, coefficients = face.fold(unit * v)
-            residual = b - turned.measure(M, coefficients)
-            slope = -face.pull(unit * v, M.adjoint(loss.gradient(residual)))
+            image, pull = measured(unit * v)
+            residual = b - image
+            slope = -pull(loss.gradient(residual))
             return loss.value(residual) / size, slope * (unit / size)
 
         def enough(intermediate_result: Any) -> None:
@@ -72,6 +109,29 @@ class Turn:
             )
         turned, _ = face.fold(unit * result.x)
         return reduced_fit(problem, turned), max(1, int(result.nit))
+
+
+Measured = tuple[FloatArray, Callable[[FloatArray], FloatArray]]
+
+
+def _measured(problem: Problem, face: Face) -> Callable[[FloatArray], Measured]:
+    """v -> the image of the unknowns v of a face that turns, and the function y -> the gradient of <y, image> by v."""
+    M = problem.M
+    if isinstance(M.inner, Quadratic) and isinstance(face, SymmetricFactors):
+        quadratic, left = M.inner, face.left
+
+        def by_products(v: FloatArray) -> Measured:
+            image, pull = quadratic.measure_factor(left(v))
+            M.products += 2 * face.size
+            return image, lambda y: pull(y).ravel().view(np.float64)
+
+        return by_products
+
+    def by_dual(v: FloatArray) -> Measured:
+        turned, c = face.fold(v)
+        return turned.measure(M, c), lambda y: face.pull(v, M.adjoint(y))
+
+    return by_dual
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +181,8 @@ class Exchange:
         for _ in range(self.rounds):
             y = problem.loss.gradient(best.residual)
             if problem.meets(best.loss) or problem.exact(best.loss) or share == 0 or not y.any():
+                break
+            if problem.alpha is None and best.margin >= ISOLATED:
                 break
             offer = problem.atoms.expose(problem.M.adjoint(y), _part_of(problem.k, share))
             merged = best.face.merge(offer)
