@@ -1,50 +1,29 @@
 """Phase retrieval: a complex vector from the magnitudes of linear measurements, |A x|^2.
 
 The unknown is the rank-one matrix x x^H: one atom of the set of positive semidefinite rank-one matrices. The answer is
-x up to one phase, which the data do not know. A second run sees A only as a pair of products, here through FFTs.
+x up to one phase, which the data do not know. A second run measures through coded diffraction patterns, by FFT: no array
+is formed.
 """
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator
 
 import fewatoms as fa
 from fewatoms.datasets import phases
-
-
-def coded_diffraction(masks):
-    """A = a stack of Fourier transforms of the masked signal, as an operator."""
-    count, n = masks.shape
-
-    def forward(x):
-        return np.fft.fft(masks * x.ravel(), axis=1, norm="ortho").ravel()
-
-    def backward(y):
-        return np.sum(masks.conj() * np.fft.ifft(y.reshape(count, n), axis=1, norm="ortho"), axis=0)
-
-    return LinearOperator((count * n, n), matvec=forward, rmatvec=backward, dtype=complex)
-
-
-def error(x, s):
-    """The distance to x relative to its length, the best phase taken out."""
-    found = s.left[:, 0]
-    inner = np.vdot(found, x)
-    return np.linalg.norm(x - found * inner / abs(inner)) / np.linalg.norm(x)
 
 
 def main():
     data = phases(32, 200, rng=0)
     dense = fa.fit(fa.Quadratic(data.A), data.b, atoms=fa.PSDRankOne(32), k=1, misfit=1e-8)
     print(f"Gaussian measurements: {dense.message}")
-    print(f"relative error up to a phase: {error(data.x, dense):.1e}")
+    print(f"relative error up to a phase: {fa.phase.relative_error(dense.left[:, 0], data.x):.1e}")
 
     rng = np.random.default_rng(1)
     n = 64
     x = rng.standard_normal(n) + 1j * rng.standard_normal(n)
-    A = coded_diffraction(rng.choice([1, -1, 1j, -1j], (8, n)))
-    b = np.abs(A @ x) ** 2
-    coded = fa.fit(fa.Quadratic(A), b, atoms=fa.PSDRankOne(n), k=1, misfit=1e-8)
+    A = fa.operators.CodedDiffraction.random(n, 8, rng=rng)
+    coded = fa.fit(fa.Quadratic(A), np.abs(A @ x) ** 2, atoms=fa.PSDRankOne(n), k=1, misfit=1e-8)
     print(f"coded diffraction: {coded.message}")
-    print(f"relative error up to a phase: {error(x, coded):.1e}")
+    print(f"relative error up to a phase: {fa.phase.relative_error(coded.left[:, 0], x):.1e}")
     return (data.x, dense), (x, coded)
 
 

@@ -69,6 +69,13 @@ def fit(
     With a bound alone: as few atoms as were found to meet it. A bound that is not reached is a status with the best
     answer, not an exception.
 
+    Sums A + B have a budget per part, `k=(5, 200_000)`, and `s.parts` has one answer for each. Where data are seen as
+    they are (Identity, Sampling) and atoms of each part are orthonormal, a budget may be None: with a bound, as few as
+    meet it; without, what stands out of the noise. One number is a budget for all parts together (sets that can be
+    listed); no k at all leaves everything open. No relative weights are needed. A union RankOne | SignedOneHot without
+    k is principal component pursuit: (P3) itself is solved, with the weight 1 / sqrt(max(p, q)) unless a part is
+    scaled, down to `misfit` (1e-6 if there is none).
+
     Parameters
     ----------
     M : (m, n) array, sparse matrix, LinearOperator, PyLops operator, or Sampling, Quadratic, Identity
@@ -76,7 +83,8 @@ def fit(
     atoms : AtomicSet
         SignedOneHot(n), NonnegativeOneHot(n), Groups(labels), RankOne(p, q), PSDRankOne(n), Dictionary(D, ...), sums,
         unions, multiples and linear images of these.
-    k : int, or one per part of a sum or union; optional where there is a bound and atoms can be listed
+    k : int, or one per part of a sum or union (None for parts left open); optional where there is a bound and atoms
+        can be listed, and for the sums above
     alpha : float, optional
         Bound on the loss.
     misfit : float, optional

@@ -13,6 +13,7 @@ import numpy as np
 
 from fewatoms import _checks
 from fewatoms._types import Array, FloatArray, ModelDual
+from fewatoms.atoms.sums import Sum
 from fewatoms.faces import Face, Factors, NonnegativeFactors
 from fewatoms.lowrank import Biases, LowRank
 from fewatoms.operators import Sampling, as_operator
@@ -280,6 +281,16 @@ class Solution(CompactPoint):
                 f"atoms of {type(self._face).__name__} are no factor pairs: there is no low-rank model"
             )
         return LowRank(self.left, self.right, self.biases, ridge=self.ridge, nonnegative=nonnegative)
+
+    def balanced(self) -> Any:
+        """The sum of sets that this is an answer over, its parts scaled to equal gauges here: as the relaxations of a
+        sum, where the largest gauge counts, expect them to be."""
+        atoms = self.certificate.problem.atoms
+        if not isinstance(atoms, Sum):
+            raise AttributeError(f"only sums of sets, A + B, are balanced; this is an answer over {atoms!r}")
+        gauges = [part.gauge for part in self.parts]
+        largest = max(gauges)
+        return Sum(*(g / largest * a if g > 0 else a for a, g in zip(atoms.parts, gauges, strict=True)))
 
     def top(self, row: Any, n: int = 10, *, exclude: Any = None) -> tuple[Array, FloatArray]:
         """For low-rank matrices, the columns with the n largest entries of a row, and these: see LowRank.top."""

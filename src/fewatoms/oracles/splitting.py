@@ -81,7 +81,7 @@ class Splitting:
         if count and run.s.size and run.left.size and count < SPARSE * problem.m:
             trims = Trims(problem, Rule(problem, min(round(SPARE * count) + 10, problem.m)))  # too many do no harm
             *_, at = trims.descend((run.left * run.s, run.V), TRIMMED, TRIMS)
-            yield trims.point(at)
+            yield Trims(problem, Rule(problem, None, run.delta)).point(at)  # with no more entries than the bound needs
 
 
 class _Multipliers:
