@@ -1,8 +1,8 @@
 """Phase retrieval: a complex vector from the magnitudes of linear measurements, |A x|^2.
 
 The unknown is the rank-one matrix x x^H: one atom of the set of positive semidefinite rank-one matrices. The answer is
-x up to one phase, which the data do not know. A second run measures through coded diffraction patterns, by FFT: no array
-is formed.
+x up to one phase, which the data do not know. A second run measures coded diffraction patterns, by FFT: no array is
+formed.
 """
 
 import numpy as np
