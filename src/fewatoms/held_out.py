@@ -21,6 +21,7 @@ PATIENCE = 3  # penalties in a row that predict worse than the best before the s
 STEPS = 20  # in one direction at most
 TURNS = 4  # of adjusting ridge and shrinkage to each other
 LEAST = 1e-4  # the last penalty, as a share of the first, unless each step still tells: data without noise want none
+WORTHWHILE = 1 - 1e-4  # times the score before: a further step that is worth its sweeps
 TELLING = 0.95  # times the score before
 NOTHING = 1e-12  # share of the first penalty that is none
 ABOVE = 1.05  # times the largest singular value of M*y at x = 0, roughly found: a penalty that leaves no atoms
@@ -132,10 +133,10 @@ class _Trial:
     def along(self, best: Choice, ridge: float, shrink: float) -> Choice | None:
         """Multiply the penalties by these factors while that predicts better; None if it does not even once."""
         better = None
-        for _ in range(STEPS):
+        for step in range(STEPS):
             at = better or best
             here = self.at(at.points, ridge * at.ridge, shrink * at.shrink)
-            if here.score >= at.score:
+            if here.score >= (WORTHWHILE if step > 1 else 1.0) * at.score:
                 break
             better = here
         return better

@@ -175,13 +175,15 @@ def top_k(values: Array, k: int) -> IntArray:
 # Decompositions ------------------------------------------------------------------------------------------------------
 
 
-def top_svd(z: Any, k: int, near: tuple[Array, Array] | None = None) -> tuple[Array, FloatArray, Array]:
+def top_svd(
+    z: Any, k: int, near: tuple[Array, Array] | None = None, tol: float = 0.0
+) -> tuple[Array, FloatArray, Array]:
     """The k largest singular triplets of a matrix: U (p x k), s, V (q x k), largest first, with Z v_i = s_i u_i.
 
     Small matrices are decomposed in full; larger ones by ARPACK run to machine precision from a seeded start, because
-    these values back certificates. `near` are singular vectors U, V of a similar matrix: the start then lies half in
-    their span and half anywhere, so that a new leading vector is still found. Signs are fixed (largest entry of u
-    positive).
+    these values back certificates, unless `tol` (relative, of their squares) says that less will do. `near` are
+    singular vectors U, V of a similar matrix: the start then lies half in their span and half anywhere, so that a new
+    leading vector is still found. Signs are fixed (largest entry of u positive).
     """
     p, q = z.shape
     k = min(k, p, q)
@@ -193,7 +195,7 @@ def top_svd(z: Any, k: int, near: tuple[Array, Array] | None = None) -> tuple[Ar
         gram = LinearOperator((n, n), matvec=lambda x: tall.rmatvec(tall.matvec(x)), dtype=tall.dtype)
         # of close eigenvalues ARPACK's vectors are not quite orthonormal
         start = None if near is None else near[1 if p >= q else 0]
-        v = np.linalg.qr(_arpack(gram, k, "LM", start)[1])[0]
+        v = np.linalg.qr(_arpack(gram, k, "LM", start, tol)[1])[0]
         u, s, turn = scipy.linalg.svd(tall.matmat(v), full_matrices=False)
     except (ArpackError, np.linalg.LinAlgError):  # no convergence, or a zero matrix
         return (np.eye(p, k), np.zeros(k), np.eye(q, k)) if _nothing(z) else _dense_svd(z, k)

@@ -21,6 +21,9 @@ from fewatoms.solution import Candidate, DualPoint
 RUNGS = (0.3, 0.05)  # the first penalties, in units of the k-th singular value of M*y at x = 0
 ROUNDS = 10  # of adding atoms until (P1) is solved
 SLOW = 0.8  # a round that leaves more than this share of what M*y has above the penalty is the last
+ROUGH = 1e-3  # how well atoms to add are known
+HOPELESS = 1.2  # times the penalty: where as many singular values as atoms are beyond it, noise is ...
+MANY = 300_000  # ... and with more entries than this it is left alone
 LIFTED = 1e-4  # a singular value above the penalty by less than this share needs no atom
 NOTHING = 1e-7  # share of loss + ridge gauge that is not worth an atom
 SMALL = 1e-2  # times the largest atom: which ones might be left out
@@ -211,8 +214,10 @@ class _Sweeps:
         """Points with as many atoms as (P1) needs: singular vectors of M*y beyond lam are added while there are any."""
         most, width, near, before = min(self.F.shape), max(1, at.rank), None, math.inf
         for _ in range(rounds):
-            P, s, Q = linalg.top_svd(self.point(at).at_itself().z, width, near)
+            P, s, Q = linalg.top_svd(self.point(at).at_itself().z, width, near, ROUGH)
             near = P, Q
+            if s[-1] > HOPELESS * lam and self.problem.m > MANY:  # far more atoms than anybody would wait for
+                return
             if s[0] - lam > SLOW * (before - lam):  # every further round would cost as much and prove hardly more
                 return
             before = float(s[0])

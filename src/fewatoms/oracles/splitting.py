@@ -28,6 +28,7 @@ SPARE = 1.1  # times as many entries as the multiplier says: it may not know all
 SPARSE = 0.5  # of the entries: what is no longer sparse
 TRIMMED, TRIMS = 1e-4, 100  # how well, and in how many steps, such points are found
 ROUNDS = 2  # of moving a multiplier into both balls by turns
+WITHIN = 1e-14  # of |b|: how far inside the bound answers stay, so that rounding does not take them out
 
 
 class Splitting:
@@ -146,13 +147,15 @@ class _Multipliers:
         """Both ends of the gap, here."""
         problem, data, scale = self.problem, self.data, abs(self.roles.low_scale)
         R = data.left(self.left * self.s, self.V)
-        self.cut = cut_to(R, self.delta, self.cut)
+        self.cut = cut_to(R, max(self.delta - WITHIN * data.size, 0.0), self.cut)
         primal = SplitCandidate(problem, (self.left, self.s, self.V), self.cut, R)
         Y = self.Y
         for _ in range(ROUNDS):
             values, V = np.linalg.eigh(gram(Y))
             Y = Y @ ((V / np.maximum(np.sqrt(np.maximum(values, 0.0)), 1.0)) @ V.T)
             np.clip(Y, -self.price, self.price, out=Y)
+            if data.seen is not None:
+                Y *= data.seen  # a dual vector has no other entries, and without them it may be longer or shorter
         top = math.sqrt(max(float(np.linalg.eigvalsh(gram(Y))[-1]), 0.0)) * (1 + 1e-12)
         y = data.as_data(Y) / scale
         sigma = max(top, float(np.abs(Y).max()) / self.price)

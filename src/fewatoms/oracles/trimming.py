@@ -20,6 +20,7 @@ from fewatoms.solution import Candidate, DualPoint
 
 STEP = 0.8  # from one threshold of the ladder to the next
 RUNGS = 60  # at most
+APART = 0.5  # of a threshold: what is left of residuals when those beyond it stand for themselves
 SMALL, OTHERS = 10_000, 5  # data of matrices that are begun elsewhere as well, and at how many random places
 LOOK = 10  # steps from one iterate to the next
 ROUGHLY, CLOSE = 1e-3, 0.01  # how well budgets are tried, and how near to the least one is near enough
@@ -31,6 +32,7 @@ ALL_BUT = 1e-10  # of the data: what may be left over where there is no noise
 NOTHING = 1e-24  # of |b|^2: a loss beyond which none is better
 PATIENCE = 2  # ranks in a row that do not pay
 FAINT = 1e-11  # of the largest entry: what never stands out
+MET = 5e-14  # of the data: a residual that meets any bound, rounding included
 EXACT = 1e-14  # times |b|: a residual that is rounding
 
 Low = tuple[Array, Array]  # L = U V^T with orthonormal V
@@ -100,7 +102,8 @@ class Trimming:
             if problem.alpha is None:
                 yield from self._standing_out(by_noise, rank)
             else:
-                bound = Trims(problem, Rule(problem, None, math.sqrt(2 * problem.alpha)))
+                delta = max(math.sqrt(2 * problem.alpha), MET * problem.separated.size)
+                bound = Trims(problem, Rule(problem, None, delta))
                 yield from self._fewest(bound, by_noise.down(rank))
             return
         run = Trims(problem, Rule(problem, count))
@@ -148,8 +151,10 @@ class Rule:
 
     def __init__(self, problem: Problem, count: int | None, delta: float | None = None) -> None:
         self.count, self.delta, self.data = count, delta, problem.separated
+        self.allowed = count  # residuals to leave out at most
         self.guess: float | None = None
-        self.floor = FAINT * float(np.abs(self.data.D).max())
+        self.last: float | None = None
+        self.floor = FAINT * float(np.abs(self.data.D).max()) if delta is None else 0.0
 
     def threshold(self, R: Array) -> float:
         """The least size of a residual that is left out; infinite if none is."""
@@ -163,12 +168,33 @@ class Rule:
         middle = float(np.median(a[:: max(1, a.size // 1_000_000)]))
         return max(NOISE * 1.4826 * middle, self.floor)
 
-    @staticmethod
-    def _beyond(a: FloatArray, delta: float) -> float:
+    def left_out(self, R: Array, floor: float = 0.0) -> Array:
+        """Where residuals are left out: no more of them than allowed, however many are equal."""
+        size = np.abs(R)
+        out = size >= max(self.threshold(R), floor)
+        if self.allowed is not None and np.count_nonzero(out) > self.allowed:
+            chosen = linalg.top_k(size.ravel(), self.allowed)
+            out = np.zeros(R.size, dtype=bool)
+            out[chosen] = True
+            out = out.reshape(R.shape)
+        return out
+
+    def edge(self, R: Array) -> float:
+        """The largest residual that is not left out: where a ladder begins, and below which it need not go.
+
+        (Not the least one that is: gross errors may be much larger than all that is to be explained.)
+        """
+        if self.count is None or self.count >= R.size:
+            return self.threshold(R)
+        self.last = largest(np.abs(R).ravel(), self.count + 1, self.last)
+        return self.last
+
+    def _beyond(self, a: FloatArray, delta: float) -> float:
         """The largest threshold for which the residuals below it are no longer than delta together."""
         order = np.sort(a)
         below = np.sqrt(np.cumsum(order**2))
         inside = int(np.searchsorted(below, delta * (1 + 1e-12), side="right"))
+        self.allowed = a.size - inside
         return float(order[inside]) if inside < a.size else math.inf
 
 
@@ -184,30 +210,34 @@ class Trims:
 
     def trimmed(self, R: Array) -> float:
         """Leave the largest residuals out, in place; the length of the rest."""
-        R[np.abs(R) >= self.rule.threshold(R)] = 0.0
+        R[self.rule.left_out(R)] = 0.0
         return float(np.linalg.norm(R))
 
     def needed(self, at: Low, factor: float = 1.0) -> int:
         """How many residuals the rule leaves out, with its threshold raised by a factor."""
         R = self.residual(*at)
-        return int(np.count_nonzero(np.abs(R) >= factor * self.rule.threshold(R)))
+        out = np.abs(R) >= factor * self.rule.threshold(R) if factor > 1 else self.rule.left_out(R)
+        return int(np.count_nonzero(out))
 
     def starts(self, rank: int) -> Iterator[Low]:
-        """Where to begin: at the end of the ladder; at the leading singular vectors of the data; at random places,
-        which small matrices, where single entries decide, may need."""
+        """Where to begin: at the end of the ladder; at the leading singular vectors of the data, and of the data without
+        their largest entries; at random places of those, which small matrices, where single entries decide, may need.
+        """
         yield self.down(rank)
         if self.problem.alpha is not None or self.problem.m <= SMALL:
             D = self.data.D
-            V = np.linalg.eigh(gram(D))[1][:, ::-1][:, :rank]
-            yield D @ V, V
+            rest = np.where(self.rule.left_out(D), 0.0, D)
+            for X in (D, rest):
+                V = np.linalg.eigh(gram(X))[1][:, ::-1][:, :rank]
+                yield X @ V, V
             for _ in range(OTHERS):
                 V = np.linalg.qr(linalg.generator().standard_normal((D.shape[1], rank)))[0]
-                yield D @ V, V
+                yield rest @ V, V
 
     def down(self, rank: int) -> Low:
         """Down the ladder of thresholds, one step each."""
         D = self.data.D
-        t = self.rule.threshold(D)
+        t = self.rule.edge(D)
         if not 0 < t < math.inf:
             t = float(np.abs(D).max())
         V = np.linalg.qr(linalg.generator().standard_normal((D.shape[1], rank)))[0]
@@ -217,7 +247,8 @@ class Trims:
         at = Y @ V, V
         for _ in range(RUNGS):
             R = self.residual(*at)
-            last = t <= self.rule.threshold(R)
+            edge = self.rule.edge(R)
+            last = t <= edge or (edge <= APART * t and self.rule.threshold(R) >= t)
             at = advanced(at, at, at[1], np.clip(R, -t, t, out=R))
             if last:
                 break
@@ -312,8 +343,7 @@ class TrimCandidate(Candidate):
 
     def __init__(self, problem: Problem, low: Low, rule: Rule) -> None:
         R = problem.separated.left(*low)
-        size = np.abs(R)
-        out = size >= rule.threshold(R)
+        size, out = np.abs(R), rule.left_out(R, rule.floor)
         one_norm, nuclear = float(size[out].sum()), float(np.linalg.svd(np.linalg.qr(low[0])[1])[1].sum())
         count = int(np.count_nonzero(out))
         size[out] = 0.0
@@ -334,20 +364,8 @@ class TrimCandidate(Candidate):
         keep = s > ROUNDING * max(float(s[0]), data.size)
         P, s, Q = P[:, keep], s[keep], Q[:, keep]
         R = data.left(P * s, Q)
-        out = self._left_out(R)
+        out = self._rule.left_out(R, self._rule.floor)
         return roles.face((*_in_place(data, P, s, Q),), data.entries(R, out))
-
-    def _left_out(self, R: Array) -> Array:
-        """Where the rule leaves residuals out: no more of them than it may, however many are equal."""
-        size = np.abs(R)
-        out = size >= max(self._rule.threshold(R), self._rule.floor)
-        count = self._rule.count
-        if count is not None and np.count_nonzero(out) > count:
-            chosen = linalg.top_k(size.ravel(), count)
-            out = np.zeros(R.size, dtype=bool)
-            out[chosen] = True
-            out = out.reshape(R.shape)
-        return out
 
     @property
     def face(self) -> Face:
@@ -369,7 +387,7 @@ class TrimCandidate(Candidate):
     def residual(self) -> FloatArray:
         data = self._problem.separated
         R = data.left(*self._low)
-        R[self._left_out(R)] = 0.0
+        R[self._rule.left_out(R, self._rule.floor)] = 0.0
         return data.as_data(R)
 
 
