@@ -352,8 +352,9 @@ class SweepCandidate(Candidate):
     def __init__(self, problem: Problem, at: Triple, loss: float) -> None:
         # atoms that are rounding beside the others or beside the data, or that a ridge has made nothing of, are none
         least = 1e-13 * max(float(at.s[0]), math.sqrt(2 * problem.reference)) if at.rank else 0.0
-        if problem.ridge:
-            least = max(least, NOTHING * (loss / problem.ridge + at.gauge))
+        if problem.ridge:  # without an atom of size s the objective rises by at most ridge s + L s^2 / 2
+            share = NOTHING * (loss + problem.ridge * at.gauge)
+            least = max(least, min(share / problem.ridge, math.sqrt(share / problem.loss.smoothness)))
         keep = at.cut(int(np.count_nonzero(at.s > least)))
         self.__dict__.update(_problem=problem, at=keep, loss=loss, norms=None, note="", support=None, margin=0.0)
 

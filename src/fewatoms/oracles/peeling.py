@@ -183,7 +183,7 @@ class _Part:
     def _pull(self, z: Array) -> Array:
         for map_ in self.maps:
             z = map_.backward(z)
-        return z.reshape(self.inner.shape)
+        return math.copysign(1.0, self.scale) * z.reshape(self.inner.shape)  # atoms of a cone have one sign
 
     def support(self, z: Array) -> float:
         return self.inner.support(self._pull(z))
@@ -200,7 +200,7 @@ class _Part:
         face: Any = self.inner.exposed(w, sigma - t, limit)
         c = face.project(face.adjoint(w))
         face, c = face.prune(c, face.size if limit is None else limit)
-        return self.atoms.around(face), c / self.scale
+        return self.atoms.around(face), c / abs(self.scale)
 
     def point(self, face: Face, c: FloatArray) -> Array:
         return face.point(c).ravel()

@@ -79,7 +79,7 @@ class Splitting:
         """Where S is sparse indeed: the best L of this rank, with as many entries left out, may be what all this tends
         to. If it meets the bound with a smaller gauge it is an answer."""
         count = int(np.count_nonzero(np.abs(run.Y) >= run.price * (1 - 1e-12)))
-        if count and run.s.size and run.left.size and count < SPARSE * problem.m:
+        if run.s.size and run.left.size and count < SPARSE * problem.m:
             trims = Trims(problem, Rule(problem, min(round(SPARE * count) + 10, problem.m)))  # too many do no harm
             *_, at = trims.descend((run.left * run.s, run.V), TRIMMED, TRIMS)
             yield Trims(problem, Rule(problem, None, run.delta)).point(at)  # with no more entries than the bound needs

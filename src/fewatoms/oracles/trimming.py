@@ -87,7 +87,7 @@ class Trimming:
                 return
             numbers, m = point.primal.freedom, problem.m
             value = max(2 * point.loss, NOTHING * problem.reference) / m
-            score = numbers if met else m * math.log(value) + numbers * math.log(m)
+            score = numbers if met else m * math.log(value) + numbers * math.log(m) if numbers < m else math.inf
             if problem.alpha is not None and not met:
                 continue
             best, lowest, worse = (point, score, 0) if score < lowest else (best, lowest, worse + 1)
