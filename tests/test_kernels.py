@@ -517,6 +517,46 @@ def test_loops_are_taken_from_some_number_of_entries_on(monkeypatch):
     assert taken == ["sampled_products", "row_grams", "row_grams"]
 
 
+# Dense matrices
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("ahead", [1.0, 1.7])
+@pytest.mark.parametrize("shape", [(1, 1), (7, 3), (40, 1), (30, 20)])
+def test_split_rows(shape, ahead, whole, way):
+    """S and the error together, from the splitting itself: over-relaxed, with the multiplier inside its ball."""
+    rng = np.random.default_rng(shape)
+    D, L, Y, rest = (rng.standard_normal(shape) for _ in range(4))
+    seen = np.ones(shape, dtype=bool) if whole else rng.random(shape) < 0.7
+    mu, following, price, soft = 1.3, 2.1, 0.4, 0.9
+    T = D - rest + Y / mu
+    ahead_of_L = ahead * L + (1 - ahead) * (D - rest)
+    t = D - ahead_of_L + Y / mu
+    y = np.where(seen, np.clip(soft * t, -price, price), 0.0)
+    expected = D - (t - y / mu) + y / following
+    given = D.copy(), L.copy()
+    kernels.split_rows(
+        D, T, L, Y, None if whole else seen, soft=soft, mu=mu, following=following, price=price, ahead=ahead
+    )
+    np.testing.assert_allclose(Y, y, atol=1e-13)
+    np.testing.assert_allclose(T, expected, atol=1e-12)
+    np.testing.assert_array_equal(D, given[0])
+    np.testing.assert_array_equal(L, given[1])
+
+
+@pytest.mark.parametrize("t", [0.0, 0.3, 1.0, 100.0])
+@pytest.mark.parametrize("shape", [(1, 1), (9, 4), (1, 50), (60, 1)])
+def test_clipped_sums(shape, t, way):
+    R = np.random.default_rng(shape).standard_normal(shape)
+    R.flat[::3] = np.sign(R.flat[::3])  # some are as large as a threshold
+    size = np.abs(R)
+    squares, ones, total, count = kernels.clipped_sums(R, t)
+    assert squares == pytest.approx(float((np.minimum(size, t) ** 2).sum()), rel=1e-12)
+    assert ones == pytest.approx(float(np.minimum(size, t).sum()), rel=1e-12)
+    assert total == pytest.approx(float(size.sum()), rel=1e-12)
+    assert count == np.count_nonzero(size > t)
+
+
 # Compiled -------------------------------------------------------------------------------------------------------------
 
 COMPILED = """
@@ -550,7 +590,19 @@ def results():
         *kernels.row_solves(*problem, *places),
         *kernels.row_solves_nonnegative(*problem, bound, *places, begin),
         kernels.row_grams(weights, right, *places, 0, p),
+        *split(),
+        np.array(kernels.clipped_sums(dense, 0.7)),
     ]
+
+
+dense, seen = rng.standard_normal((p, q)), rng.random((p, q)) < 0.9
+state = [rng.standard_normal((p, q)) for _ in range(3)]
+
+
+def split():
+    T, L, Y = (x.copy() for x in state)
+    kernels.split_rows(dense, T, L, Y, seen, soft=0.8, mu=1.5, following=2.0, price=0.3, ahead=1.6)
+    return T, Y
 
 
 plain = results()
@@ -559,7 +611,8 @@ kernels.WORTHWHILE = 1
 kernels.threads = lambda: 1
 compiled = results()
 loops = kernels._loops()
-names = ["sampled_products", "scattered", "row_solves", "row_solves_nonnegative", "row_grams"]
+names = ["sampled_products", "scattered", "row_solves", "row_solves_nonnegative", "row_grams", "split_rows"]
+names.append("clipped_rows")
 told = list(said)
 kernels.PARALLEL, kernels.threads = 1, lambda: 3
 threaded = results()
@@ -591,11 +644,12 @@ def test_compiled_loops(tmp_path):
     assert all(found["threads"])
     assert all(found["reloaded"])
     assert all(found["compiled"])
-    assert found["cached"] == [0] * 5
+    assert found["cached"] == [0] * 7
     assert found["before"] == []
     assert found["again"] == []
     assert found["silent"] == []
     assert {(name, level) for name, level, _ in found["told"]} == {("fewatoms", "INFO")}
     announced = {message.split(" in ")[0] for _, _, message in found["told"]}
-    for name in ("sampled_products", "scattered", "row_solves", "row_solves_nonnegative", "row_grams"):
+    names = "sampled_products scattered row_solves row_solves_nonnegative row_grams split_rows clipped_rows"
+    for name in names.split():
         assert f"compiled the loop {name}" in announced

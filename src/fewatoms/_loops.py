@@ -207,3 +207,36 @@ def row_solves_nonnegative(values, weights, offset, features, ridge, bound, star
                 t += G[a, b] * out[i, b]
             s += t * out[i, a]
         left[i] = s
+
+
+@jit
+def split_rows(D, T, L, Y, seen, soft, mu, following, price, ahead, first, last):  # type: ignore[no-untyped-def]
+    """One step of the multipliers on the entries of some rows, see `kernels.split_rows`."""
+    q = D.shape[1]
+    some = seen.shape[0] > 0
+    for i in range(first, last):
+        for j in range(q):
+            d, y = D[i, j], Y[i, j]
+            t = ahead * (d - L[i, j]) + (1.0 - ahead) * (d - T[i, j]) + (2.0 - ahead) / mu * y
+            y = min(max(soft * t, -price), price)
+            if some and not seen[i, j]:
+                y = 0.0
+            Y[i, j] = y
+            T[i, j] = d - (t - y / mu) + y / following
+
+
+@jit
+def clipped_rows(R, t, first, last, out):  # type: ignore[no-untyped-def]
+    """Per row, sums of min(|r|, t)^2, of min(|r|, t), of |r|, and how many are beyond t."""
+    q = R.shape[1]
+    for i in range(first, last):
+        squares, ones, total, count = 0.0, 0.0, 0.0, 0.0
+        for j in range(q):
+            r = abs(R[i, j])
+            c = min(r, t)
+            squares += c * c
+            ones += c
+            total += r
+            if r > t:
+                count += 1.0
+        out[i, 0], out[i, 1], out[i, 2], out[i, 3] = squares, ones, total, count

@@ -223,6 +223,53 @@ def _moments(
     return sums[:, : r * r].reshape(last - first, r, r), sums[:, r * r : r * r + r], sums[:, -1]
 
 
+# Dense matrices, row by row ------------------------------------------------------------------------------------------
+
+
+def split_rows(
+    D: Array,
+    T: Array,
+    L: Array,
+    Y: Array,
+    seen: Array | None,
+    *,
+    soft: float,
+    mu: float,
+    following: float,
+    price: float,
+    ahead: float,
+) -> None:
+    """A step of the method of multipliers between two values of L, in place: S and the error together are
+    t - y / mu with t = ahead (D - L) + (1 - ahead) (D - T) + (2 - ahead) Y / mu and y = clip(soft t, -price, price),
+    zero where nothing is seen; Y becomes y, T becomes D - (t - y / mu) + y / following."""
+    if D.size >= WORTHWHILE:
+        mask = np.zeros((0, 0), dtype=bool) if seen is None else seen
+        _run("split_rows", _even(D), 8, (D, T, L, Y, mask, soft, mu, following, price, ahead), ())
+        return
+    t = ahead * (D - L) + (1.0 - ahead) * (D - T) + (2.0 - ahead) / mu * Y
+    y = np.clip(soft * t, -price, price)
+    y = y if seen is None else y * seen
+    Y[:] = y
+    T[:] = D - (t - y / mu) + y / following
+
+
+def clipped_sums(R: Array, t: float) -> tuple[float, float, float, int]:
+    """The sums of min(|r|, t)^2, of min(|r|, t) and of |r| over a matrix, and how many entries are beyond t."""
+    if R.size >= WORTHWHILE:
+        out = np.empty((len(R), 4))
+        _run("clipped_rows", _even(R), 4, (R, t), (out,))
+        squares, ones, total, count = out.sum(axis=0)
+        return float(squares), float(ones), float(total), int(count)
+    size = np.abs(R)
+    c = np.minimum(size, t)
+    return float(np.vdot(c, c)), float(c.sum()), float(size.sum()), int(np.count_nonzero(size > t))
+
+
+def _even(X: Array) -> Array:
+    """Where the rows of a dense matrix start."""
+    return np.arange(len(X) + 1) * X.shape[1]
+
+
 __all__: list[str] = [
     "WORTHWHILE", "row_grams", "row_solves", "row_solves_nonnegative", "sampled_products", "scattered", "threads",
 ]  # fmt: skip

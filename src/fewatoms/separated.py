@@ -1,6 +1,6 @@
 """A matrix as low rank plus sparse, seen whole or in part: what the methods for such sums share.
 
-All arrays have the shorter side as columns: products with q x q matrices, by blocks of rows, replace decompositions.
+All arrays have the shorter side as columns: products with q x q matrices replace decompositions.
 Entries that are not seen are free: the sparse part explains them at no price, so that they say nothing about the rest.
 """
 
@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg.blas import dsyrk
 
+from fewatoms import kernels
 from fewatoms._types import Array, FloatArray
 from fewatoms.atoms import AtomicSet, RankOne, Scaled, SignedOneHot
 from fewatoms.atoms.sums import Sum, Union
 from fewatoms.faces import Coordinates, Face, Factors, ScaledFace, SumFace
 from fewatoms.operators import Identity, Sampling
 
-BLOCK = 1 << 16  # numbers worked on together: they stay in the cache
 NARROW = 1500  # columns up to which the decomposition of a q x q matrix is no burden
 NEAR = (0.02, 0.2)  # shares of a guess: how far below it numbers are looked at
 EMPTY = 20  # times the entries seen: the largest matrix that is filled in for them
@@ -112,11 +111,6 @@ class Separated:
     def _turn(self, X: Array) -> Array:
         return np.ascontiguousarray(X.T if self.turned else X)
 
-    def blocks(self) -> list[slice]:
-        p, q = self.D.shape
-        step = max(1, BLOCK // q)
-        return [slice(i, min(p, i + step)) for i in range(0, p, step)]
-
     def as_data(self, Y: Array) -> FloatArray:
         """A matrix of this form as a data vector."""
         Y = Y.T if self.turned else Y
@@ -131,9 +125,10 @@ class Separated:
 
     def entries(self, values: Array, where: Array) -> tuple[Array, FloatArray]:
         """Flat indices, in the order of the model, and values, where a mask says so."""
-        i, j = np.nonzero(where)
-        flat = np.ravel_multi_index((j, i) if self.turned else (i, j), self.shape)
-        return flat, values[i, j]
+        if self.turned:
+            values, where = values.T, where.T
+        flat = np.flatnonzero(where)
+        return flat, values.ravel()[flat]
 
     def factors(self, left: Array, right: Array) -> tuple[Array, Array]:
         """Factors of the model from factors of this form."""
@@ -142,21 +137,18 @@ class Separated:
 
 def gram(X: Array) -> FloatArray:
     """X^T X."""
-    upper = np.triu(dsyrk(1.0, X.T))
-    return upper + np.triu(upper, 1).T
+    return np.asarray(X.T @ X)  # half the work: NumPy sees that it is symmetric
 
 
 def cut_to(R: Array, delta: float, guess: float = 0.0) -> float:
     """The t for which |clip(R, -t, t)| = delta, or the largest entry if |R| is not longer."""
-    a = np.abs(R).ravel()
-    top = float(a.max(initial=0.0))
-    if float(np.dot(a, a)) <= delta**2 or top == 0.0:
+    top = float(max(R.max(initial=0.0), -R.min(initial=0.0)))
+    if float(np.vdot(R, R)) <= delta**2 or top == 0.0:
         return top
     low, high, goal = 0.0, top, delta**2
-    t = guess if 0 < guess < top else delta / math.sqrt(a.size)  # the value is at most a.size t^2
+    t = guess if 0 < guess < top else delta / math.sqrt(R.size)  # the value is at most R.size t^2
     for _ in range(60):
-        c = np.minimum(a, t)
-        value, above = float(np.dot(c, c)), int(np.count_nonzero(a > t))
+        value, _, _, above = kernels.clipped_sums(R, t)
         low, high = (t, high) if value <= goal else (low, t)
         if value <= goal and goal - value <= 1e-9 * goal:
             break

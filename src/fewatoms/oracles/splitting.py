@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg.blas import dsyrk
 
-from fewatoms import _checks
+from fewatoms import _checks, kernels
 from fewatoms._types import Array, FloatArray
 from fewatoms.atoms.sums import Union
 from fewatoms.faces import Face
@@ -21,8 +20,8 @@ from fewatoms.separated import Separated, cut_to, gram
 from fewatoms.solution import Candidate, DualPoint
 
 FIRST, GROWTH, LAST = 1.25, 2.0, 120.0  # the stiffness mu, in units of 1 / (largest singular value): start, factor, end
-AHEAD = 1.6  # over-relaxation
-WAIT, EVERY = 12, 4  # steps before the first look at the gap, and from one to the next
+AHEAD = 1.7  # over-relaxation
+WAIT, EVERY = 15, 3  # steps before the first look at the gap, and from one to the next
 FAST, TIGHT = 0.25, 1e-8  # from one look to the next, and the gap that is as good as none
 SPARE = 1.1  # times as many entries as the multiplier says: it may not know all of them yet
 SPARSE = 0.5  # of the entries: what is no longer sparse
@@ -86,7 +85,7 @@ class Splitting:
 
 
 class _Multipliers:
-    """Y and T = D - S - E + Y / mu; S, the error E and L are made of these block by block."""
+    """Y and T = D - S - E + Y / mu; S and the error E are never formed."""
 
     def __init__(self, problem: Problem, data: Separated) -> None:
         roles = problem.roles
@@ -98,10 +97,10 @@ class _Multipliers:
         self.mu, self.last = FIRST / data.top, LAST / data.top
         self.Y = D / max(data.top, float(np.abs(D).max()) / self.price)
         self.T = D + self.Y / self.mu
-        self.G = gram(self.T)
+        self.L, self.G = np.empty_like(D), gram(self.T)
 
     def step(self, *, whole: bool) -> None:
-        """L from T; S, the error and Y from L; T for the next stiffness, and its Gram matrix on the way.
+        """L from T; S, the error and Y from L; T for the next stiffness, and its Gram matrix.
 
         `whole` keeps the left factor of L, which is not needed to go on.
         """
@@ -116,32 +115,13 @@ class _Multipliers:
         # with the error in a ball of radius delta, Y is clip(soft (D - L + Y / mu), price): E = Y / nu, |E| = delta
         length = float(np.linalg.norm(self.Y))
         soft = mu if self.delta == 0 else 1.0 / (self.delta / max(length, 1e-300) + 1.0 / mu)
-        G: Array = np.zeros((self.T.shape[1],) * 2, order="F")
-        self.left = np.empty((self.T.shape[0], self.s.size if whole else 0))
-        for rows in data.blocks():
-            D, T, Y = data.D[rows], self.T[rows], self.Y[rows]
-            if whole:
-                self.left[rows] = T @ W  # before T is written over
-            L = T @ shrunk
-            # over-relaxed: D - L becomes AHEAD (D - L) + (1 - AHEAD) (S + E), and S + E = D + Y / mu - T
-            t = D - L
-            t *= AHEAD
-            np.subtract(D, T, out=L)
-            L *= 1 - AHEAD
-            t += L
-            np.multiply(Y, (2 - AHEAD) / mu, out=L)
-            t += L
-            y = np.clip(soft * t, -price, price)
-            if data.seen is not None:
-                y *= data.seen[rows]
-            t -= y / mu  # S + E
-            Y[:] = y
-            np.subtract(D, t, out=T)
-            y *= 1 / following
-            T += y
-            G = dsyrk(1.0, T.T, beta=1.0, c=G, overwrite_c=1)
-        upper = np.triu(G)
-        self.G, self.mu = upper + np.triu(upper, 1).T, following
+        self.left = self.T @ W if whole else np.empty((len(self.T), 0))
+        np.matmul(self.T, shrunk, out=self.L)
+        kernels.split_rows(
+            data.D, self.T, self.L, self.Y, data.seen,
+            soft=soft, mu=mu, following=following, price=price, ahead=AHEAD,
+        )  # fmt: skip
+        self.G, self.mu = gram(self.T), following
 
     def point(self) -> DualPoint:
         """Both ends of the gap, here."""
@@ -174,12 +154,10 @@ class SplitCandidate(Candidate):
     _cut: float
 
     def __init__(self, problem: Problem, low: tuple[Array, FloatArray, Array], cut: float, R: Array) -> None:
-        roles, data = problem.roles, problem.separated
-        rest = np.clip(R, -cut, cut)
-        one_norm = float(np.abs(R).sum() - np.abs(rest).sum())
-        gauge = roles.gauge(float(low[1].sum()), one_norm)
+        squares, kept, total, _ = kernels.clipped_sums(R, cut)
+        gauge = problem.roles.gauge(float(low[1].sum()), total - kept)
         self.__dict__.update(
-            _problem=problem, _low=low, _cut=cut, loss=problem.loss.value(data.as_data(rest)), _gauge=gauge,
+            _problem=problem, _low=low, _cut=cut, loss=0.5 * squares, _gauge=gauge,
             norms=None, note="", support=None, margin=0.0,
         )  # fmt: skip
 

@@ -21,6 +21,7 @@ from fewatoms.solution import Candidate, DualPoint
 STEP = 0.8  # from one threshold of the ladder to the next
 RUNGS = 60  # at most
 APART = 0.5  # of a threshold: what is left of residuals when those beyond it stand for themselves
+FEW = 50  # steps by which starts are compared
 SMALL, OTHERS = 10_000, 5  # data of matrices that are begun elsewhere as well, and at how many random places
 LOOK = 10  # steps from one iterate to the next
 ROUGHLY, CLOSE = 1e-3, 0.01  # how well budgets are tried, and how near to the least one is near enough
@@ -80,7 +81,8 @@ class Trimming:
         numbers to choose freely (with a bound), or in Schwarz's criterion (without). The best comes last."""
         best, lowest, worse = None, math.inf, 0
         for rank in range(1, min(problem.separated.D.shape) + 1):
-            *_, point = self._at_rank(problem, rank, count)
+            points = list(self._at_rank(problem, rank, count))
+            point = points[-1] if count is None else min(points, key=lambda at: at.loss)
             yield point
             met = problem.meets(point.loss)
             if met and count is not None:
@@ -99,25 +101,42 @@ class Trimming:
     def _at_rank(self, problem: Problem, rank: int, count: int | None) -> Iterator[Trimmed]:
         if count is None:
             by_noise = Trims(problem, Rule(problem, None))
+            at = self._begun(by_noise, rank)
             if problem.alpha is None:
-                yield from self._standing_out(by_noise, rank)
+                yield from self._standing_out(by_noise, at)
             else:
                 delta = max(math.sqrt(2 * problem.alpha), MET * problem.separated.size)
-                bound = Trims(problem, Rule(problem, None, delta))
-                yield from self._fewest(bound, by_noise.down(rank))
+                yield from self._fewest(Trims(problem, Rule(problem, None, delta)), at)
             return
         run = Trims(problem, Rule(problem, count))
         for start in run.starts(rank):
             for at in run.descend(start, self.tol, self.steps):
                 point = run.point(at)
                 yield point
-            if problem.exact(point.loss) or (problem.alpha is None and problem.m > SMALL):
+            if problem.exact(point.loss) or problem.meets(point.loss) or (problem.alpha is None and problem.m > SMALL):
                 break
 
-    def _standing_out(self, run: Trims, rank: int) -> Iterator[Trimmed]:
+    def _begun(self, run: Trims, rank: int) -> Low:
+        """Where to begin when nobody says how many entries there are: at the end of the ladder; on small matrices, of
+        all starts after a few steps, the one that leaves the smallest median residual."""
+        problem, best, lowest = run.problem, None, math.inf
+        if problem.m > SMALL:
+            return run.down(rank)
+        for at in run.starts(rank):
+            rule = Rule(problem, run.needed(at, CAREFUL))
+            *_, at = Trims(problem, rule).descend(at, ROUGHLY, FEW)
+            middle = run.rule.middle(run.residual(*at))
+            if best is None or middle < lowest:
+                best, lowest = at, middle
+            if middle <= FAINT * run.rule.top:
+                break
+        assert best is not None
+        return best
+
+    def _standing_out(self, run: Trims, at: Low) -> Iterator[Trimmed]:
         """Count what stands out of the noise, fit with that budget, count again. (Counting at every step would take
         what has not converged yet for a foreground, for good.)"""
-        at, count = run.down(rank), -1
+        count = -1
         for i in range(RECOUNTS):
             before, count = count, run.needed(at, CAREFUL if i == 0 else 1.0)
             if abs(count - before) <= CLOSE * count and i > 1:
@@ -154,7 +173,8 @@ class Rule:
         self.allowed = count  # residuals to leave out at most
         self.guess: float | None = None
         self.last: float | None = None
-        self.floor = FAINT * float(np.abs(self.data.D).max()) if delta is None else 0.0
+        self.top = float(np.abs(self.data.D).max())
+        self.floor = FAINT * self.top if delta is None else 0.0
 
     def threshold(self, R: Array) -> float:
         """The least size of a residual that is left out; infinite if none is."""
@@ -164,9 +184,13 @@ class Rule:
             return self.guess
         if self.delta is not None:
             return self._beyond(a, self.delta)
+        return max(NOISE * 1.4826 * self.middle(R), self.floor)
+
+    def middle(self, R: Array) -> float:
+        """The median size of residuals that are seen."""
+        a = np.abs(R).ravel()
         a = a if self.data.seen is None else a[self.data.seen.ravel()]
-        middle = float(np.median(a[:: max(1, a.size // 1_000_000)]))
-        return max(NOISE * 1.4826 * middle, self.floor)
+        return float(np.median(a[:: max(1, a.size // 1_000_000)]))
 
     def left_out(self, R: Array, floor: float = 0.0) -> Array:
         """Where residuals are left out: no more of them than allowed, however many are equal."""
@@ -220,9 +244,8 @@ class Trims:
         return int(np.count_nonzero(out))
 
     def starts(self, rank: int) -> Iterator[Low]:
-        """Where to begin: at the end of the ladder; at the leading singular vectors of the data, and of the data without
-        their largest entries; at random places of those, which small matrices, where single entries decide, may need.
-        """
+        """Where to begin: at the end of the ladder; at the leading singular vectors of the data, and of the data
+        without their largest entries; at random places, which small matrices, where single entries decide, may need."""
         yield self.down(rank)
         if self.problem.alpha is not None or self.problem.m <= SMALL:
             D = self.data.D
@@ -230,7 +253,7 @@ class Trims:
             for X in (D, rest):
                 V = np.linalg.eigh(gram(X))[1][:, ::-1][:, :rank]
                 yield X @ V, V
-            for _ in range(OTHERS):
+            for _ in range(OTHERS if self.problem.m <= SMALL else 0):
                 V = np.linalg.qr(linalg.generator().standard_normal((D.shape[1], rank)))[0]
                 yield rest @ V, V
 
