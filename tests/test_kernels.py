@@ -595,8 +595,8 @@ def results():
     ]
 
 
-dense, seen = rng.standard_normal((p, q)), rng.random((p, q)) < 0.9
-state = [rng.standard_normal((p, q)) for _ in range(3)]
+dense, seen = rng.standard_normal((p, 300)), rng.random((p, 300)) < 0.9
+state = [rng.standard_normal((p, 300)) for _ in range(3)]
 
 
 def split():
