@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from fewatoms import linalg
 from fewatoms._types import FloatArray, ModelDual
 from fewatoms.atoms import AtomicSet, PSDRankOne, RankOne
 from fewatoms.atoms.sums import Sum, Union
@@ -59,7 +60,7 @@ class LevelBounds:
         problem = self.problem
         conjugate = problem.loss.conjugate(dual.y)
         at_zero = float(np.dot(problem.b, dual.y)) - conjugate
-        terms = float(np.dot(np.abs(problem.b), np.abs(dual.y))) + abs(conjugate)
+        terms = linalg.dot_of_sizes(problem.b, dual.y) + abs(conjugate)
         pairs = [(0.0, problem.at_zero)] + ([(dual.gauge, dual.loss)] if math.isfinite(dual.gauge) else [])
         for tau, upper in pairs:
             lower = at_zero - tau * dual.support - ROUNDING * (terms + tau * dual.support)
@@ -140,7 +141,7 @@ class Evidence:
             relaxation, points = dual.relaxation, [(dual.loss, dual.gauge), (candidate.loss, candidate.gauge)]
             y, value = relaxation.feasible(dual.y, dual.z, dual.support)
             primal = min(relaxation.primal_value(*point) for point in points)
-            return rounded_gap(primal, value, float(np.dot(np.abs(self.problem.b), np.abs(y))))
+            return rounded_gap(primal, value, linalg.dot_of_sizes(self.problem.b, y))
 
     def _evaluate(self, dual: DualPoint) -> None:
         """Take a dear point now."""
@@ -169,7 +170,7 @@ class Evidence:
         y, value = dual.relaxation.feasible(dual.y, dual.z, dual.support)
         if value < self.dual:
             self.dual, self.y = value, np.array(y)
-            self.terms = float(np.dot(np.abs(self.problem.b), np.abs(y)))
+            self.terms = linalg.dot_of_sizes(self.problem.b, y)
         self.primal = min(self.primal, dual.relaxation.primal_value(dual.loss, dual.gauge))
         self.relaxed.see_dual(dual)
         if self.relaxed is not self.levels:  # the same vector bounds the gauge of the set that was asked for

@@ -22,6 +22,7 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 from fewatoms import _checks
 from fewatoms._types import Array, FloatArray, IntArray, ModelDual
 
+PIECE = 1 << 16  # numbers worked on together where no temporary is wanted
 DENSE_SIDE = (
     300  # a full decomposition up to the work for a square matrix of this side costs no more than a partial one
 )
@@ -140,6 +141,12 @@ class Hermitian(LinearOperator):  # type: ignore[misc]
 
     def _adjoint(self) -> Hermitian:
         return self
+
+
+def dot_of_sizes(a: FloatArray, b: FloatArray) -> float:
+    """The sum of |a_i b_i|, a piece at a time: no temporary of their length."""
+    pieces = (slice(i, i + PIECE) for i in range(0, a.size, PIECE))
+    return float(sum(np.abs(a[some] * b[some]).sum() for some in pieces))
 
 
 # The largest entries -------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from fewatoms.solution import Candidate, DualPoint
 STEP = 0.8  # from one threshold to the next
 FLOOR = 1e-12  # the last threshold, as a share of the first
 ROUNDS = 30  # of passes with a fit after each, at the end
+DRAWS, SAFE = 5, 1.1  # of noise, to see how far it reaches, and the margin on top
 SOLVED = 1e-12  # how well coefficients are fitted then
 
 Point = tuple[Face, FloatArray]
@@ -33,9 +35,9 @@ class Peeling:
     many small ones to another, and so is found by the part where it stands out. Passes without a threshold follow, with
     a least-squares fit to the atoms chosen after each, while the loss falls.
 
-    A budget may be left open: with a bound, t goes down until it is met; without, to the level sqrt(2 log n) times the
-    standard deviation of the noise (estimated from the median), beyond which noise alone reaches seldom. One number for
-    all parts together is shared out as the coefficients suggest.
+    A budget may be left open: with a bound, t goes down until it is met; without, to the level that noise alone reaches
+    seldom, its standard deviation (estimated from the median) times sqrt(2 log n), or more for atoms that catch more of
+    it. One number for all parts together is shared out as the coefficients suggest.
 
     Two products with the map of each part a pass; state: the residual, one point per part, a few vectors beside.
 
@@ -113,21 +115,39 @@ class _Peels:
 
     def _above_noise(self) -> bool:
         """Whether an atom of an open part is still beyond what noise reaches."""
-        sigma = 1.4826 * float(np.median(np.abs(self.r)))
-        level = sigma * math.sqrt(2 * math.log(max(2, self.problem.atoms.n)))
         z = self._seen_by(self.r)
         return any(
-            part.support(z) > level for part, limit in zip(self.parts, self.limits, strict=True) if limit is None
+            part.support(z) > level
+            for part, limit, level in zip(self.parts, self.limits, self.levels(), strict=True)
+            if limit is None
         )
 
+    def levels(self) -> list[float]:
+        """What noise reaches in each part. (As many residuals as numbers were fitted are no noise, but what is left of
+        it: the smallest are not counted, lest atoms that take noise make room for more of them.)"""
+        m, fitted = self.problem.m, sum(face.freedom for face, _ in self.points)
+        middle = min(m - 1, (m + fitted) // 2)
+        sigma = 1.4826 * float(np.partition(np.abs(self.r), middle)[middle])
+        return [sigma * reach for reach in self.reaches]
+
+    @cached_property
+    def reaches(self) -> list[float]:
+        """How far noise of standard deviation 1 reaches in each part: groups and matrices catch more than entries."""
+        least = math.sqrt(2 * math.log(max(2, self.problem.atoms.n)))
+        draw = linalg.generator().standard_normal
+        noise = [self._seen_by(draw(self.problem.m)) for _ in range(DRAWS)]
+        return [max(least, *(SAFE * part.support(z) for z in noise)) for part in self.parts]
+
     def over(self, t: float) -> None:
-        """One pass over the parts."""
+        """One pass over the parts. Where neither a budget nor a bound tells them to, they do not go down into noise."""
+        open_ended = t > 0 and self.total is None and self.problem.alpha is None and None in self.limits
+        levels = self.levels() if open_ended else [0.0] * len(self.parts)
         for i, part in enumerate(self.parts):
             face, c = self.points[i]
             own = part.point(face, c)
             target = own + self._seen_by(self.r)
             limit = self.limits[i] if t > 0 or self.limits[i] is not None else face.size
-            self.points[i] = fresh = part.nearest(target, t, limit)
+            self.points[i] = fresh = part.nearest(target, max(t, levels[i]) if limit is None else t, limit)
             self.r = self.r + self.problem.M.apply(own - part.point(*fresh))
 
     def fix(self) -> None:

@@ -21,8 +21,8 @@ from fewatoms.solution import Candidate, DualPoint
 
 FIRST, GROWTH, LAST = 1.25, 2.0, 120.0  # the stiffness mu, in units of 1 / (largest singular value): start, factor, end
 AHEAD = 1.7  # over-relaxation
-WAIT, EVERY = 15, 3  # steps before the first look at the gap, and from one to the next
-FAST, TIGHT = 0.25, 1e-8  # from one look to the next, and the gap that is as good as none
+WAIT, EVERY = 18, 3  # steps before the first look at the gap, and from one to the next
+BEYOND, FAST, TIGHT = 0.1, 0.25, 1e-8  # a gap that far below what was asked, falling as fast from look to look, goes on
 SPARE = 1.1  # times as many entries as the multiplier says: it may not know all of them yet
 SPARSE = 0.5  # of the entries: what is no longer sparse
 TRIMMED, TRIMS = 1e-4, 100  # how well, and in how many steps, such points are found
@@ -70,7 +70,8 @@ class Splitting:
                 before = gap
                 yield run.point()
                 gap = (run.upper - run.lower) / max(run.upper, 1e-300)
-                if gap <= TIGHT or (gap <= self.tol and gap > FAST * before):
+                far = gap > BEYOND * self.tol or gap > FAST * before
+                if gap <= TIGHT or (gap <= self.tol and far):
                     break
         yield from self._to_the_point(problem, run)
 
@@ -126,19 +127,22 @@ class _Multipliers:
     def point(self) -> DualPoint:
         """Both ends of the gap, here."""
         problem, data, scale = self.problem, self.data, abs(self.roles.low_scale)
-        R = data.left(self.left * self.s, self.V)
+        R = np.matmul(self.left * self.s, self.V.T, out=self.L)  # L itself is made anew by the next step
+        np.subtract(data.D, R, out=R)
+        if data.seen is not None:
+            R *= data.seen
         self.cut = cut_to(R, max(self.delta - WITHIN * data.size, 0.0), self.cut)
         primal = SplitCandidate(problem, (self.left, self.s, self.V), self.cut, R)
         Y = self.Y
         for _ in range(ROUNDS):
             values, V = np.linalg.eigh(gram(Y))
-            Y = Y @ ((V / np.maximum(np.sqrt(np.maximum(values, 0.0)), 1.0)) @ V.T)
+            Y = np.matmul(Y, (V / np.maximum(np.sqrt(np.maximum(values, 0.0)), 1.0)) @ V.T)
             np.clip(Y, -self.price, self.price, out=Y)
             if data.seen is not None:
                 Y *= data.seen  # a dual vector has no other entries, and without them it may be longer or shorter
         top = math.sqrt(max(float(np.linalg.eigvalsh(gram(Y))[-1]), 0.0)) * (1 + 1e-12)
         y = data.as_data(Y) / scale
-        sigma = max(top, float(np.abs(Y).max()) / self.price)
+        sigma = max(top, float(max(Y.max(), -Y.min())) / self.price)
         relaxation = P3(problem)
         self.upper = min(self.upper, primal.gauge)
         value = float(np.vdot(data.D, Y)) - self.delta * float(np.linalg.norm(Y))
