@@ -68,7 +68,7 @@ class LevelBounds:
                 self.tau_low, self.first_step = math.inf, 0.0  # no atom is aligned with y: no x changes the bound
             elif lower > self.alpha * (1 + ROUNDING):
                 self.tau_low = max(self.tau_low, (1 - ROUNDING) * (tau + (lower - self.alpha) / dual.support))
-                ratio = dual.support * (self._above(upper) - self.alpha) / (lower - self.alpha)
+                ratio = float(dual.support) * float(self._above(upper) - self.alpha) / float(lower - self.alpha)
                 self.inverse_beta_high = min(self.inverse_beta_high, ratio)
                 if self.first_step is None:
                     self.first_step = self.tau_low
@@ -383,7 +383,9 @@ class Certificate:
 
     def _sentences(self) -> list[str]:
         bound = self._problem.alpha
-        allowed = "" if self._problem.k is None else f" of {self._problem.k} allowed"
+        k = self._problem.k
+        most = " + ".join("any" if j is None else str(j) for j in k) if isinstance(k, tuple) else k
+        allowed = "" if k is None else f" of {most} allowed"
         lines = [f"Recomputed: loss {self.loss:.6g} with {self.cardinality} atoms{allowed}."]
         if bound is not None:
             lines.append(f"The bound alpha = {bound:.6g} is {'met' if self.meets_bound else 'not met'}.")

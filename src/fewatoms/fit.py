@@ -338,7 +338,7 @@ def _patience(oracle: Oracle, problem: Problem) -> int:
 
 def _default_oracle(problem: Problem) -> Oracle:
     """Atoms that can be listed are worked on in the small space of those that matter, if their images have room."""
-    if problem.k is None and problem.listed is None:
+    if problem.k is None and problem.separable and isinstance(problem.atoms, Union):
         return Splitting()
     if problem.separable:
         return Trimming()

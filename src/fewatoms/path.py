@@ -17,6 +17,7 @@ from fewatoms.operators import Projected, as_operator
 from fewatoms.oracles import Oracle
 from fewatoms.problem import Problem
 from fewatoms.retrieval import Retrieval
+from fewatoms.separated import weighed
 from fewatoms.solution import Progress, Solution
 
 WAYS = ("cv", "held-out", "bic", "ebic", "elbow")
@@ -62,7 +63,7 @@ def fit_path(
     -------
     Path: path[k] is the Solution for k; `path.choose_k("cv")` and its like choose one; `path.plot()` draws.
     """
-    operator = as_operator(M)
+    operator, atoms = as_operator(M), weighed(atoms)
     if not joint and several(operator, b) is not None:
         raise ValueError(f"b must be one data vector, or several with joint=True; got shape {np.shape(b)}")
     asked = {
@@ -91,7 +92,7 @@ def _budgets(problem: Problem, k: Any) -> list[Any]:
     try:
         budgets = [problem.atoms.budget(j) for j in k]
     except TypeError as error:
-        if np.ndim(k) == 0 and not hasattr(k, "__iter__"):
+        if not hasattr(k, "__iter__"):
             raise TypeError(f"{demand}; got {k!r}") from None
         raise error
     if not budgets:

@@ -126,7 +126,8 @@ class Problem:
 
     def _check_intensities(self) -> None:
         """Noise makes some intensities negative, not all of them."""
-        if isinstance(self.M.inner, Quadratic) and isinstance(_innermost(self.atoms), PSDRankOne):
+        inner, _, scale = self.atoms.unwrapped()
+        if isinstance(self.M.inner, Quadratic) and isinstance(inner, PSDRankOne) and scale > 0:
             largest = float(self.data.max())
             if largest <= 0 and self.data.any():
                 raise ValueError(
@@ -253,7 +254,10 @@ class Problem:
                 f"k must give one budget for each of the {len(shared.parts)} parts of {shared!r}; got {given!r}"
             )
         if isinstance(budget, tuple) and None in budget and not (self.demixable or self.separable):
-            raise ValueError(f"k must give a number for {parts}, which are not of orthonormal atoms; got {k!r}")
+            raise ValueError(
+                f"k must give a number for {parts}; None is for Identity or Sampling, least squares without weights or "
+                f"free columns, and parts of orthonormal atoms; got {k!r}"
+            )
         return budget
 
     def _bound(self, alpha: float | None, misfit: float | None) -> float | None:

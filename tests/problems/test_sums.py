@@ -973,3 +973,48 @@ def test_certificates_of_penalised_and_bounded_problems_hold(name):
     slack = 1e-5 * (optimum + 1e-6)
     assert certificate.primal - certificate.gap <= optimum + slack
     assert optimum <= certificate.primal + slack
+
+
+# Paths --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_path_over_measurements_that_are_no_entries():
+    """Sets whose atoms cannot be listed, behind a dense M: each k as if it were alone."""
+    rng = np.random.default_rng(0)
+    M, b = rng.standard_normal((25, 30)), rng.standard_normal(25)
+    for atoms, budgets in (
+        (fa.RankOne(6, 5), [1, 2]),
+        (fa.RankOne(6, 5) + fa.SignedOneHot((6, 5)), [(1, 1), (1, 2)]),
+        (fa.RankOne(6, 5) | fa.SignedOneHot((6, 5)), [(1, 1), (1, 2)]),
+    ):
+        path = fa.fit_path(M, b, atoms=atoms, k=budgets, max_iterations=3)
+        assert path[budgets[1]].loss <= path[budgets[0]].loss * (1 + 1e-9)
+
+
+def test_a_path_weighs_a_plain_union_as_a_fit_does():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((6, 5))
+    M, atoms = fa.Identity(X.shape), fa.RankOne(6, 5) | fa.SignedOneHot((6, 5))
+    alone = fa.fit(M, X, atoms=atoms, k=(1, 3))
+    assert fa.fit_path(M, X, atoms=atoms, k=[(1, 3)])[(1, 3)].gauge == pytest.approx(alone.gauge, rel=1e-9)
+
+
+def test_rows_left_out_of_a_matrix_are_entries_not_seen():
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((9, 1)) @ rng.standard_normal((1, 8)) + 0.01 * rng.standard_normal((9, 8))
+    path = fa.fit_path(fa.Identity(X.shape), X, atoms=fa.RankOne(9, 8) + fa.SignedOneHot((9, 8)), k=[(1, 1), (3, 1)])
+    assert path.choose_k("cv") == (1, 1)
+    part = fa.Identity((3, 4)).subset(np.array([1, 6, 11]))
+    assert isinstance(part, fa.Sampling)
+    np.testing.assert_array_equal(part.apply(np.arange(12.0)), [1.0, 6.0, 11.0])
+
+
+def test_what_is_told_about_open_budgets():
+    X = np.random.default_rng(3).standard_normal((6, 5))
+    atoms = fa.RankOne(6, 5) + fa.SignedOneHot((6, 5))
+    s = fa.fit(fa.Identity(X.shape), X, atoms=atoms, k=(1, None))
+    assert "of 1 + any allowed" in str(s.certificate)
+    with pytest.raises(ValueError, match=r"None is for Identity or Sampling, least squares without weights"):
+        fa.fit(np.eye(30), X.ravel(), atoms=atoms, k=(1, None))
+    with pytest.raises(TypeError, match="k must give one budget for each of the 2 parts"):
+        fa.fit_path(fa.Identity(X.shape), X, atoms=atoms, k=[None, (1, 1)])

@@ -34,6 +34,13 @@ class Identity(Operator):
     def model_shape(self) -> tuple[int, ...]:
         return self._model_shape
 
+    def subset(self, rows: IntArray) -> Operator:
+        if len(self._model_shape) == 1:
+            return super().subset(rows)
+        from fewatoms.operators.sampling import Sampling
+
+        return Sampling(*np.divmod(rows, self._model_shape[1]), self._model_shape)
+
     def read_data(self, b: Any) -> FloatArray:
         if np.shape(b) not in (self._model_shape, (self.shape[0],)):
             raise ValueError(f"b must have shape {self._model_shape} or be flat; got shape {np.shape(b)}")
