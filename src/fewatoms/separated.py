@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from fewatoms.atoms.sums import Sum, Union
 from fewatoms.faces import Coordinates, Face, Factors, ScaledFace, SumFace
 from fewatoms.operators import Identity, Sampling
 
-NARROW = 1500  # columns up to which the decomposition of a q x q matrix is no burden
+NARROW = 4000  # columns up to which the decomposition of a q x q matrix is bearable
 NEAR = (0.02, 0.2)  # shares of a guess: how far below it numbers are looked at
 EMPTY = 20  # times the entries seen: the largest matrix that is filled in for them
 
@@ -85,7 +86,7 @@ def weighed(atoms: AtomicSet) -> AtomicSet:
 class Separated:
     """The data as a dense matrix D, rows on the longer side, and which entries are seen (None: all).
 
-    size : |D|; top : its largest singular value
+    size : |D|; share : of the matrix that is seen
     """
 
     def __init__(self, M: Identity | Sampling, b: FloatArray, shape: tuple[int, int]) -> None:
@@ -100,7 +101,11 @@ class Separated:
         self.D = self._turn(D)
         self.share = b.size / D.size  # of the matrix that is seen
         self.size = float(np.linalg.norm(b))
-        self.top = math.sqrt(max(float(np.linalg.eigvalsh(gram(self.D))[-1]), 0.0))
+
+    @cached_property
+    def top(self) -> float:
+        """The largest singular value of D."""
+        return math.sqrt(max(float(np.linalg.eigvalsh(gram(self.D))[-1]), 0.0))
 
     @staticmethod
     def fits(M: Any, shape: tuple[int, ...]) -> bool:
