@@ -900,7 +900,11 @@ class SumFace(Face):
         return M.restrict_sum(self)
 
     def measure(self, M: Any, c: FloatArray) -> FloatArray:
-        return sum((f.measure(M, p) for f, p in self._pairs(c) if f.dim), start=np.zeros(M.shape[0]))
+        images = (f.measure(M, p) for f, p in self._pairs(c) if f.dim)
+        total = np.zeros(M.shape[0])
+        for image in images:
+            total += image
+        return total
 
     def entries(self, c: FloatArray, rows: IntArray, cols: IntArray) -> Array:
         return sum((f.entries(p, rows, cols) for f, p in self._pairs(c)), start=np.zeros(len(rows)))

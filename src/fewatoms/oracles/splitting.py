@@ -26,7 +26,6 @@ BEYOND, FAST, TIGHT = 0.1, 0.25, 1e-8  # a gap that far below what was asked, fa
 SPARE = 1.1  # times as many entries as the multiplier says: it may not know all of them yet
 SPARSE = 0.5  # of the entries: what is no longer sparse
 TRIMMED, TRIMS = 1e-4, 100  # how well, and in how many steps, such points are found
-ROUNDS = 2  # of moving a multiplier into both balls by turns
 WITHIN = 1e-14  # of |b|: how far inside the bound answers stay, so that rounding does not take them out
 
 
@@ -96,8 +95,9 @@ class _Multipliers:
         D = data.D
         self.lower, self.upper, self.cut = -math.inf, math.inf, 0.0
         self.mu, self.last = FIRST / data.top, LAST / data.top
-        self.Y = D / max(data.top, float(np.abs(D).max()) / self.price)
-        self.T = D + self.Y / self.mu
+        self.Y = D / max(data.top, float(max(D.max(), -D.min())) / self.price)
+        self.T = self.Y / self.mu
+        self.T += D
         self.L, self.G = np.empty_like(D), gram(self.T)
 
     def step(self, *, whole: bool) -> None:
@@ -134,14 +134,15 @@ class _Multipliers:
         self.cut = cut_to(R, max(self.delta - WITHIN * data.size, 0.0), self.cut)
         primal = SplitCandidate(problem, (self.left, self.s, self.V), self.cut, R)
         Y = self.Y
-        for _ in range(ROUNDS):
+        for out in (self.L, None):  # two rounds; R is not needed any more
             values, V = np.linalg.eigh(gram(Y))
-            Y = np.matmul(Y, (V / np.maximum(np.sqrt(np.maximum(values, 0.0)), 1.0)) @ V.T)
+            Y = np.matmul(Y, (V / np.maximum(np.sqrt(np.maximum(values, 0.0)), 1.0)) @ V.T, out=out)
             np.clip(Y, -self.price, self.price, out=Y)
             if data.seen is not None:
                 Y *= data.seen  # a dual vector has no other entries, and without them it may be longer or shorter
         top = math.sqrt(max(float(np.linalg.eigvalsh(gram(Y))[-1]), 0.0)) * (1 + 1e-12)
-        y = data.as_data(Y) / scale
+        y = data.as_data(Y)
+        y = y if scale == 1.0 else y / scale
         sigma = max(top, float(max(Y.max(), -Y.min())) / self.price)
         relaxation = P3(problem)
         self.upper = min(self.upper, primal.gauge)
@@ -175,8 +176,10 @@ class SplitCandidate(Candidate):
         left, s, right = self._low
         P, s, Q = balanced(left * s, right)
         R = data.left(P * s, Q)
+        where, values = data.entries(R, np.abs(R) > self._cut)
+        values -= np.clip(values, -self._cut, self._cut)
         P, Q = data.factors(P, Q)
-        return roles.face((P, s, Q), data.entries(R - np.clip(R, -self._cut, self._cut), np.abs(R) > self._cut))
+        return roles.face((P, s, Q), (where, values))
 
     @property
     def face(self) -> Face:
