@@ -142,7 +142,7 @@ class Separated:
 
 def gram(X: Array) -> FloatArray:
     """X^T X."""
-    return np.asarray(X.T @ X)  # half the work: NumPy sees that it is symmetric
+    return np.asarray(X.T @ X, dtype=np.float64)  # half the work: NumPy sees that it is symmetric
 
 
 def cut_to(R: Array, delta: float, guess: float = 0.0) -> float:

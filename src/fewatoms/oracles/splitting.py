@@ -20,6 +20,7 @@ from fewatoms.separated import Separated, cut_to, gram
 from fewatoms.solution import Candidate, DualPoint
 
 FIRST, GROWTH, LAST = 1.25, 2.0, 120.0  # the stiffness mu, in units of 1 / (largest singular value): start, factor, end
+SINGLE, ORDINARY = 10, (1e-12, 1e12)  # first steps in single precision, for data that it can hold
 AHEAD = 1.7  # over-relaxation
 WAIT, EVERY = 18, 3  # steps before the first look at the gap, and from one to the next
 BEYOND, FAST, TIGHT = 0.1, 0.25, 1e-8  # a gap that far below what was asked, falling as fast from look to look, goes on
@@ -92,11 +93,13 @@ class _Multipliers:
         assert problem.alpha is not None
         self.problem, self.data, self.roles, self.price = problem, data, roles, roles.price
         self.delta = math.sqrt(2 * problem.alpha)
-        D = data.D
+        big = float(max(data.D.max(), -data.D.min()))
+        self.D = D = data.D.astype(np.float32) if ORDINARY[0] < big < ORDINARY[1] else data.D
+        self.steps = 0
         self.lower, self.upper, self.cut = -math.inf, math.inf, 0.0
         self.mu, self.last = FIRST / data.top, LAST / data.top
-        self.Y = D / max(data.top, float(max(D.max(), -D.min())) / self.price)
-        self.T = self.Y / self.mu
+        self.Y = D * D.dtype.type(1.0 / max(data.top, big / self.price))
+        self.T = self.Y * D.dtype.type(1.0 / self.mu)
         self.T += D
         self.L, self.G = np.empty_like(D), gram(self.T)
 
@@ -106,6 +109,10 @@ class _Multipliers:
         `whole` keeps the left factor of L, which is not needed to go on.
         """
         data, mu, price = self.data, self.mu, self.price
+        if self.steps == SINGLE and self.D is not data.D:
+            self.D, self.T, self.Y = data.D, self.T.astype(np.float64), self.Y.astype(np.float64)
+            self.L, self.G = np.empty_like(self.T), gram(self.T)
+        self.steps += 1
         values, V = np.linalg.eigh(self.G)
         s = np.sqrt(np.maximum(values, 0.0))
         kept = np.maximum(s - 1 / mu, 0.0)
@@ -117,9 +124,9 @@ class _Multipliers:
         length = float(np.linalg.norm(self.Y))
         soft = mu if self.delta == 0 else 1.0 / (self.delta / max(length, 1e-300) + 1.0 / mu)
         self.left = self.T @ W if whole else np.empty((len(self.T), 0))
-        np.matmul(self.T, shrunk, out=self.L)
+        np.matmul(self.T, shrunk.astype(self.T.dtype, copy=False), out=self.L)
         kernels.split_rows(
-            data.D, self.T, self.L, self.Y, data.seen,
+            self.D, self.T, self.L, self.Y, data.seen,
             soft=soft, mu=mu, following=following, price=price, ahead=AHEAD,
         )  # fmt: skip
         self.G, self.mu = gram(self.T), following
