@@ -206,8 +206,32 @@ def test_pursuit_has_the_units_of_the_data(factor):
     m = mix(1, 8, 7, 1, 4, noise=0.1)
     plain, *_ = m.fit(kind=Union, misfit=0.1)
     s, *_ = m.fit(kind=Union, misfit=0.1, b=factor * m.b)
-    np.testing.assert_allclose(s.x, factor * plain.x, atol=1e-5 * factor * np.abs(m.X).max())  # first steps are single
-    assert s.certificate.gap == pytest.approx(factor * plain.certificate.gap, rel=0.05, abs=1e-6 * factor)
+    np.testing.assert_allclose(s.x, factor * plain.x, atol=1e-8 * factor * np.abs(m.X).max())
+    assert s.certificate.gap == pytest.approx(factor * plain.certificate.gap, rel=1e-4, abs=1e-9 * factor)
+
+
+def test_first_steps_in_single_precision_lead_to_the_same_answer(monkeypatch):
+    from fewatoms.oracles import splitting
+
+    m = mix(2, 40, 20, 2, 30, noise=0.05)
+    double, *_ = m.fit(kind=Union, misfit=0.05, oracle=fa.oracles.Splitting(tol=1e-6))
+    monkeypatch.setattr(splitting, "LARGE", 0)
+    single, *_ = m.fit(kind=Union, misfit=0.05, oracle=fa.oracles.Splitting(tol=1e-6))
+    assert single.gauge == pytest.approx(double.gauge, rel=1e-5)
+    assert single.certificate.gap <= 1e-5 * single.gauge
+
+
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize("steps", [1, 7, 18])
+def test_few_steps_end_with_an_answer(steps, single, monkeypatch):
+    from fewatoms.oracles import splitting
+
+    monkeypatch.setattr(splitting, "LARGE", 0 if single else 10**9)
+    m = mix(2, 12, 9, 2, 8)
+    s, *_ = m.fit(kind=Union, misfit=0.1, oracle=fa.oracles.Splitting(steps=steps))
+    assert s.status is fa.Status.BOUND_MET
+    assert s.misfit <= 0.1 * (1 + 1e-9)
+    assert s.certificate.gap < math.inf
 
 
 def test_the_weight_decides_which_part_is_used():

@@ -68,11 +68,10 @@ class Peeling:
         run.refit()
         yield run.point()
         for _ in range(ROUNDS):
-            before, kept = run.loss, (run.points, run.r)
+            before = run.loss
             run.over(0.0)
             run.refit()
             if run.loss > before:
-                run.points, run.r = kept
                 return
             yield run.point()
             if problem.exact(run.loss) or before - run.loss <= self.tol * before:

@@ -20,7 +20,8 @@ from fewatoms.separated import Separated, cut_to, gram
 from fewatoms.solution import Candidate, DualPoint
 
 FIRST, GROWTH, LAST = 1.25, 2.0, 120.0  # the stiffness mu, in units of 1 / (largest singular value): start, factor, end
-SINGLE, ORDINARY = 10, (1e-12, 1e12)  # first steps in single precision, for data that it can hold
+SINGLE, LARGE = 10, 1_000_000  # first steps in single precision, from this many entries on
+ORDINARY = 1e-12, 1e12  # sizes of data that it can hold
 AHEAD = 1.7  # over-relaxation
 WAIT, EVERY = 18, 3  # steps before the first look at the gap, and from one to the next
 BEYOND, FAST, TIGHT = 0.1, 0.25, 1e-8  # a gap that far below what was asked, falling as fast from look to look, goes on
@@ -35,7 +36,7 @@ class Splitting:
     entries.
 
     Steps of the alternating direction method of multipliers (over-relaxed; L against S and the error together) move a
-    multiplier Y, which is all that is kept beside the data and one work array. Every few steps both ends are looked at:
+    multiplier Y, kept beside the data and two work arrays of their size. Every few steps both ends are looked at:
     below, Y moved into the two dual balls by turns and scaled; above, L with the smallest S that meets the bound, which
     is an answer. The stream ends when these are within a share of `tol` of each other.
 
@@ -63,7 +64,7 @@ class Splitting:
         run = _Multipliers(problem, problem.separated)
         gap = math.inf
         for step in range(1, self.steps + 1):
-            look = step >= WAIT and step % EVERY == 0
+            look = (step >= WAIT and step % EVERY == 0) or step == self.steps
             run.step(whole=look)
             problem.M.products += 2
             if look:
@@ -94,7 +95,8 @@ class _Multipliers:
         self.problem, self.data, self.roles, self.price = problem, data, roles, roles.price
         self.delta = math.sqrt(2 * problem.alpha)
         big = float(max(data.D.max(), -data.D.min()))
-        self.D = D = data.D.astype(np.float32) if ORDINARY[0] < big < ORDINARY[1] else data.D
+        single = data.D.size >= LARGE and ORDINARY[0] < big < ORDINARY[1]
+        self.D = D = data.D.astype(np.float32) if single else data.D
         self.steps = 0
         self.lower, self.upper, self.cut = -math.inf, math.inf, 0.0
         self.mu, self.last = FIRST / data.top, LAST / data.top
@@ -109,7 +111,7 @@ class _Multipliers:
         `whole` keeps the left factor of L, which is not needed to go on.
         """
         data, mu, price = self.data, self.mu, self.price
-        if self.steps == SINGLE and self.D is not data.D:
+        if (self.steps == SINGLE or whole) and self.D is not data.D:
             self.D, self.T, self.Y = data.D, self.T.astype(np.float64), self.Y.astype(np.float64)
             self.L, self.G = np.empty_like(self.T), gram(self.T)
         self.steps += 1

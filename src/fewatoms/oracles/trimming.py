@@ -15,7 +15,7 @@ from fewatoms.faces import Face
 from fewatoms.factored import balanced
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P1, P3, Relaxation
-from fewatoms.separated import Separated, gram, largest
+from fewatoms.separated import gram, largest
 from fewatoms.solution import Candidate, DualPoint
 
 STEP = 0.8  # from one threshold of the ladder to the next
@@ -272,7 +272,7 @@ class Trims:
             R = self.residual(*at)
             edge = self.rule.edge(R)
             last = t <= edge or (edge <= APART * t and self.rule.threshold(R) >= t)
-            at = advanced(at, at, at[1], np.clip(R, -t, t, out=R))
+            at = advanced(at, at[1], np.clip(R, -t, t, out=R))
             if last:
                 break
             t *= STEP
@@ -298,7 +298,7 @@ class Trims:
                 before, weight = None, 1.0
                 continue
             gain, reached = reached - length, min(reached, length)
-            before, at = at, advanced(at, ahead, at[1], R)
+            before, at = at, advanced(ahead, at[1], R)
             if step % LOOK == 0:
                 yield at
             if not gain > tol * reached or reached <= EXACT * self.data.size:
@@ -309,11 +309,11 @@ class Trims:
         return Trimmed(self.problem, at, self.rule)
 
 
-def advanced(at: Low, ahead: Low, V: Array, R: Array) -> Low:
-    """One step of subspace iteration, from V, on the matrix `ahead` + R."""
-    U_, V_ = ahead
-    Q = np.linalg.qr(U_ @ (V_.T @ V) + R @ V)[0]
-    V, S = np.linalg.qr(V_ @ (U_.T @ Q) + R.T @ Q)
+def advanced(at: Low, V: Array, R: Array) -> Low:
+    """One step of subspace iteration, from V, on the matrix `at` + R."""
+    left, right = at
+    Q = np.linalg.qr(left @ (right.T @ V) + R @ V)[0]
+    V, S = np.linalg.qr(right @ (left.T @ Q) + R.T @ Q)
     return Q @ S.T, V
 
 
@@ -371,13 +371,16 @@ class TrimCandidate(Candidate):
         count = int(np.count_nonzero(out))
         size[out] = 0.0
         (p, q), rank = R.shape, low[1].shape[1]
-        deviation = rule.threshold(R) / NOISE
-        by_noise = rule.count is None and rule.delta is None
-        note = f"{count} entries stand out of noise of standard deviation {deviation:.3g}, by 3 times as much or more"
+        note = ""
+        if rule.count is None and rule.delta is None:
+            deviation = rule.threshold(R) / NOISE
+            note = (
+                f"{count} entries stand out of noise of standard deviation {deviation:.3g}, by 3 times as much or more"
+            )
         self.__dict__.update(
             _problem=problem, _low=low, _rule=rule, loss=0.5 * float(np.vdot(size, size)),
             _gauge=problem.roles.gauge(nuclear, one_norm), norms=None, support=None, margin=0.0,
-            note=note if by_noise else "", _freedom=rank * (p + q - rank) + count,
+            note=note, _freedom=rank * (p + q - rank) + count,
         )  # fmt: skip
 
     @cached_property
@@ -388,7 +391,8 @@ class TrimCandidate(Candidate):
         P, s, Q = P[:, keep], s[keep], Q[:, keep]
         R = data.left(P * s, Q)
         out = self._rule.left_out(R, self._rule.floor)
-        return roles.face((*_in_place(data, P, s, Q),), data.entries(R, out))
+        P, Q = data.factors(P, Q)
+        return roles.face((P, s, Q), data.entries(R, out))
 
     @property
     def face(self) -> Face:
@@ -412,11 +416,6 @@ class TrimCandidate(Candidate):
         R = data.left(*self._low)
         R[self._rule.left_out(R, self._rule.floor)] = 0.0
         return data.as_data(R)
-
-
-def _in_place(data: Separated, P: Array, s: FloatArray, Q: Array) -> tuple[Array, FloatArray, Array]:
-    P, Q = data.factors(P, Q)
-    return P, s, Q
 
 
 __all__ = ["Trimming"]
