@@ -128,14 +128,14 @@ class Evidence:
         """Evaluate what waits: once, whoever asks and in whatever thread."""
         with self._lock:
             if self._waiting is not None:
-                with self._counted_apart():
+                with self._apart():
                     self._evaluate(self._waiting)
                 self._waiting = None  # last: an interrupted evaluation is made again
         return self
 
     def gap_at(self, dual: DualPoint, candidate: Candidate) -> float:
         """The gap that a dear point has with itself or a candidate, at once; what it tells is not lost."""
-        with self._lock, self._counted_apart():
+        with self._lock, self._apart():
             if self.relaxation is None or self.relaxation == dual.relaxation:
                 self._evaluate(dual)
             relaxation, points = dual.relaxation, [(dual.loss, dual.gauge), (candidate.loss, candidate.gauge)]
@@ -150,15 +150,17 @@ class Evidence:
             self.primal = min(self.primal, dual.relaxation.primal_value(loss, gauge))
 
     @contextmanager
-    def _counted_apart(self) -> Iterator[None]:
-        """Count products here instead of with those of the run."""
-        counter = self.problem.M
-        before = counter.products
+    def _apart(self) -> Iterator[None]:
+        """Count products here instead of with those of the run, and keep nothing that the run has dropped."""
+        problem, counter = self.problem, self.problem.M
+        before, kept = counter.products, problem.keeps_entries
         try:
             yield
         finally:
             self.products += counter.products - before
             counter.products = before
+            if not kept and problem.keeps_entries:
+                problem.forget()
 
     def _take(self, dual: DualPoint) -> None:
         """A new relaxation starts a new account; products are made for the nonnegative cone only."""

@@ -107,6 +107,11 @@ class Separated:
         """The largest singular value of D."""
         return math.sqrt(max(float(np.linalg.eigvalsh(gram(self.D))[-1]), 0.0))
 
+    @cached_property
+    def largest(self) -> float:
+        """The largest size of an entry of D."""
+        return float(max(self.D.max(), -self.D.min()))
+
     @staticmethod
     def fits(M: Any, shape: tuple[int, ...]) -> bool:
         """Whether the matrix may be filled in, and its shorter side is short."""

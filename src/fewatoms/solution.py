@@ -94,6 +94,39 @@ class Candidate:
         return self.face.freedom
 
 
+class LazyCandidate(Candidate):
+    """A candidate that an oracle knows without its atoms: face and coefficients are made when somebody asks.
+
+    Subclasses have `_made()`, which makes them, and `residual`, made each time: no vector as long as the data is kept.
+    """
+
+    _problem: Problem
+    _gauge: float
+
+    def __init__(self, problem: Problem, loss: float, gauge: float, note: str = "", **more: Any) -> None:
+        known = {"_problem": problem, "loss": loss, "_gauge": gauge, "note": note}
+        self.__dict__.update(known, norms=None, support=None, margin=0.0, **more)
+
+    def _made(self) -> tuple[Face, FloatArray]:
+        raise NotImplementedError
+
+    @cached_property
+    def _pair(self) -> tuple[Face, FloatArray]:
+        return self._made()
+
+    @property
+    def face(self) -> Face:  # type: ignore[override]
+        return self._pair[0]
+
+    @property
+    def c(self) -> FloatArray:  # type: ignore[override]
+        return self._pair[1]
+
+    @property
+    def gauge(self) -> float:
+        return self._gauge
+
+
 @dataclass(frozen=True, eq=False)
 class Progress:
     """What a callback sees after each iterate; `StopIteration` raised there ends the run."""

@@ -14,9 +14,9 @@ from fewatoms import _checks, linalg
 from fewatoms._types import Array, FloatArray
 from fewatoms.faces import Face
 from fewatoms.factored import Factored, Triple
+from fewatoms.oracles.base import LaterPoint
 from fewatoms.problem import Problem
-from fewatoms.relaxations import P1, P3, Relaxation
-from fewatoms.solution import Candidate, DualPoint
+from fewatoms.solution import Candidate, DualPoint, LazyCandidate
 
 RUNGS = (0.3, 0.05)  # the first penalties, in units of the k-th singular value of M*y at x = 0
 ROUNDS = 10  # of adding atoms until (P1) is solved
@@ -260,15 +260,13 @@ class _Sweeps:
         return self.F.beside(at, Triple(P, c, Q, at.row, at.col))
 
 
-class Sweep(DualPoint):
-    """The dual vector of one sweep; y, z and the rest are made when they are asked for.
+class Sweep(LaterPoint):
+    """The dual vector of one sweep.
 
     A point of rank k leaves singular values of M*y above the penalty; y is taken from a point with more atoms that does
     not, or hardly, and so are the loss and the gauge that go with it. `primal` is the point of rank k itself.
     """
 
-    dear = True
-    _problem: Problem
     _loss: float
     at: Triple
     lam: float
@@ -291,11 +289,10 @@ class Sweep(DualPoint):
         return Sweep(self._problem, self.at, self._loss, 0.0)
 
     @cached_property
-    def _lifted(self) -> Candidate:
+    def behind(self) -> Candidate:  # type: ignore[override]
         problem, at = self._problem, self.at
         if self.lam <= 0 or problem.nonnegative:
             return self.primal
-        kept = problem.keeps_entries
         run = _Sweeps(problem, problem.factored)
         run.loss, lam = self._loss, self.lam
         for _ in range(ROUNDS):
@@ -307,46 +304,16 @@ class Sweep(DualPoint):
             for here, reached in run.F.descent(at, lam, run.shrink, 1e-3):
                 at = here
                 run.note(at, lam, reached)
-        if not kept:
-            problem.forget()
         return SweepCandidate(problem, at, run.loss)
-
-    @property
-    def loss(self) -> float:
-        return self._lifted.loss
-
-    @property
-    def gauge(self) -> float:
-        return self._lifted.gauge
-
-    @cached_property
-    def y(self) -> FloatArray:
-        return self._problem.loss.gradient(self._lifted.residual)
-
-    @cached_property
-    def z(self) -> Any:
-        return self._problem.M.adjoint(self.y)
-
-    @cached_property
-    def support(self) -> float:
-        return self._problem.atoms.support(self.z)
-
-    @cached_property
-    def relaxation(self) -> Relaxation:
-        """(P3) with a bound; otherwise (P1) at the ridge, and without one at the penalty for which y is feasible."""
-        if self._problem.alpha is not None:
-            return P3(self._problem)
-        return P1(self._problem, self._problem.ridge or self.support)
 
     @cached_property
     def primal(self) -> Candidate:
         return SweepCandidate(self._problem, self.at, self._loss)
 
 
-class SweepCandidate(Candidate):
-    """The point of one sweep as a candidate; its residual is made when it is asked for."""
+class SweepCandidate(LazyCandidate):
+    """The point of one sweep as a candidate."""
 
-    _problem: Problem
     at: Triple
 
     def __init__(self, problem: Problem, at: Triple, loss: float) -> None:
@@ -356,27 +323,13 @@ class SweepCandidate(Candidate):
             share = NOTHING * (loss + problem.ridge * at.gauge)
             least = max(least, min(share / problem.ridge, math.sqrt(share / problem.loss.smoothness)))
         keep = at.cut(int(np.count_nonzero(at.s > least)))
-        self.__dict__.update(_problem=problem, at=keep, loss=loss, norms=None, note="", support=None, margin=0.0)
+        super().__init__(problem, loss, keep.gauge, at=keep)
 
-    @cached_property
-    def _pair(self) -> tuple[Face, FloatArray]:
+    def _made(self) -> tuple[Face, FloatArray]:
         return self.at.face()
 
     @property
-    def face(self) -> Face:
-        return self._pair[0]
-
-    @property
-    def c(self) -> FloatArray:
-        return self._pair[1]
-
-    @property
-    def gauge(self) -> float:
-        return self.at.gauge
-
-    @property
-    def residual(self) -> FloatArray:
-        """Made each time: a vector as long as the data is not kept."""
+    def residual(self) -> FloatArray:  # type: ignore[override]
         return self._problem.b - self._problem.M.inner.apply_factors(self.at.P * self.at.s, self.at.Q)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import cached_property
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from fewatoms.oracles.trimming import Rule, Trims
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P3
 from fewatoms.separated import Separated, cut_to, gram
-from fewatoms.solution import Candidate, DualPoint
+from fewatoms.solution import DualPoint, LazyCandidate
 
 FIRST, GROWTH, LAST = 1.25, 2.0, 120.0  # the stiffness mu, in units of 1 / (largest singular value): start, factor, end
 SINGLE, LARGE = 10, 1_000_000  # first steps in single precision, from this many entries on
@@ -94,7 +93,7 @@ class _Multipliers:
         assert problem.alpha is not None
         self.problem, self.data, self.roles, self.price = problem, data, roles, roles.price
         self.delta = math.sqrt(2 * problem.alpha)
-        big = float(max(data.D.max(), -data.D.min()))
+        big = data.largest
         single = data.D.size >= LARGE and ORDINARY[0] < big < ORDINARY[1]
         self.D = D = data.D.astype(np.float32) if single else data.D
         self.steps = 0
@@ -160,27 +159,18 @@ class _Multipliers:
         return DualPoint(y, problem.M.inner.adjoint(y), sigma, relaxation, primal.loss, primal.gauge, primal)
 
 
-class SplitCandidate(Candidate):
-    """L in factors, and the entries of D - L beyond a threshold, less the threshold; made in full if asked for."""
+class SplitCandidate(LazyCandidate):
+    """L in factors, and the entries of D - L beyond a threshold, less the threshold."""
 
-    _problem: Problem
     _low: tuple[Array, FloatArray, Array]
     _cut: float
 
     def __init__(self, problem: Problem, low: tuple[Array, FloatArray, Array], cut: float, R: Array) -> None:
         squares, kept, total, _ = kernels.clipped_sums(R, cut)
         gauge = problem.roles.gauge(float(low[1].sum()), total - kept)
-        self.__dict__.update(
-            _problem=problem, _low=low, _cut=cut, loss=0.5 * squares, _gauge=gauge,
-            norms=None, note="", support=None, margin=0.0,
-        )  # fmt: skip
+        super().__init__(problem, 0.5 * squares, gauge, _low=low, _cut=cut)
 
-    @property
-    def gauge(self) -> float:
-        return self._gauge  # type: ignore[attr-defined]
-
-    @cached_property
-    def _pair(self) -> tuple[Face, FloatArray]:
+    def _made(self) -> tuple[Face, FloatArray]:
         roles, data = self._problem.roles, self._problem.separated
         left, s, right = self._low
         P, s, Q = balanced(left * s, right)
@@ -191,15 +181,7 @@ class SplitCandidate(Candidate):
         return roles.face((P, s, Q), (where, values))
 
     @property
-    def face(self) -> Face:
-        return self._pair[0]
-
-    @property
-    def c(self) -> FloatArray:
-        return self._pair[1]
-
-    @property
-    def residual(self) -> FloatArray:
+    def residual(self) -> FloatArray:  # type: ignore[override]
         data = self._problem.separated
         left, s, right = self._low
         return data.as_data(np.clip(data.left(left * s, right), -self._cut, self._cut))

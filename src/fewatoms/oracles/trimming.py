@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -13,10 +11,10 @@ from fewatoms import _checks, linalg
 from fewatoms._types import Array, FloatArray
 from fewatoms.faces import Face
 from fewatoms.factored import balanced
+from fewatoms.oracles.base import LaterPoint
 from fewatoms.problem import Problem
-from fewatoms.relaxations import P1, P3, Relaxation
 from fewatoms.separated import gram, largest
-from fewatoms.solution import Candidate, DualPoint
+from fewatoms.solution import DualPoint, LazyCandidate
 
 STEP = 0.8  # from one threshold of the ladder to the next
 RUNGS = 60  # at most
@@ -169,11 +167,15 @@ class Rule:
     or those that stand out of the noise."""
 
     def __init__(self, problem: Problem, count: int | None, delta: float | None = None) -> None:
-        self.count, self.delta, self.data = count, delta, problem.separated
+        self.count, self.delta, self._problem = (
+            count,
+            delta,
+            problem,
+        )  # (the data live as long as the run, rules longer)
         self.allowed = count  # residuals to leave out at most
         self.guess: float | None = None
         self.last: float | None = None
-        self.top = float(np.abs(self.data.D).max())
+        self.top = problem.separated.largest
         self.floor = FAINT * self.top if delta is None else 0.0
 
     def threshold(self, R: Array) -> float:
@@ -189,7 +191,8 @@ class Rule:
     def middle(self, R: Array) -> float:
         """The median size of residuals that are seen."""
         a = np.abs(R).ravel()
-        a = a if self.data.seen is None else a[self.data.seen.ravel()]
+        seen = self._problem.separated.seen
+        a = a if seen is None else a[seen.ravel()]
         return float(np.median(a[:: max(1, a.size // 1_000_000)]))
 
     def left_out(self, R: Array, floor: float = 0.0) -> Array:
@@ -262,7 +265,7 @@ class Trims:
         D = self.data.D
         t = self.rule.edge(D)
         if not 0 < t < math.inf:
-            t = float(np.abs(D).max())
+            t = self.data.largest
         V = np.linalg.qr(linalg.generator().standard_normal((D.shape[1], rank)))[0]
         Y = np.clip(D, -t, t)
         for _ in range(3):
@@ -317,11 +320,10 @@ def advanced(at: Low, V: Array, R: Array) -> Low:
     return Q @ S.T, V
 
 
-class Trimmed(DualPoint):
-    """The dual vector of one iterate, what is left of the data; made when it is asked for."""
+class Trimmed(LaterPoint):
+    """The dual vector of one iterate: what is left of the data."""
 
-    dear = keeps_budget = True
-    _problem: Problem
+    keeps_budget = True
     primal: TrimCandidate
 
     def __init__(self, problem: Problem, at: Low, rule: Rule) -> None:
@@ -331,38 +333,13 @@ class Trimmed(DualPoint):
     def worth(self) -> float:  # type: ignore[override]
         return -self.primal.loss
 
-    @property
-    def loss(self) -> float:
-        return self.primal.loss
 
-    @property
-    def gauge(self) -> float:
-        return self.primal.gauge
+class TrimCandidate(LazyCandidate):
+    """L in factors, and the entries of D - L that a rule leaves out."""
 
-    @property
-    def y(self) -> FloatArray:
-        return self.primal.residual
-
-    @property
-    def z(self) -> Any:
-        return self._problem.M.adjoint(self.y)
-
-    @cached_property
-    def support(self) -> float:
-        return self._problem.atoms.support(self.z)
-
-    @cached_property
-    def relaxation(self) -> Relaxation:
-        """(P3) with a bound; without one (P1) at the penalty for which y is feasible."""
-        return P1(self._problem, self.support) if self._problem.alpha is None else P3(self._problem)
-
-
-class TrimCandidate(Candidate):
-    """L in factors, and the entries of D - L that a rule leaves out; made in full if asked for."""
-
-    _problem: Problem
     _low: Low
     _rule: Rule
+    _freedom: int
 
     def __init__(self, problem: Problem, low: Low, rule: Rule) -> None:
         R = problem.separated.left(*low)
@@ -377,14 +354,11 @@ class TrimCandidate(Candidate):
             note = (
                 f"{count} entries stand out of noise of standard deviation {deviation:.3g}, by 3 times as much or more"
             )
-        self.__dict__.update(
-            _problem=problem, _low=low, _rule=rule, loss=0.5 * float(np.vdot(size, size)),
-            _gauge=problem.roles.gauge(nuclear, one_norm), norms=None, support=None, margin=0.0,
-            note=note, _freedom=rank * (p + q - rank) + count,
-        )  # fmt: skip
+        gauge, loss = problem.roles.gauge(nuclear, one_norm), 0.5 * float(np.vdot(size, size))
+        freedom = rank * (p + q - rank) + count
+        super().__init__(problem, loss, gauge, note, _low=low, _rule=rule, _freedom=freedom)
 
-    @cached_property
-    def _pair(self) -> tuple[Face, FloatArray]:
+    def _made(self) -> tuple[Face, FloatArray]:
         roles, data = self._problem.roles, self._problem.separated
         P, s, Q = balanced(*self._low)
         keep = s > ROUNDING * max(float(s[0]), data.size)
@@ -395,23 +369,11 @@ class TrimCandidate(Candidate):
         return roles.face((P, s, Q), data.entries(R, out))
 
     @property
-    def face(self) -> Face:
-        return self._pair[0]
-
-    @property
-    def c(self) -> FloatArray:
-        return self._pair[1]
-
-    @property
     def freedom(self) -> int:
-        return self._freedom  # type: ignore[attr-defined]
+        return self._freedom
 
     @property
-    def gauge(self) -> float:
-        return self._gauge  # type: ignore[attr-defined]
-
-    @property
-    def residual(self) -> FloatArray:
+    def residual(self) -> FloatArray:  # type: ignore[override]
         data = self._problem.separated
         R = data.left(*self._low)
         R[self._rule.left_out(R, self._rule.floor)] = 0.0
