@@ -438,7 +438,7 @@ class _Run:
             self.since, self.best = 0, candidate
         else:  # factors that descend to the same loss from another start say more than a worse candidate
             reached = self.problem.objective(candidate)
-            again = reached <= before * (1 + 1e-6) and candidate.face.turns
+            again = reached <= before * (1 + 1e-6) and candidate.face.turning() is not None
             tried = candidate is not dual.primal  # or it was not worth a fit of its own
             self.since += 3 if again else int(tried)
             if self.problem.k is not None and reached < before:

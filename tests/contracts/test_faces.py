@@ -282,25 +282,30 @@ def test_merging_with_itself_or_with_nothing_adds_nothing(name, pair):
 # Turning
 
 
-@every_set
+TURNING = {name: (s, dual) for name, (s, dual) in EVERY.items() if drawn(s, 15, dual=dual)[0].turning() is not None}
+every_set_that_turns = pytest.mark.parametrize(("name", "pair"), **over(TURNING))
+
+
+@every_set_that_turns
 def test_folding_what_was_unfolded(name, pair):
     atoms, dual = pair
     face, c = pruned(atoms, 16, dual=dual)
-    v = face.unfold(c)
+    turning = face.turning()
+    v = turning.unfold(c)
     assert v.dtype == np.float64
-    assert v.shape == face.lower().shape
-    assert (v >= face.lower()).all()
-    turned, d = face.fold(v)
+    assert v.shape == turning.lower().shape
+    assert (v >= turning.lower()).all()
+    turned, d = turning.fold(v)
     assert turned.size == face.size
     np.testing.assert_allclose(turned.point(d), face.point(c), atol=1e-12)
     np.testing.assert_allclose(turned.project(d), d, atol=1e-12)
 
 
-@every_set
+@every_set_that_turns
 def test_lower_bounds_are_the_cones(name, pair):
     atoms, dual = pair
     face, _ = pruned(atoms, 17, dual=dual)
-    lower = face.lower()
+    lower = face.turning().lower()
     assert np.isin(lower, [0.0, -np.inf]).all()
     if all(f.cone is Cone.NONNEGATIVE for f in leaves(face)):
         assert (lower == 0).all()
@@ -308,35 +313,38 @@ def test_lower_bounds_are_the_cones(name, pair):
         assert (lower == -np.inf).all()
 
 
-@every_set
+@every_set_that_turns
 def test_pull_is_the_derivative(name, pair):
     atoms, dual = pair
     face, c = pruned(atoms, 18, dual=dual)
+    turning = face.turning()
     rng = generator(19)
     z = rng.standard_normal(atoms.shape) if dual is None else dual(rng)
-    v = face.unfold(c)
+    v = turning.unfold(c)
     v = v + 0.1 * rng.standard_normal(v.size)
 
     def value(unknowns):
-        turned, d = face.fold(unknowns)
+        turned, d = turning.fold(unknowns)
         return inner(turned.point(d), z)
 
-    gradient = face.pull(v, z)
+    gradient = turning.pull(v, z)
     assert gradient.shape == v.shape
     assert gradient.dtype == np.float64
     h = 1e-5
     numeric = [(value(v + h * e) - value(v - h * e)) / (2 * h) for e in np.eye(v.size)]
     np.testing.assert_allclose(gradient, numeric, atol=1e-7)
     if z.ndim == 2:
-        np.testing.assert_allclose(face.pull(v, sp.csr_array(z)), gradient, atol=1e-12)
+        np.testing.assert_allclose(turning.pull(v, sp.csr_array(z)), gradient, atol=1e-12)
         symmetric = 0.5 * (z + z.conj().T) if z.shape[0] == z.shape[1] else z
-        np.testing.assert_allclose(face.pull(v, aslinearoperator(symmetric)), face.pull(v, symmetric), atol=1e-12)
+        implicit = turning.pull(v, aslinearoperator(symmetric))
+        np.testing.assert_allclose(implicit, turning.pull(v, symmetric), atol=1e-12)
 
 
 @every_set
 def test_only_matrix_faces_turn(name, pair):
     face, _ = drawn(pair[0], 20, dual=pair[1])
-    assert face.turns == any(isinstance(f, (Factors, SymmetricFactors)) for f in leaves(face))
+    turns = any(isinstance(f, (Factors, SymmetricFactors)) for f in leaves(face))
+    assert (face.turning() is not None) == turns
 
 
 # Inner products, entries, factors, names
@@ -483,6 +491,8 @@ def test_within_a_budget():
     assert within(face, (2, 1))
     assert within(face, None)
     assert not within(face, (1, 1))
+    assert within(face, 3)  # one number for all parts together
+    assert not within(face, 2)
     assert within(face.faces[0], 2)
     assert not within(face.faces[0], 1)
 

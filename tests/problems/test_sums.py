@@ -709,7 +709,7 @@ def planted_matrices(sets, counts, seed):
     rng, parts = np.random.default_rng(seed), []
     for atoms, count in zip(sets, counts, strict=True):
         face = atoms.expose(rng.standard_normal(atoms.shape), count)
-        if face.turns:
+        if face.turning() is not None:
             w = atoms.unwrapped()[0]
             c = np.diag(np.full(count, 1.5 * math.sqrt(w.n))).ravel()
         else:

@@ -43,7 +43,7 @@ class Amplitudes:
     problem: Problem
 
     @staticmethod
-    def apply_to(problem: Problem, face: Any) -> bool:
+    def apply_to(problem: Problem, face: Face) -> bool:
         """Whether the data are intensities and the unknown a factor."""
         fits = isinstance(problem.M.inner, Quadratic) and isinstance(problem.loss, (LeastSquares, Huber))
         return fits and isinstance(face, SymmetricFactors)

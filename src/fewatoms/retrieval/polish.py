@@ -12,7 +12,7 @@ import numpy as np
 
 from fewatoms import linalg
 from fewatoms._types import Budget, FloatArray
-from fewatoms.faces import Face, SymmetricFactors
+from fewatoms.faces import SymmetricTurning, Turning
 from fewatoms.operators import Quadratic
 from fewatoms.problem import Problem
 from fewatoms.retrieval.amplitudes import Amplitudes
@@ -65,7 +65,7 @@ class Turn:
     def _settle(self, problem: Problem, candidate: Candidate) -> Candidate:
         """Descend on the loss until it hardly falls."""
         best, left = candidate, self.steps
-        while left > 0 and best.face.turns and best.face.dim and not self._ends(problem, best.loss):
+        while left > 0 and best.face.turning() is not None and best.face.dim and not self._ends(problem, best.loss):
             trial, used = self._descend(problem, best, left)
             left -= used
             if not trial.loss < best.loss:
@@ -83,9 +83,11 @@ class Turn:
 
         b, loss = problem.b, problem.loss
         face, c = candidate.face.prune(candidate.c, problem.k)
-        start, lower = face.unfold(c), face.lower()
+        turning = face.turning()
+        assert turning is not None
+        start, lower = turning.unfold(c), turning.lower()
         size, unit = max(candidate.loss, 1e-300), max(float(np.linalg.norm(start)), 1e-300)
-        measured = _measured(problem, face)
+        measured = _measured(problem, turning)
 
         def objective(v: FloatArray) -> tuple[float, FloatArray]:
             image, pull = measured(unit * v)
@@ -107,29 +109,29 @@ class Turn:
                 callback=enough,
                 options={"maxiter": steps, "maxcor": 20, "ftol": 1e-10, "gtol": 1e-10},
             )
-        turned, _ = face.fold(unit * result.x)
+        turned, _ = turning.fold(unit * result.x)
         return reduced_fit(problem, turned), max(1, int(result.nit))
 
 
 Measured = tuple[FloatArray, Callable[[FloatArray], FloatArray]]
 
 
-def _measured(problem: Problem, face: Face) -> Callable[[FloatArray], Measured]:
-    """v -> the image of the unknowns v of a face that turns, and the function y -> the gradient of <y, image> by v."""
+def _measured(problem: Problem, turning: Turning) -> Callable[[FloatArray], Measured]:
+    """v -> the image of the unknowns v, and the function y -> the gradient of <y, image> by v."""
     M = problem.M
-    if isinstance(M.inner, Quadratic) and isinstance(face, SymmetricFactors):
-        quadratic, left = M.inner, face.left
+    if isinstance(M.inner, Quadratic) and isinstance(turning, SymmetricTurning):
+        quadratic, left, size = M.inner, turning.left, turning.face.size
 
         def by_products(v: FloatArray) -> Measured:
             image, pull = quadratic.measure_factor(left(v))
-            M.products += 2 * face.size
+            M.products += 2 * size
             return image, lambda y: pull(y).ravel().view(np.float64)
 
         return by_products
 
     def by_dual(v: FloatArray) -> Measured:
-        turned, c = face.fold(v)
-        return turned.measure(M, c), lambda y: face.pull(v, M.adjoint(y))
+        turned, c = turning.fold(v)
+        return turned.measure(M, c), lambda y: turning.pull(v, M.adjoint(y))
 
     return by_dual
 

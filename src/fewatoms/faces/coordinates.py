@@ -1,0 +1,116 @@
+"""Faces of one-hot atoms."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from fewatoms import linalg
+from fewatoms._types import Array, Budget, FloatArray, IntArray, ModelDual
+from fewatoms.faces.base import Cone, Face, leading
+
+if TYPE_CHECKING:
+    from fewatoms.operators.base import Operator
+    from fewatoms.operators.reduced import ReducedOperator
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates(Face):
+    """Signed one-hot atoms s_i e_i. point(c)[indices] = signs * c."""
+
+    indices: IntArray
+    signs: FloatArray
+    shape: tuple[int, ...]
+    cone: Cone = Cone.FREE
+    rays: bool = False  # atoms of a cone, whose gauge is 0
+
+    @property
+    def size(self) -> int:
+        return self.indices.size
+
+    @property
+    def dim(self) -> int:
+        return self.indices.size
+
+    def point(self, c: FloatArray) -> Array:
+        return spread(self.indices, self.signs * c, self.shape)
+
+    def adjoint(self, z: ModelDual) -> FloatArray:
+        return self.signs * pick(z, self.indices, self.shape)
+
+    def project(self, c: FloatArray) -> FloatArray:
+        return c if self.cone is Cone.FREE else np.maximum(c, 0.0)
+
+    def gauge(self, c: FloatArray) -> float:
+        return 0.0 if self.rays else super().gauge(c)
+
+    def prune(self, c: FloatArray, k: Budget, norms: FloatArray | None = None) -> tuple[Self, FloatArray]:
+        keep = leading(self.contributions(c, norms), k)
+        keep = keep[c[keep] != 0]
+        return replace(self, indices=self.indices[keep], signs=self.signs[keep]), c[keep]
+
+    def merge(self, other: Self) -> Self:
+        fresh = ~np.isin(other.indices, self.indices)
+        return replace(
+            self,
+            indices=np.concatenate([self.indices, other.indices[fresh]]),
+            signs=np.concatenate([self.signs, other.signs[fresh]]),
+        )
+
+    def restrict(self, M: Operator) -> ReducedOperator:
+        return M.restrict_columns(self, self.indices, self.signs)
+
+    def entries(self, c: FloatArray, rows: IntArray, cols: IntArray) -> Array:
+        return spread_entries(self.indices, self.signs * c, self.shape, rows, cols)
+
+    def labels(self) -> Array:
+        return np.stack(np.unravel_index(self.indices, self.shape), axis=1) if len(self.shape) > 1 else self.indices
+
+    def values(self, c: FloatArray) -> Array:
+        return self.signs * c
+
+    def key(self) -> Hashable:
+        return np.sort(self.indices).tobytes()
+
+    def as_cone(self) -> Self:
+        return replace(self, cone=Cone.NONNEGATIVE)
+
+    def inner(self, c: FloatArray, other: Self, d: FloatArray) -> float:
+        return sparse_dot(self.indices, self.signs * c, other.indices, other.signs * d)
+
+
+def spread(indices: IntArray, values: FloatArray, shape: tuple[int, ...]) -> Array:
+    """The array of a shape with these values at these indices, flat in C order, and 0 elsewhere."""
+    x = np.zeros(int(np.prod(shape)))
+    x[indices] = values
+    return x.reshape(shape)
+
+
+def spread_entries(
+    indices: IntArray, values: FloatArray, shape: tuple[int, ...], rows: IntArray, cols: IntArray
+) -> Array:
+    """Entries (rows, cols) of the matrix `spread(indices, values, shape)`, which is not formed."""
+    matrix = sp.csr_array((values, np.divmod(indices, shape[1])), shape=shape)
+    return _entries(matrix, rows, cols)
+
+
+def pick(z: ModelDual, indices: IntArray, shape: tuple[int, ...]) -> Array:
+    """Entries of z, flat in C order, without forming a sparse z."""
+    if sp.issparse(z):
+        return _entries(sp.csr_array(z), *np.divmod(indices, shape[1]))
+    return linalg.as_flat(z)[indices]
+
+
+def sparse_dot(i: IntArray, a: FloatArray, j: IntArray, b: FloatArray) -> float:
+    """The inner product of two vectors with values a at i and b at j."""
+    _, at_i, at_j = np.intersect1d(i, j, assume_unique=True, return_indices=True)
+    return float(np.dot(a[at_i], b[at_j]))
+
+
+def _entries(matrix: sp.csr_array, rows: IntArray, cols: IntArray) -> Array:
+    """Entries of a sparse matrix; asked for none, SciPy would answer with a sparse array."""
+    return np.asarray(matrix[rows, cols]).ravel() if rows.size else np.zeros(0)
