@@ -5,7 +5,7 @@
 finds x with |b - Mx| <= 1e-3 |b| made of at most 20 atoms, and says what is proven about it.
 """
 
-from fewatoms import operators, oracles, phase, retrieval
+from fewatoms import methods, operators, oracles, phase, retrieval
 from fewatoms.atoms import (
     AtomicSet,
     Dictionary,
@@ -18,7 +18,7 @@ from fewatoms.atoms import (
     SignedOneHot,
 )
 from fewatoms.certificates import Certificate
-from fewatoms.fit import fit
+from fewatoms.fit import fit, fit_many
 from fewatoms.losses import Huber, LeastSquares, Logistic, Loss
 from fewatoms.lowrank import LowRank
 from fewatoms.operators import Counting, Identity, Operator, Quadratic, Sampling
@@ -27,7 +27,9 @@ from fewatoms.path import Path, choose_k, fit_path
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P1, P2, P3
 from fewatoms.retrieval import paper_rule
-from fewatoms.solution import Progress, Solution, Solutions, Status
+from fewatoms.records import Progress
+from fewatoms.solution import Solution, Status
+from fewatoms.solutions import Solutions
 
 __version__ = "0.1.0"
 

@@ -32,6 +32,13 @@ def integer(name: str, value: Any, low: int, high: int | None = None, limit: str
     return number
 
 
+def flag(name: str, value: Any) -> bool:
+    """Return `value` as a bool."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False; got {value!r}")
+    return bool(value)
+
+
 def number(name: str, value: Any, *, positive: bool = False, infinite: bool = False) -> float:
     """Return `value` as a float that is finite and nonnegative (or positive)."""
     demand = f"{name} must be a {'positive' if positive else 'nonnegative'} {'' if infinite else 'finite '}number"
@@ -128,6 +135,11 @@ def shape2(name: str, value: Any) -> tuple[int, int]:
     except (TypeError, ValueError):
         raise TypeError(f"{name} must be a pair of integers (rows, columns); got {value!r}") from None
     return integer(f"{name}[0]", p, 1), integer(f"{name}[1]", q, 1)
+
+
+def shape(name: str, value: Any) -> tuple[int, ...]:
+    """Return a length or a pair of them as a tuple."""
+    return (integer(name, value, 1),) if np.ndim(value) == 0 else shape2(name, value)
 
 
 def real(name: str, value: Any, demand: str) -> float:

@@ -15,5 +15,9 @@ IntArray: TypeAlias = npt.NDArray[np.intp]
 # LinearOperator in the model's shape. `linalg.as_flat` and `linalg.as_matrix` read all three.
 ModelDual: TypeAlias = Any
 
-# A budget: an integer, or one budget per part for sums of sets, nested as the sets are.
+# A matrix, dense or sparse: SciPy's sparse arrays come without types.
+Matrix: TypeAlias = Any
+
+# k as users write it: an integer, or one per part for sums of sets, nested as the sets are; None leaves it open.
+BudgetLike: TypeAlias = "int | tuple[BudgetLike, ...] | None"
 Budget: TypeAlias = Any

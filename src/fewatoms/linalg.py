@@ -1,15 +1,13 @@
 """The one caller of ARPACK and LAPACK's decompositions: it knows their limits, seeds, counts and fall-backs.
 
-Everything random here starts from the generator of the current `session`; everything that multiplies by an implicit
-matrix is counted in it. Outside a session a fixed seed is used and the count is dropped.
+Everything random here starts from the generator of the open ledger; everything that multiplies by an implicit matrix is
+counted there. Where none is open a fixed seed is used and the count is dropped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import cache
 from inspect import signature
 from typing import Any
@@ -19,44 +17,13 @@ import scipy.linalg
 import scipy.sparse as sp
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from fewatoms import _checks
 from fewatoms._types import Array, FloatArray, IntArray, ModelDual
+from fewatoms.ledger import current
 
 PIECE = 1 << 16  # numbers worked on together where no temporary is wanted
 DENSE_SIDE = (
     300  # a full decomposition up to the work for a square matrix of this side costs no more than a partial one
 )
-
-
-@dataclass(eq=False)
-class Session:
-    """What the decompositions of one solve share: the generator of start vectors, and a count of products."""
-
-    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
-    products: int = 0
-
-
-_current: ContextVar[Session | None] = ContextVar("fewatoms_session", default=None)
-
-
-@contextmanager
-def session(rng: Any = None) -> Iterator[Session]:
-    """Seed the decompositions made inside the block and count their products with implicit matrices."""
-    opened = Session(_checks.generator(rng))
-    token = _current.set(opened)
-    try:
-        yield opened
-    finally:
-        _current.reset(token)
-
-
-def _session() -> Session:
-    return _current.get() or Session()
-
-
-def generator() -> np.random.Generator:
-    """The generator of the current session."""
-    return _session().rng
 
 
 def single_thread() -> AbstractContextManager[Any]:
@@ -100,22 +67,23 @@ def hermitian_part(z: ModelDual, n: int) -> Any:
 def _form(z: LinearOperator) -> Array:
     """An implicit matrix, written out from its shorter side: the identity it meets is no larger than the result."""
     p, q = z.shape
-    _session().products += min(p, q)
+    current().svd_products += min(p, q)
     return np.asarray(z @ np.eye(q)) if q <= p else np.asarray(z.H @ np.eye(p)).conj().T
 
 
 def _counted(z: Any) -> LinearOperator:
     """z as a LinearOperator whose products are counted in the session."""
-    tally = _session()
+    tally = current()
 
     def forward(x: Array) -> Array:
-        tally.products += 1 if x.ndim == 1 else x.shape[1]
+        tally.svd_products += 1 if x.ndim == 1 else x.shape[1]
+        tally.tick()
         return z @ x
 
     adjoint = z.H if isinstance(z, LinearOperator) else z.conj().T
 
     def backward(x: Array) -> Array:
-        tally.products += 1 if x.ndim == 1 else x.shape[1]
+        tally.svd_products += 1 if x.ndim == 1 else x.shape[1]
         return adjoint @ x
 
     kind = np.result_type(z.dtype, np.float64)  # ARPACK works in the precision that it is told
@@ -218,7 +186,7 @@ def _arpack(
 
     (That is why `svds` is not called: it keeps the generator to itself, and repeated values need restarts.)
     """
-    rng = _session().rng
+    rng = current().rng
     start = rng.standard_normal(A.shape[0]).astype(A.dtype)
     if near is not None and near.shape[1]:
         inside = near.sum(axis=1)

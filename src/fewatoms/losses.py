@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from copy import copy
-from typing import Any
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, cg
 from scipy.special import expit
 
 from fewatoms import _checks
-from fewatoms._types import FloatArray
+from fewatoms._types import FloatArray, IntArray
 
 
 class Loss(ABC):
@@ -27,17 +26,21 @@ class Loss(ABC):
     weights : (m,) array of positive numbers, optional
         Multiplies the terms of the sum. A row of weight zero is a row to leave out.
 
-    A loss of your own needs the abstract members below and nothing else.
+    A loss of your own needs the abstract members below and nothing else, a constructor neither. Residuals and y are
+    real.
     """
 
     anchored = True  # f >= 0 and f(0) = 0, so that b = 0 asks for nothing
+    squares = False  # f is half the (weighted) squared norm: normal equations solve it
+    labelled = False  # labels are part of M: a column of ones is the column of labels there
+    weights: FloatArray | None = None
 
-    def __init__(self, weights: Any = None) -> None:
+    def __init__(self, weights: object = None) -> None:
         if weights is not None:
-            weights = _checks.real_vector("weights", weights)
-            if weights.size and weights.min() <= 0:
-                raise ValueError(f"weights must be positive (leave rows of weight 0 out); got {weights.min()}")
-        self.weights: FloatArray | None = weights
+            given = _checks.real_vector("weights", weights)
+            if given.size and given.min() <= 0:
+                raise ValueError(f"weights must be positive (leave rows of weight 0 out); got {given.min()}")
+            self.weights = given
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._settings()})"
@@ -45,7 +48,7 @@ class Loss(ABC):
     def _settings(self) -> str:
         return "" if self.weights is None else f"weights=<{self.weights.size}>"
 
-    def subset(self, rows: Any) -> Loss:
+    def subset(self, rows: IntArray) -> Loss:
         """The same loss for some of the data."""
         other = copy(self)
         other.weights = None if self.weights is None else self.weights[rows]
@@ -76,13 +79,30 @@ class Loss(ABC):
     def conjugate(self, y: FloatArray) -> float:
         """f*(y) = sup over w of <y, w> - f(w); infinite outside dom f*."""
 
-    @abstractmethod
     def clip(self, y: FloatArray) -> FloatArray:
-        """The point of dom f* nearest to y (y itself where dom f* is everything)."""
+        """A point of dom f* near y: y itself if it lies there, else one between it and grad f(0), which does.
 
-    @abstractmethod
+        Losses that know the nearest point say so.
+        """
+        if math.isfinite(self.conjugate(y)):
+            return y
+        inside = self.gradient(np.zeros_like(y))
+        low, high = 0.0, 1.0
+        while high - low > 1e-12:
+            middle = 0.5 * (low + high)
+            here = inside + middle * (y - inside)
+            low, high = (middle, high) if math.isfinite(self.conjugate(here)) else (low, middle)
+        return inside + low * (y - inside)
+
     def best_beta(self, y: FloatArray, alpha: float) -> float:
-        """The beta > 0 that minimises beta (f*(y / beta) + alpha); infinity where the infimum is a limit."""
+        """The beta > 0 that minimises beta (f*(y / beta) + alpha), a convex function; infinity where the infimum is a
+        limit. Found here by search; losses that know a formula say so."""
+        if not y.any():
+            return 0.0
+        if alpha == 0:
+            return math.inf
+        unit = max(float(np.abs(y).max()), 1e-300)
+        return _lowest_beta(lambda beta: self.perspective(y, beta, alpha), unit)
 
     def perspective(self, y: FloatArray, beta: float, alpha: float) -> float:
         """beta (f*(y / beta) + alpha), the perspective map in (D3)."""
@@ -95,7 +115,7 @@ class Loss(ABC):
         return self.perspective(y, self.best_beta(y, alpha), alpha)
 
 
-class _Quadratic(Loss):
+class Quadratic(Loss):
     """What losses that are homogeneous of degree two share."""
 
     @property
@@ -118,8 +138,10 @@ class _Quadratic(Loss):
         return 2.0 * math.sqrt(self.conjugate(y) * alpha)
 
 
-class LeastSquares(_Quadratic):
+class LeastSquares(Quadratic):
     """f(r) = 1/2 sum_i w_i r_i^2."""
+
+    squares = True
 
     def value(self, r: FloatArray) -> float:
         return 0.5 * float(np.dot(r, r if self.weights is None else self.weights * r))
@@ -137,7 +159,7 @@ class Huber(Loss):
     (cvxpy's `huber` is twice this.)
     """
 
-    def __init__(self, delta: float = 1.0, weights: Any = None) -> None:
+    def __init__(self, delta: float = 1.0, weights: object = None) -> None:
         super().__init__(weights)
         self.delta = _checks.number("delta", delta, positive=True)
 
@@ -190,6 +212,7 @@ class Logistic(Loss):
     """
 
     anchored = False
+    labelled = True
 
     @property
     def smoothness(self) -> float:
@@ -245,129 +268,21 @@ class Logistic(Loss):
         return super().support_of_sublevel(y, alpha)
 
 
-class Profiled(Loss):
-    """g(r) = min over v of f(r - F v): a loss after the best coefficients v of free columns F.
-
-    g*(y) = f*(y) where F'y = 0, and infinite elsewhere. A small Newton method finds v at each residual.
-    """
-
-    def __init__(self, base: Loss, F: FloatArray) -> None:
-        super().__init__(base.weights)
-        self.base, self.F, self.anchored = base, F, base.anchored
-        self._last = np.zeros(F.shape[1])
-
-    def _settings(self) -> str:
-        return f"{self.base!r}, {self.F.shape[1]} free columns"
-
-    @property
-    def smoothness(self) -> float:
-        return self.base.smoothness
-
-    def best_free(self, r: FloatArray) -> FloatArray:
-        """v, from where the last one was."""
-        v = self._last if self.base.value(r - self.F @ self._last) <= self.base.value(r) else np.zeros(self.F.shape[1])
-        left = r - self.F @ v
-        value = self.base.value(left)
-        size = float(np.abs(self.F.T @ np.abs(self.base.gradient(left))).max(initial=0.0))
-        ridge = 0.0
-        for _ in range(100):
-            slope = self.F.T @ self.base.gradient(left)
-            if float(np.abs(slope).max(initial=0.0)) <= 1e-14 * size:
-                break
-            H = self.F.T @ (self.base.curvature(left)[:, None] * self.F)
-            unit = float(np.trace(H)) / len(H) + 1e-6 * self.smoothness * float(
-                np.einsum("ij,ij->j", self.F, self.F).max()
-            )
-            step, t = np.linalg.lstsq(H + (ridge + 1e-14 * unit) * np.eye(len(H)), slope, rcond=None)[0], 1.0
-            while (fresh := self.base.value(left - t * (self.F @ step))) > value and t > 1e-10:
-                t *= 0.5
-            if fresh > value:
-                ridge = max(10 * ridge, 1e-3 * unit)
-                if ridge > 1e6 * unit:
-                    break
-                continue
-            v, left = v + t * step, left - t * (self.F @ step)
-            ridge, stale, value = 0.1 * ridge, fresh >= value, fresh
-            if stale:
-                break
-        self._last = v
-        return v
-
-    def _left(self, r: FloatArray) -> FloatArray:
-        return r - self.F @ self.best_free(r)
-
-    def value(self, r: FloatArray) -> float:
-        return self.base.value(self._left(r))
-
-    def gradient(self, r: FloatArray) -> FloatArray:
-        return self.base.gradient(self._left(r))
-
-    def curvature(self, r: FloatArray) -> FloatArray:
-        """That of f, an upper bound: the Hessian itself is not diagonal."""
-        return self.base.curvature(self._left(r))
-
-    def conjugate(self, y: FloatArray) -> float:
-        off = np.abs(self.F.T @ y)
-        if (off > 1e-9 * (np.abs(self.F).T @ np.abs(y))).any():
-            return math.inf
-        return self.base.conjugate(y)
-
-    def clip(self, y: FloatArray) -> FloatArray:
-        """A point of dom f* near y; F'y = 0 is for the caller to have."""
-        return self.base.clip(y)
-
-    def best_beta(self, y: FloatArray, alpha: float) -> float:
-        return self.base.best_beta(y, alpha)
-
-
-class Biased(_Quadratic):
-    """g(r) = min over v of f(r - F v) + shrink |v|^2 / 2: least squares after the best row and column biases v.
-
-    F is given by its products (`forward`, `backward`); no vector as long as the data is kept. g*(y) = f*(y) + |F'y|^2 /
-    (2 shrink), so that any y gives a bound, however roughly v was found.
-    """
-
-    def __init__(self, base: LeastSquares, F: Any, shrink: float) -> None:
-        super().__init__(base.weights)
-        self.base, self.F, self.shrink = base, F, shrink
-        self._last: FloatArray | None = None
-
-    def _settings(self) -> str:
-        return f"{self.base!r}, biases shrunk by {self.shrink:g}"
-
-    def best_free(self, r: FloatArray) -> FloatArray:
-        """v, by conjugate gradients from where the last ones ended: a residual seen just now costs nothing."""
-        F, gathered = self.F, self.F.backward(self._w * r)
-        n, diagonal = gathered.size, F.diagonal(self.weights) + self.shrink
-        v, _ = cg(
-            LinearOperator((n, n), matvec=lambda v: F.backward(self._w * F.forward(v)) + self.shrink * v, dtype=float),
-            gathered,
-            x0=self._last,
-            rtol=1e-10,
-            maxiter=500,
-            M=LinearOperator((n, n), matvec=lambda v: v / diagonal, dtype=np.float64),
-        )
-        self._last = np.asarray(v)
-        return self._last
-
-    def left(self, r: FloatArray, v: FloatArray | None = None) -> FloatArray:
-        """r - F v."""
-        return r - self.F.forward(self.best_free(r) if v is None else v)
-
-    def value(self, r: FloatArray) -> float:
-        v = self.best_free(r)
-        return self.base.value(self.left(r, v)) + 0.5 * self.shrink * float(np.dot(v, v))
-
-    def gradient(self, r: FloatArray) -> FloatArray:
-        return self.base.gradient(self.left(r))
-
-    def conjugate(self, y: FloatArray) -> float:
-        gathered = self.F.backward(y)
-        return self.base.conjugate(y) + 0.5 * float(np.dot(gathered, gathered)) / self.shrink
-
-
 def _xlogx(t: FloatArray) -> FloatArray:
     return np.where(t > 0, t * np.log(np.where(t > 0, t, 1.0)), 0.0)
+
+
+def _lowest_beta(value: Callable[[float], float], unit: float) -> float:
+    """Where a convex function of beta > 0, infinite for small beta, is least: by golden sections of log beta."""
+    grid = unit * np.geomspace(1e-12, 1e12, 97)
+    values = [value(float(beta)) for beta in grid]
+    i = int(np.argmin(values))
+    low, high = math.log(grid[max(i - 1, 0)]), math.log(grid[min(i + 1, len(grid) - 1)])
+    golden = 0.5 * (math.sqrt(5.0) - 1.0)
+    while high - low > 1e-10:
+        a, b = high - golden * (high - low), low + golden * (high - low)
+        low, high = (low, b) if value(math.exp(a)) <= value(math.exp(b)) else (a, high)
+    return math.exp(high)  # the side on which it is finite
 
 
 def exact_step(loss: Loss, r: FloatArray, d: FloatArray, longest: float) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import Any
 from zipfile import BadZipFile
 
@@ -11,29 +10,18 @@ import numpy as np
 
 from fewatoms import _checks, linalg
 from fewatoms._types import Array, FloatArray
-from fewatoms.factored import NONE, Side
+from fewatoms.beside import FittedBiases
+from fewatoms.sides import NONE, Side
 
 CHUNK = 1 << 16  # entries of a row looked at together
 FORMAT = 1  # of the files
-
-
-@dataclass(frozen=True, eq=False)
-class Biases:
-    """What is added to entry (i, j): center + rows[i] + cols[j]."""
-
-    center: float
-    rows: FloatArray
-    cols: FloatArray
-
-    def at(self, rows: Array, cols: Array) -> FloatArray:
-        return self.center + self.rows[rows] + self.cols[cols]
 
 
 class LowRank:
     """X = left @ right.T, with biases beside it if there are any. Nothing of the size of X is ever formed.
 
     left, right : (p, k) and (q, k) arrays
-    biases : Biases or None
+    biases : FittedBiases or None
     ridge : (on the factors, on the biases), as new rows and columns are fitted with
     nonnegative : whether the factors of new rows and columns must not be negative
     """
@@ -42,7 +30,7 @@ class LowRank:
         self,
         left: Any,
         right: Any,
-        biases: Biases | None = None,
+        biases: FittedBiases | None = None,
         *,
         ridge: tuple[float, float] = (0.0, 0.0),
         nonnegative: bool = False,
@@ -52,8 +40,8 @@ class LowRank:
             raise ValueError(
                 f"left and right must have one column per atom each; got shapes {self.left.shape}, {self.right.shape}"
             )
-        if biases is not None and not isinstance(biases, Biases):
-            raise TypeError(f"biases must be Biases(center, rows, cols) or None; got {biases!r}")
+        if biases is not None and not isinstance(biases, FittedBiases):
+            raise TypeError(f"biases must be FittedBiases(center, rows, cols) or None; got {biases!r}")
         if biases is not None and (np.shape(biases.rows), np.shape(biases.cols)) != tuple((n,) for n in self.shape):
             sizes = f"{np.shape(biases.rows)} and {np.shape(biases.cols)}"
             raise ValueError(f"biases must have one number per row and column, {self.shape}; got shapes {sizes}")
@@ -164,7 +152,7 @@ class LowRank:
         if biases is not None:
             parts = [biases.rows, biases.cols]
             parts[axis] = np.concatenate([parts[axis], bias])
-            biases = Biases(biases.center, *parts)
+            biases = FittedBiases(biases.center, *parts)
         return LowRank(left, right, biases, ridge=self.ridge, nonnegative=self.nonnegative)
 
     @staticmethod
@@ -223,7 +211,7 @@ class LowRank:
 
     def save(self, file: Any) -> None:
         """Write the factors and biases to a file (NumPy's npz), under the very name given."""
-        biases = Biases(0.0, NONE, NONE) if self.biases is None else self.biases
+        biases = FittedBiases(0.0, NONE, NONE) if self.biases is None else self.biases
         contents: dict[str, Any] = {
             "fewatoms_low_rank": np.array(FORMAT),
             "left": self.left,
@@ -250,7 +238,7 @@ class LowRank:
             (p, _), (q, _) = contents["left"].shape, contents["right"].shape
             biases = None
             if bool(contents["biased"]):
-                biases = Biases(float(contents["center"]), contents["row_biases"], contents["col_biases"])
+                biases = FittedBiases(float(contents["center"]), contents["row_biases"], contents["col_biases"])
                 if (biases.rows.shape, biases.cols.shape) != ((p,), (q,)):
                     raise ValueError("biases that do not fit the factors")
             lam, shrink = (float(t) for t in contents["ridge"])
@@ -262,4 +250,4 @@ class LowRank:
             raise ValueError(f"file must be one that save() wrote (format {FORMAT}); {name!r} is not") from error
 
 
-__all__ = ["Biases", "LowRank"]
+__all__ = ["LowRank"]

@@ -3,102 +3,68 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
+import numpy.typing as npt
 
 from fewatoms import _checks
-from fewatoms._types import Array, FloatArray, IntArray
-from fewatoms.atoms import AtomicSet
-from fewatoms.fit import default_ridge, joint_problem, several, solve
-from fewatoms.losses import LeastSquares, Loss
-from fewatoms.operators import Projected, as_operator
-from fewatoms.oracles import Oracle
+from fewatoms._renamed import renamed
+from fewatoms._types import Array, BudgetLike, FloatArray, IntArray
+from fewatoms.budget import Budget
+from fewatoms.fit import Words, posed
 from fewatoms.problem import Problem
-from fewatoms.retrieval import Retrieval
-from fewatoms.separated import weighed
-from fewatoms.solution import Progress, Solution
+from fewatoms.run import Way, solve
+from fewatoms.solution import Solution
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 WAYS = ("cv", "held-out", "bic", "ebic", "elbow")
 
 
-def fit_path(
-    M: Any,
-    b: Any,
-    *,
-    atoms: AtomicSet,
-    k: Iterable[Any],
-    alpha: float | None = None,
-    misfit: float | None = None,
-    loss: Loss = LeastSquares(),
-    free: Any = None,
-    include: Any = None,
-    exclude: Any = None,
-    cap: float | None = None,
-    biases: bool = False,
-    ridge: Any = None,
-    nonnegative: bool = False,
-    joint: bool = False,
-    start: Solution | None = None,
-    oracle: Oracle | None = None,
-    retrieval: Retrieval | None = None,
-    max_iterations: int = 1000,
-    callback: Callable[[Progress], object] | None = None,
-    rng: Any = None,
-) -> Path:
+@renamed
+def fit_path(M: object, b: npt.ArrayLike, *, k: Iterable[object], **words: Unpack[Words]) -> Path:
     """Fit for every k asked for: each answer is what `fit` gives for its k alone, up to rounding.
 
-    Where dual vectors depend on neither k nor the bound, one run of them serves all. Low-rank matrices from sampled
-    entries are fitted one k after the other, with the entries sorted once.
+    Where dual vectors depend on neither k nor the bound, one run of them serves all. Where they do, budgets are served
+    one after the other, with what they share kept.
 
     Parameters
     ----------
+    M, b : as for `fit`
     k : iterable of budgets, e.g. range(1, 51)
         In any order; each once.
-    M, b, atoms, ... : as for `fit`
-        b is one data vector, or several with `joint=True`.
+    atoms, ... : as for `fit`
 
     Returns
     -------
     Path: path[k] is the Solution for k; `path.choose_k("cv")` and its like choose one; `path.plot()` draws.
     """
-    operator, atoms = as_operator(M), weighed(atoms)
-    if not joint and several(operator, b) is not None:
-        raise ValueError(f"b must be one data vector, or several with joint=True; got shape {np.shape(b)}")
-    asked = {
-        "k": None, "alpha": alpha, "misfit": misfit, "loss": loss, "free": free,
-        "include": include, "exclude": exclude, "cap": cap,
-        "biases": biases, "ridge": default_ridge(ridge, biases, alpha, misfit), "nonnegative": nonnegative,
-    }  # fmt: skip
-    if joint:
-        problem = joint_problem(operator, b, atoms, asked)
-    else:
-        problem = Problem(operator, b, atoms=atoms, **asked)
+    problem, way = posed(M, b, None, **words)
     budgets = _budgets(problem, k)
-    how = {"oracle": oracle, "retrieval": retrieval, "max_iterations": max_iterations, "rng": rng}
-    return Path(problem, budgets, solve(problem, budgets, callback=callback, start=start, **how), how)
+    return Path(problem, budgets, solve(problem, budgets, way), way)
 
 
+@renamed
 def choose_k(
-    M: Any, b: Any, *, atoms: AtomicSet, k: Iterable[Any], by: str = "cv", folds: int = 5, rng: Any = None, **asked: Any
-) -> Any:
+    M: object, b: npt.ArrayLike, *, k: Iterable[object], by: str = "cv", folds: int = 5, **words: Unpack[Words]
+) -> BudgetLike:
     """The k that `by` prefers among those of an iterable: `fit_path(M, b, ...).choose_k(by)`."""
-    return fit_path(M, b, atoms=atoms, k=k, rng=rng, **asked).choose_k(by, folds=folds, rng=rng)
+    return fit_path(M, b, k=k, **words).choose_k(by, folds=folds, rng=words.get("rng"))
 
 
-def _budgets(problem: Problem, k: Any) -> list[Any]:
+def _budgets(problem: Problem, k: Iterable[object]) -> list[Budget]:
     demand = "k must be an iterable of budgets such as range(1, 51)"
-    try:
-        budgets = [problem.atoms.budget(j) for j in k]
-    except TypeError as error:
-        if not hasattr(k, "__iter__"):
-            raise TypeError(f"{demand}; got {k!r}") from None
-        raise error
+    if not isinstance(k, Iterable):
+        raise TypeError(f"{demand}; got {k!r}")
+    budgets = [Budget.of(j, problem.atoms) for j in k]
     if not budgets:
         raise ValueError(f"{demand}; got none")
     if len(set(budgets)) < len(budgets):
-        raise ValueError(f"{demand}, each once; got {budgets}")
+        raise ValueError(f"{demand}, each once; got {[budget.k for budget in budgets]}")
     return budgets
 
 
@@ -113,14 +79,14 @@ class Path:
     `path[k]` is the Solution for k; `len(path)`, iteration over the k and `k in path` work as for a mapping.
     """
 
-    def __init__(self, problem: Problem, k: list[Any], solutions: list[Solution], how: dict[str, Any]) -> None:
-        self._problem, self._how = problem, how
-        self.k = k
-        self._solutions = dict(zip(k, solutions, strict=True))
+    def __init__(self, problem: Problem, budgets: list[Budget], solutions: list[Solution], way: Way) -> None:
+        self._problem, self._budgets, self._way = problem, budgets, way
+        self.k: list[BudgetLike] = [budget.k for budget in budgets]
+        self._solutions = dict(zip(self.k, solutions, strict=True))
         self.scores: dict[str, FloatArray] = {}
-        self.chosen: Any = None
+        self.chosen: BudgetLike = None
 
-    def __getitem__(self, k: Any) -> Solution:
+    def __getitem__(self, k: BudgetLike) -> Solution:
         try:
             return self._solutions[k]
         except KeyError:
@@ -129,10 +95,10 @@ class Path:
     def __len__(self) -> int:
         return len(self.k)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[BudgetLike]:
         return iter(self.k)
 
-    def __contains__(self, k: Any) -> bool:
+    def __contains__(self, k: object) -> bool:
         return k in self._solutions
 
     def __repr__(self) -> str:
@@ -158,8 +124,8 @@ class Path:
     # Choosing ---------------------------------------------------------------------------------------------------------
 
     def choose_k(
-        self, by: str = "cv", *, folds: int = 5, share: float | None = None, gamma: float = 1.0, rng: Any = None
-    ) -> Any:
+        self, by: str = "cv", *, folds: int = 5, share: float | None = None, gamma: float = 1.0, rng: object = None
+    ) -> BudgetLike:
         """The k that `by` prefers; the fewest atoms among equals. Lower scores are better, kept in `scores[by]`.
 
         Parameters
@@ -178,8 +144,8 @@ class Path:
             raise ValueError(f"by must be one of {', '.join(map(repr, WAYS))}; got {by!r}")
         if by == "cv":
             scores = self._cross_validated(self._folds(_checks.integer("folds", folds, 2, self._rows), rng))
-        elif by == "held-out" and self._problem.ridge is None and share is None and rng is None:
-            scores = np.array([self._solutions[k].held_out for k in self.k])
+        elif by == "held-out" and self._problem.price.ridge is None and share is None and rng is None:
+            scores = np.array([self._solutions[k].held_out for k in self.k], dtype=np.float64)
         elif by == "held-out":
             share = 0.2 if share is None else share
             if not 0 < _checks.number("share", share) < 1:
@@ -199,49 +165,34 @@ class Path:
     @property
     def _columns(self) -> int:
         """How many data vectors share their rows."""
-        return self._problem.atoms.shape[1] if self._problem.M.by_columns else 1
+        return self._problem.atoms.shape[1] if self._problem.measured.by_columns else 1
 
     @property
     def _rows(self) -> int:
         return self._problem.m // self._columns
 
-    def _folds(self, count: int, rng: Any) -> list[IntArray]:
+    def _folds(self, count: int, rng: object) -> list[IntArray]:
         order = _checks.generator(rng).permutation(self._rows)
         return [np.sort(part) for part in np.array_split(order, count)]
 
     def _cross_validated(self, folds: list[IntArray]) -> FloatArray:
         """The loss on the rows of each fold of the fit to the others, summed."""
-        problem = self._problem
-        M: Any = problem.M.inner
-        M = M.M if isinstance(M, Projected) else M
-        total = np.zeros(len(self.k))
+        problem, total = self._problem, np.zeros(len(self.k))
+        way = replace(self._way, callback=None, start=None)
         for fold in folds:
             held = (fold[:, None] * self._columns + np.arange(self._columns)).ravel()
             rest = np.setdiff1d(np.arange(problem.m), held)
-            free = None if problem.free is None else problem.free[rest]
-            present = slice(None) if free is None else np.flatnonzero(free.any(axis=0))
-            free = free[:, present] if free is not None and free.any() else None
-            part = Problem(
-                M.subset(rest),
-                problem.data[rest],
-                atoms=problem.atoms,
-                loss=problem.base_loss.subset(rest),
-                free=free,
-                cap=problem.cap,
-                biases=problem.biases,
-                ridge="auto" if problem.ridge is None else (problem.ridge, problem.shrink or 0.0),
-                nonnegative=problem.nonnegative,
-            )
-            part.forced, part.barred = problem.forced, problem.barred
-            seen, loss = M.subset(held), problem.base_loss.subset(held)
-            for i, answer in enumerate(solve(part, self.k, quick=True, **self._how)):
-                left = problem.data[held] - seen.restrict(answer._face).apply(answer._c)
-                if answer.biases is not None:
-                    left = left - answer.biases.at(seen.rows, seen.cols)
-                if problem.free is not None:
-                    left = left - problem.free[held][:, present] @ np.ravel(answer.free_coefficients)
-                total[i] += loss.value(left)
+            loss = problem.base_loss.subset(held)
+            for i, answer in enumerate(solve(problem.subset(rest), self._budgets, way, quick=True)):
+                total[i] += loss.value(problem.data[held] - self._predicted(answer, held, rest))
         return total
+
+    def _predicted(self, answer: Solution, held: IntArray, rest: IntArray) -> FloatArray:
+        """What a fit to the rest says about the data held out."""
+        M = self._problem.measured.subset(held)
+        face, c = answer.compact
+        values = face.measure(M, c) if face.dim else np.zeros(held.size)
+        return values + self._problem.beside.predicted(answer.beside, M, held, rest)
 
     def _information(self, gamma: float) -> FloatArray:
         """m log(loss / m), or twice a loss that is a likelihood, plus the price of the coefficients."""
@@ -258,11 +209,11 @@ class Path:
             if gamma:
                 size = min(answer.cardinality, problem.atoms.count)
                 ways -= math.lgamma(size + 1) + math.lgamma(problem.atoms.count - size + 1)
-            beside = answer.free_coefficients.size + (sum(problem.atoms.shape) if answer.biases is not None else 0)
-            if answer._face.freedom + beside >= m:  # nothing is left to tell how well it fits
+            beside = problem.beside.count
+            if answer.compact[0].freedom + beside >= m:  # nothing is left to tell how well it fits
                 scores[i] = math.inf
                 continue
-            scores[i] = fit + math.log(m) * (answer._face.freedom + beside) + 2 * gamma * ways
+            scores[i] = fit + math.log(m) * (answer.compact[0].freedom + beside) + 2 * gamma * ways
         return scores
 
     def _elbow(self) -> FloatArray:
@@ -277,7 +228,7 @@ class Path:
 
     # Drawing ----------------------------------------------------------------------------------------------------------
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw misfit (or loss) against k, with the scores compared last and the k chosen; returns the axes.
 
         matplotlib is needed: pip install 'fewatoms[plot]'.

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
 from fewatoms import _checks, linalg
 from fewatoms._types import Array, FloatArray, ModelDual
+from fewatoms.capabilities import Gauge
 from fewatoms.problem import Problem
+
+Bounds = tuple[float, float]  # low and high
+GapAt = Callable[[float], float]  # from the value of a dual point to its gap with the best primal point known
 
 FEASIBLE = 1 + 1e-10  # a constraint met up to this factor counts as met
 
@@ -30,14 +34,11 @@ class Relaxation(ABC):
         self.problem = problem
 
     def __eq__(self, other: object) -> bool:
-        return (
-            type(self) is type(other)
-            and isinstance(other, Relaxation)
-            and self.problem is other.problem
-            and self.parameter == other.parameter
-        )
+        alike = isinstance(other, Relaxation) and self.name == other.name and self.problem is other.problem
+        return alike and isinstance(other, Relaxation) and self.parameter == other.parameter
 
-    __hash__ = None  # type: ignore[assignment]
+    def __hash__(self) -> int:
+        return hash((self.name, id(self.problem), self.parameter))
 
     @property
     @abstractmethod
@@ -60,14 +61,17 @@ class Relaxation(ABC):
         """p(x), one product. x in the model's shape or flat."""
         problem = self.problem
         x = problem.atoms.read_point(x)
-        return self.primal_value(problem.loss.value(problem.b - problem.M.apply(x)), problem.atoms.gauge(x))
+        gauge = problem.atoms.offers(Gauge)
+        if gauge is None:
+            raise TypeError(f"the gauge of {problem.atoms!r} is not known at single points: there is no p(x)")
+        return self.primal_value(problem.loss.value(problem.b - problem.M.apply(x)), gauge.gauge(x))
 
-    def dual(self, y: Any) -> float:
+    def dual(self, y: object) -> float:
         """d(y), one product with M*."""
         y = _checks.real_vector("y", y, self.problem.m)
         return self.dual_value(y, self.problem.atoms.support(self.problem.M.adjoint(y)))
 
-    def gap(self, x: Array, y: Any) -> float:
+    def gap(self, x: Array, y: object) -> float:
         """p(x) + d(y): not negative, up to rounding, and 0 exactly at a primal-dual solution."""
         return self.primal(x) + self.dual(y)
 
@@ -87,6 +91,29 @@ class Relaxation(ABC):
         shifted = y - t * (1 + 1e-12)
         shifted = shifted * self.share_in_domain(shifted)  # M*y <= 0 is kept by any share of y
         return shifted, self.dual_value(shifted, 0.0)
+
+    # What Theorem 2 says about y, at a distance of at most `radius` from a multiple of the dual solution y*.
+
+    def radius(self, y: FloatArray, dual: float, gap_at: GapAt, beta: Bounds | None) -> float | None:
+        """A bound of |y - y*| for y with this dual value, from the gap that a dual value leaves; None if there is none."""
+        gap = gap_at(dual)
+        return math.sqrt(2 * self.problem.loss.smoothness * gap) if math.isfinite(gap) else None
+
+    def level(self, y: FloatArray, sigma: Callable[[], float], beta: Bounds | None) -> float:
+        """The alignment that atoms of solutions have with M*y, less what y may be off."""
+        return sigma()
+
+    def epsilon(self, norm: float, radius: float, level: float) -> float:
+        """How far below the top of M*y their alignments may lie."""
+        return norm * radius
+
+    def threshold(self, level: float, epsilon: float) -> float:
+        """The least alignment of such atoms."""
+        return level - epsilon
+
+    def slack(self, norms: FloatArray | float, norm: float | None) -> FloatArray | float | None:
+        """What each atom's alignment may be off by, in units of the radius, from |Ma| and the norm of M."""
+        return norms
 
     def share_in_domain(self, y: FloatArray) -> float:
         """The largest t <= 1 with t y in dom f*, which is convex and holds 0."""
@@ -123,6 +150,9 @@ class P1(Relaxation):
     def scale(self, y: FloatArray, sigma: float) -> float:
         return 1.0 if sigma <= self.lam else self.lam / sigma
 
+    def level(self, y: FloatArray, sigma: Callable[[], float], beta: Bounds | None) -> float:
+        return self.lam if self.problem.atoms.bounded else 0.0
+
 
 class P2(Relaxation):
     """minimise f(b - Mx) subject to gauge(x) <= tau; dual: minimise f*(y) - <b, y> + tau support(M*y)."""
@@ -152,6 +182,12 @@ class P2(Relaxation):
 
     def scale(self, y: FloatArray, sigma: float) -> float:
         return 1.0
+
+    def epsilon(self, norm: float, radius: float, level: float) -> float:
+        return 2 * norm * radius  # the level itself is known from y alone
+
+    def slack(self, norms: FloatArray | float, norm: float | None) -> FloatArray | float | None:
+        return None if norm is None else norms + norm
 
 
 class P3(Relaxation):
@@ -185,3 +221,29 @@ class P3(Relaxation):
     def scale(self, y: FloatArray, sigma: float) -> float:
         # The objective is positively homogeneous: all of the room is used if the direction is any good.
         return 1.0 / sigma if sigma > 0 else 1.0
+
+    def _share(self, y: FloatArray, beta: Bounds | None) -> float:
+        """The share t of y that (D3) admits at all beta within the bounds, where t y / beta must lie in dom f*; 1 else.
+
+        What Theorem 2 says of t y is told of y: it is within radius of y* / t, and support atoms have alignment 1 / t.
+        """
+        return self.share_in_domain(y / beta[0]) if beta is not None and beta[0] > 0 else 1.0
+
+    def radius(self, y: FloatArray, dual: float, gap_at: GapAt, beta: Bounds | None) -> float | None:
+        share = 0.0 if beta is None else self._share(y, beta)
+        if beta is None or math.isinf(beta[1]) or math.isinf(gap_at(dual)) or share == 0:
+            return None
+        low, high = beta
+        excess = gap_at(max(self.dual_at(share * y, low), self.dual_at(share * y, high)))
+        excess += high * (self.problem.tolerance - self.alpha)  # x may use what counts as meeting alpha
+        smoothness = self.problem.loss.smoothness
+        return math.sqrt(2 * high * smoothness * excess) / share if math.isfinite(excess) else None
+
+    def level(self, y: FloatArray, sigma: Callable[[], float], beta: Bounds | None) -> float:
+        return 1.0 / self._share(y, beta)
+
+    def epsilon(self, norm: float, radius: float, level: float) -> float:
+        return max(0.0, 1.0 - level + norm * radius)
+
+    def threshold(self, level: float, epsilon: float) -> float:
+        return 1.0 - epsilon

@@ -7,39 +7,52 @@ gauge(x) = inf {sum c_a : x = sum c_a a, c >= 0}, support(z) = max(0, sup over a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
-from fewatoms import _checks, linalg
-from fewatoms._types import Array, Budget, FloatArray, IntArray, ModelDual
+from fewatoms import linalg
+from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, ModelDual
+from fewatoms.capabilities import Offering
 from fewatoms.faces import Face
 
+if TYPE_CHECKING:
+    from fewatoms.atoms.mapped import LinearMap
+    from fewatoms.operators import Operator
+
+C = TypeVar("C")
+
 # A linear combination of compact points: (multiplier, face, coefficients), ...
-Combination: TypeAlias = Sequence[tuple[float, Any, FloatArray]]
+Combination: TypeAlias = Sequence[tuple[float, Face, FloatArray]]
 
 
-class Shrinkage(ABC):
-    """The proximal map of the gauge at one point, for any threshold t: argmin over x of |x - w|^2 / 2 + t gauge(x)."""
-
-    @abstractmethod
-    def at(self, t: float) -> tuple[Face, FloatArray]:
-        """The minimiser in compact form."""
-
-    @abstractmethod
-    def gauge(self, t: float) -> float:
-        """The gauge of the minimiser."""
+NOBODY: IntArray = np.empty(0, dtype=np.intp)
 
 
-class AtomicSet(ABC):
-    """A set of atoms in a model space of the given shape."""
+class AtomicSet(Offering, ABC):
+    """A set of atoms in a model space of the given shape.
+
+    Required: `shape`, `count`, `support`, `expose`. A set with these alone is served by methods that expose atoms; a
+    gauge, a proximal map, a listing of the atoms are capabilities that earn it faster ones. z is real, or complex
+    Hermitian where `takes_complex` says so; coefficients are real.
+    """
 
     shape: tuple[int, ...]
-    centrosymmetric: bool  # -a is an atom whenever a is: coefficients need no sign constraint
-    finite: bool  # atoms (or classes of atoms) can be listed, so that safe sets are index sets
-    bounded = True  # the gauge vanishes at 0 only
-    takes_complex = False  # z may be complex
+    centrosymmetric: bool = False  # -a is an atom whenever a is: coefficients need no sign constraint
+    finite: bool = False  # atoms (or classes of atoms) are numbered, so that safe sets are index sets
+    bounded: bool = True  # the gauge vanishes at 0 only
+    takes_complex: bool = False  # z may be complex
+    parts: ClassVar[tuple[AtomicSet, ...]] | tuple[AtomicSet, ...] = ()  # of a sum or union
+
+    def offers(self, capability: type[C]) -> C | None:
+        found: object = self.listing() if capability is Listing else self
+        return found if isinstance(found, capability) else None
+
+    def listing(self) -> Listing | None:
+        """The atoms as blocks of columns, for sets whose atoms can be listed; otherwise None."""
+        return None
 
     @property
     def n(self) -> int:
@@ -52,33 +65,26 @@ class AtomicSet(ABC):
         """The largest number of atoms that a point can need: the largest sensible k."""
 
     @abstractmethod
-    def gauge(self, x: Array) -> float:
-        """gauge(x), infinity outside the cone of the atoms."""
-
-    @abstractmethod
     def support(self, z: ModelDual) -> float:
-        """support(z)."""
+        """support(z), or an upper bound of it that is proven."""
 
     @abstractmethod
-    def expose(self, z: ModelDual, k: Budget) -> Face:
-        """The face of the k atoms best aligned with z (the paper's A_k)."""
+    def expose(self, z: ModelDual, k: BudgetLike) -> Face:
+        """The face of the k atoms best aligned with z (the paper's A_k), or of fewer, one at least (none if k is 0).
 
-    @abstractmethod
+        Where the best aligned atom is out of reach, of a well aligned one.
+        """
+
     def exposed(self, z: ModelDual, eps: float, limit: int | None = None, least: int = 0) -> Face:
         """The face of the eps-exposed atoms, <a, z> >= support(z) - eps: the best `limit` if there are more, the best
         `least` atoms if there are fewer.
 
         Empty (with `least` 0) if all atoms point away from z. Of the infinite sets it holds the singular (eigen-)
         vectors that are eps-exposed; other eps-exposed atoms may lie outside their span, so it is no safe set there.
+        Here, where nothing but the contract is known: the best `least` atoms, or the best one.
         """
-
-    @abstractmethod
-    def shrink(self, points: Combination, z: ModelDual, step: float) -> Shrinkage:
-        """The proximal map at w = sum of points + step z."""
-
-    @abstractmethod
-    def operator_norm(self, M: Any) -> float | None:
-        """A proven upper bound of |M|_A = max over a of |Ma|, or None."""
+        most = self.count if limit is None else limit
+        return self.expose(z, min(max(1, least), max(most, least)))
 
     def extreme(self, z: ModelDual, tie: float = 0.0) -> tuple[float, Face]:
         """support(z) and the face of an atom that attains it; empty if the support is 0 because all point away.
@@ -88,17 +94,29 @@ class AtomicSet(ABC):
         sigma = self.support(z)
         return sigma, self.exposed(z, tie * sigma) if tie and self.finite else self.exposed(z, 0.0, 1)
 
+    def operator_norm(self, M: Operator) -> float | None:
+        """A proven upper bound of |M|_A = max over a of |Ma|, or None."""
+        return None
+
     def alignments(self, z: ModelDual) -> FloatArray | None:
         """For finite sets, <a, z> of the best aligned atom of each class, in their order; otherwise None."""
         return None
 
-    def atom_norms(self, M: Any) -> FloatArray | None:
+    def atom_norms(self, M: Operator) -> FloatArray | None:
         """For finite sets, upper bounds of |Ma| for the atoms of each class, or None."""
         return None
 
-    def spectrum(self, z: ModelDual, k: int) -> FloatArray | None:
-        """For matrix sets, the k largest singular values (or eigenvalues) of z; otherwise None."""
+    def others_support(self, z: ModelDual) -> list[float] | None:
+        """For each part of a sum, what the other parts add to an alignment at most; None for unions, where none do."""
         return None
+
+    def joined(self, faces: Sequence[Face]) -> Face:
+        """The face of a sum from the faces of its parts."""
+        raise TypeError(f"{self!r} has no parts")
+
+    def like(self, parts: Sequence[AtomicSet]) -> AtomicSet:
+        """A sum (or union) of other parts."""
+        raise TypeError(f"{self!r} has no parts")
 
     # What multiples and linear images are made of.
 
@@ -107,51 +125,86 @@ class AtomicSet(ABC):
         """Whether coefficients of a few atoms are had by inner products: atoms, up to one scale, are orthonormal."""
         return False
 
-    def unwrapped(self) -> tuple[AtomicSet, list[Any], float]:
-        """The set inside multiples and maps, the maps from the outermost in, and the scale."""
-        return self, [], 1.0
+    def unwrapped(self) -> Unwrapped:
+        """The set inside multiples and maps."""
+        return Unwrapped(self)
 
     def around(self, face: Face) -> Face:
         """A face of the set inside, seen from here."""
         return face
 
-    def budget(self, k: Any) -> Budget:
-        """k, checked."""
-        return _checks.integer("k", k, 1, self.count, f"{self.count}, the number of atoms of {self!r}")
+    def same_as(self, other: AtomicSet) -> bool:
+        """Whether answers over the two sets mean the same, as far as that can be seen without products."""
+        return self is other or (type(self) is type(other) and self.shape == other.shape)
 
     def reshaped(self, shape: tuple[int, ...]) -> AtomicSet:
         """The same set over models of another shape with as many entries."""
         raise ValueError(f"{self!r} lives in shape {self.shape}, which does not fit {shape}")
 
+    def restricted(self, *, include: object = None, exclude: object = None) -> AtomicSet:
+        """The set with atoms that must be in every answer, where they count, and without those that must not be.
+
+        include, exclude : indices, labels for groups, or a mask; for sets whose atoms can be listed
+        """
+        from fewatoms.atoms.restricted import restricted
+
+        return restricted(self, include, exclude)
+
+    def over_columns(self, count: int) -> AtomicSet | None:
+        """The set for so many data vectors at once, for joint sets; None elsewhere."""
+        return None
+
+    def as_rows(self, count: int) -> AtomicSet:
+        """The set of rows of n x count matrices whose places are those of the atoms."""
+        raise ValueError(f"Joint is for SignedOneHot(n) and Groups(labels); got {self!r}")
+
     # Algebra: sums, unions and scalings are small objects of their own.
 
-    def __add__(self, other: Any) -> AtomicSet:
+    def __add__(self, other: object) -> AtomicSet:
         from fewatoms.atoms.sums import Sum
 
         return Sum(self, other) if isinstance(other, AtomicSet) else NotImplemented
 
-    def __or__(self, other: Any) -> AtomicSet:
+    def __or__(self, other: object) -> AtomicSet:
         from fewatoms.atoms.sums import Union
 
         return Union(self, other) if isinstance(other, AtomicSet) else NotImplemented
 
-    def __mul__(self, scale: Any) -> AtomicSet:
+    def __mul__(self, scale: object) -> AtomicSet:
         from fewatoms.atoms.scaled import scaled
 
         return scaled(scale, self)
 
     __rmul__ = __mul__
 
-    def read_point(self, x: Any) -> Array:
+    def times(self, scale: float) -> AtomicSet:
+        """The multiple, for a scale that has been checked."""
+        from fewatoms.atoms.scaled import Scaled
+
+        return self if scale == 1.0 else Scaled(scale, self)
+
+    def read_point(self, x: object) -> Array:
         """x as an array of the set's shape."""
-        x = np.asarray(x)
-        if x.size != self.n:
-            raise ValueError(f"x must have shape {self.shape}; got {x.shape}")
-        return x.reshape(self.shape)
+        array = np.asarray(x)
+        if array.size != self.n:
+            raise ValueError(f"x must have shape {self.shape}; got {array.shape}")
+        return array.reshape(self.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Unwrapped:
+    """A set without multiples and maps: the set inside, the maps from the outermost in, the scale."""
+
+    inner: AtomicSet
+    maps: tuple[LinearMap, ...] = ()
+    scale: float = 1.0
 
 
 class FiniteSet(AtomicSet):
-    """Sets whose atoms (or classes of atoms, one per group) are numbered 0, ..., count - 1."""
+    """Sets whose atoms (or classes of atoms, one per group) are numbered 0, ..., count - 1.
+
+    Required: `shape`, `count`, `alignments`, `face`.
+    """
 
     finite = True
 
@@ -165,8 +218,8 @@ class FiniteSet(AtomicSet):
     def support(self, z: ModelDual) -> float:
         return max(0.0, float(self.alignments(z).max()))
 
-    def expose(self, z: ModelDual, k: Budget) -> Face:
-        return self.face(linalg.top_k(self.alignments(z), k), z)
+    def expose(self, z: ModelDual, k: BudgetLike) -> Face:
+        return self.face(linalg.top_k(self.alignments(z), int_of(k)), z)
 
     def exposed(self, z: ModelDual, eps: float, limit: int | None = None, least: int = 0) -> Face:
         a = self.alignments(z)
@@ -176,3 +229,51 @@ class FiniteSet(AtomicSet):
     def _ceiling(self, a: FloatArray) -> float:
         """support(z) from the alignments."""
         return max(0.0, float(a.max()))
+
+
+def int_of(k: BudgetLike) -> int:
+    """The budget of one set."""
+    assert isinstance(k, int | np.integer)
+    return int(k)
+
+
+@dataclass(frozen=True, eq=False)
+class Listing:
+    """What `atoms.offers(Listing)` gives: class g of atoms is a block of coordinates of one space.
+
+    atoms : the set in that space, one-hot vectors or groups
+    classes : a face of that set -> the classes of its atoms
+    blocks : the coordinates of each class, which may overlap; None where class g is coordinate g
+    names : what classes are called, sorted; None where they are called by their numbers
+    weights : what a unit of each class costs in the gauge; None where all cost 1
+    nonnegative : whether coefficients must not be negative
+    factor : what atoms are multiplied by on their way to the user's space
+    maps : the linear maps on that way, the outermost first
+    pulled : z in the user's space -> z in that space, less the factor
+    around, inside : a face of that set as the user sees it, and back
+    rewrapped : another set in that space as a set of the user's space
+    forced, barred : classes that must be in an answer, and that must not
+    """
+
+    atoms: FiniteSet
+    classes: Callable[[Face], IntArray]
+    blocks: list[IntArray] | None = None
+    names: Array | None = None
+    weights: FloatArray | None = None
+    nonnegative: bool = False
+    factor: float = 1.0
+    maps: tuple[LinearMap, ...] = ()
+    pulled: Callable[[ModelDual], ModelDual] = field(default=lambda z: z)
+    around: Callable[[Face], Face] = field(default=lambda face: face)
+    inside: Callable[[Face], Face] = field(default=lambda face: face)
+    rewrapped: Callable[[AtomicSet], AtomicSet] = field(default=lambda atoms: atoms)
+    forced: IntArray = field(default_factory=lambda: NOBODY)
+    barred: IntArray = field(default_factory=lambda: NOBODY)
+
+    def classes_of(self, face: Face) -> IntArray:
+        """The classes of a face in the user's space."""
+        return self.classes(self.inside(face))
+
+    def face(self, classes: IntArray) -> Face:
+        """The face of these classes in the user's space."""
+        return self.around(self.atoms.face(classes, np.zeros(self.atoms.shape)))

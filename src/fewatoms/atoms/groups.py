@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
-from fewatoms import _checks, linalg
+from fewatoms import _checks, linalg, norms
 from fewatoms._types import Array, FloatArray, IntArray, ModelDual
-from fewatoms.atoms.base import Combination, FiniteSet, Shrinkage
-from fewatoms.faces import GroupCoordinates
+from fewatoms.atoms.base import AtomicSet, Combination, FiniteSet, Listing
+from fewatoms.capabilities import Shrinkage
+from fewatoms.faces import Face, GroupCoordinates
+
+if TYPE_CHECKING:
+    from fewatoms.operators import Operator
+
+
+def _groups(face: Face) -> IntArray:
+    assert isinstance(face, GroupCoordinates)
+    return face.group
 
 
 class Groups(FiniteSet):
@@ -30,7 +41,7 @@ class Groups(FiniteSet):
 
     centrosymmetric = True
 
-    def __init__(self, labels: Any, weights: Any = None) -> None:
+    def __init__(self, labels: npt.ArrayLike, weights: Mapping[object, float] | npt.ArrayLike | None = None) -> None:
         labels = np.asarray(labels)
         if labels.ndim not in (1, 2) or labels.size == 0:
             raise ValueError(
@@ -47,8 +58,8 @@ class Groups(FiniteSet):
         if weights is None:
             self.weights = np.ones(self.names.size)
         else:
-            listed = weights
-            if hasattr(weights, "keys"):
+            listed: object = weights
+            if isinstance(weights, Mapping):
                 without = [name for name in self.names.tolist() if name not in weights]
                 if without:
                     raise ValueError(f"weights must name every group; there is none for {without[0]!r}")
@@ -63,6 +74,9 @@ class Groups(FiniteSet):
     @property
     def count(self) -> int:
         return self.names.size
+
+    def listing(self) -> Listing:
+        return Listing(self, _groups, self.blocks, self.names, self.weights)
 
     @property
     def orthonormal(self) -> bool:
@@ -102,17 +116,24 @@ class Groups(FiniteSet):
             shape=self.shape,
         )
 
-    def atom_norms(self, M: Any) -> FloatArray | None:
-        norms = M.block_norms(self.blocks)
-        return None if norms is None else norms / self.weights
+    def atom_norms(self, M: Operator) -> FloatArray | None:
+        sizes = norms.block_norms(M, self.blocks)
+        return None if sizes is None else sizes / self.weights
 
-    def operator_norm(self, M: Any) -> float | None:
-        norms = self.atom_norms(M)
-        return None if norms is None else float(norms.max())
+    def operator_norm(self, M: Operator) -> float | None:
+        sizes = self.atom_norms(M)
+        return None if sizes is None else float(sizes.max())
+
+    def same_as(self, other: AtomicSet) -> bool:
+        return super().same_as(other) and isinstance(other, Groups) and np.array_equal(self.labels, other.labels)
+
+    def as_rows(self, count: int) -> AtomicSet:
+        return Groups(np.repeat(self.labels.reshape(-1, 1), count, axis=1), self.weights)
 
     def shrink(self, points: Combination, z: ModelDual, step: float) -> Shrinkage:
         w = step * linalg.as_flat(z)
         for multiplier, face, c in points:
+            assert isinstance(face, GroupCoordinates)
             w[face.indices] += multiplier * c
         return _BlockThreshold(self, w, self._norms(w))
 
@@ -125,7 +146,7 @@ class Groups(FiniteSet):
 
 
 @dataclass(eq=False)
-class _BlockThreshold(Shrinkage):
+class _BlockThreshold:
     atoms: Groups
     w: FloatArray
     sizes: FloatArray

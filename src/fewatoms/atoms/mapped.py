@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
 
 from fewatoms import _checks, linalg
-from fewatoms._types import Array, Budget, FloatArray, IntArray, ModelDual
-from fewatoms.atoms.base import AtomicSet, Combination, Shrinkage
+from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, Matrix, ModelDual
+from fewatoms.atoms.base import AtomicSet, Combination, Listing, Unwrapped
 from fewatoms.atoms.cuts import gauge_by_cuts
 from fewatoms.atoms.onehot import NonnegativeOneHot, SignedOneHot
+from fewatoms.capabilities import Gauge, Prox, Shrinkage, Spectrum, need
 from fewatoms.faces import Face, MappedFace
+
+if TYPE_CHECKING:
+    from fewatoms.operators import Operator
+
+C = TypeVar("C")
+
+
+def unmapped(face: Face) -> Face:
+    """The face inside an image."""
+    assert isinstance(face, MappedFace)
+    return face.inner_face
 
 
 class LinearMap:
     """A real linear map B given by an array, a sparse matrix, or anything with matvec and rmatvec."""
 
     def __init__(self, operator: Any, name: str) -> None:
-        self.matrix: Any = None
+        self.matrix: Matrix = None
         if not (hasattr(operator, "matvec") and hasattr(operator, "rmatvec")):
-            matrix: Any = operator if sp.issparse(operator) else np.asarray(operator)
+            matrix: Matrix = operator if sp.issparse(operator) else np.asarray(operator)
             if matrix.ndim != 2 or 0 in matrix.shape:
                 raise ValueError(f"{name} must be a matrix with rows and columns; got shape {matrix.shape}")
             if matrix.dtype.kind not in "biuf":
@@ -42,6 +54,12 @@ class LinearMap:
         """Whether B^T B is the identity, judged by one random vector: good enough to choose a method by."""
         v = np.random.default_rng(0).standard_normal(self.shape[1])
         return bool(np.linalg.norm(self.backward(self.forward(v)) - v) <= 1e-9 * np.linalg.norm(v))
+
+    def same_as(self, other: LinearMap) -> bool:
+        """Whether two maps are the same, as far as that can be seen without products."""
+        arrays = self.matrix is not None and other.matrix is not None
+        both = arrays and not sp.issparse(self.matrix) and not sp.issparse(other.matrix)
+        return self.op is other.op or (both and np.array_equal(self.matrix, other.matrix))
 
     def forward(self, w: Array) -> Array:
         """B w."""
@@ -74,14 +92,14 @@ class Mapped(AtomicSet):
         A sum or union is mapped part by part.
     """
 
-    def __new__(cls, operator: Any, inner: AtomicSet) -> Any:
-        from fewatoms.atoms.sums import Sum, Union
+    def __new__(cls, operator: object, inner: AtomicSet) -> Mapped:
+        parts = inner.parts if isinstance(inner, AtomicSet) else ()
+        if not parts:
+            return super().__new__(cls)
+        whole: object = inner.like([Mapped(operator, part) for part in parts])
+        return whole  # type: ignore[return-value]  # a sum of images instead, which __init__ is not called on
 
-        if isinstance(inner, (Sum, Union)):
-            return type(inner)(*(Mapped(operator, part) for part in inner.parts))
-        return super().__new__(cls)
-
-    def __init__(self, operator: Any, inner: AtomicSet) -> None:
+    def __init__(self, operator: object, inner: AtomicSet) -> None:
         if not isinstance(inner, AtomicSet):
             raise TypeError(f"inner must be an atomic set such as SignedOneHot(n); got {inner!r}")
         self.map = operator if isinstance(operator, LinearMap) else LinearMap(operator, "operator")
@@ -108,9 +126,31 @@ class Mapped(AtomicSet):
     def orthonormal(self) -> bool:
         return self.inner.orthonormal and self.map.isometric
 
-    def unwrapped(self) -> tuple[AtomicSet, list[Any], float]:
-        inner, maps, scale = self.inner.unwrapped()
-        return inner, [self.map, *maps], scale
+    def offers(self, capability: type[C]) -> C | None:
+        if capability is Gauge:
+            return super().offers(capability)
+        return super().offers(capability) if self.inner.offers(capability) is not None else None
+
+    def same_as(self, other: AtomicSet) -> bool:
+        alike = isinstance(other, Mapped) and type(self) is type(other) and self.shape == other.shape
+        return isinstance(other, Mapped) and alike and self.map.same_as(other.map) and self.inner.same_as(other.inner)
+
+    def unwrapped(self) -> Unwrapped:
+        inside = self.inner.unwrapped()
+        return replace(inside, maps=(self.map, *inside.maps))
+
+    def listing(self) -> Listing | None:
+        inner = self.inner.listing()
+        if inner is None:
+            return None
+        return replace(
+            inner,
+            maps=(self.map, *inner.maps),
+            pulled=lambda z: inner.pulled(self._pull(z)),
+            around=lambda face: self._wrap(inner.around(face)),
+            inside=lambda face: inner.inside(unmapped(face)),
+            rewrapped=lambda atoms: Mapped(self.map, inner.rewrapped(atoms)).reshaped(self.shape),
+        )
 
     def around(self, face: Face) -> Face:
         return self._wrap(self.inner.around(face))
@@ -127,7 +167,7 @@ class Mapped(AtomicSet):
     def support(self, z: ModelDual) -> float:
         return self.inner.support(self._pull(z))
 
-    def expose(self, z: ModelDual, k: Budget) -> Face:
+    def expose(self, z: ModelDual, k: BudgetLike) -> Face:
         return self._wrap(self.inner.expose(self._pull(z), k))
 
     def exposed(self, z: ModelDual, eps: float, limit: int | None = None, least: int = 0) -> Face:
@@ -140,18 +180,18 @@ class Mapped(AtomicSet):
     def alignments(self, z: ModelDual) -> FloatArray | None:
         return self.inner.alignments(self._pull(z))
 
-    def spectrum(self, z: ModelDual, k: int) -> FloatArray | None:
-        return self.inner.spectrum(self._pull(z), k)
+    def spectrum(self, z: ModelDual, k: int) -> FloatArray:
+        return need(self.inner, Spectrum).spectrum(self._pull(z), k)
 
-    def atom_norms(self, M: Any) -> FloatArray | None:
+    def atom_norms(self, M: Operator) -> FloatArray | None:
         return self.inner.atom_norms(M.after(self.map, self.inner.shape))
 
-    def operator_norm(self, M: Any) -> float | None:
+    def operator_norm(self, M: Operator) -> float | None:
         return self.inner.operator_norm(M.after(self.map, self.inner.shape))
 
     def shrink(self, points: Combination, z: ModelDual, step: float) -> Shrinkage:
-        inner = [(a, f.inner_face, c) for a, f, c in points]
-        return _MappedShrinkage(self, self.inner.shrink(inner, self._pull(z), step))
+        inner = [(a, unmapped(f), c) for a, f, c in points]
+        return _MappedShrinkage(self, need(self.inner, Prox).shrink(inner, self._pull(z), step))
 
     def reshaped(self, shape: tuple[int, ...]) -> AtomicSet:
         other = object.__new__(type(self))
@@ -201,14 +241,14 @@ class Rescaled(Mapped):
         return f"{self.inner!r} in units of its own"
 
     def gauge(self, x: Array) -> float:
-        return self.inner.gauge(self.read_point(x) / self._units)
+        return need(self.inner, Gauge).gauge(self.read_point(x) / self._units)
 
     def _pull(self, z: ModelDual) -> Array:
         return self._units * linalg.as_flat(z)
 
 
 @dataclass(eq=False)
-class _MappedShrinkage(Shrinkage):
+class _MappedShrinkage:
     """The proximal map in the space of the inner set, where x = B w."""
 
     atoms: Mapped

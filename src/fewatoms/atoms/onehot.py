@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fewatoms import _checks, linalg
+from fewatoms import _checks, linalg, norms
 from fewatoms._types import Array, FloatArray, IntArray, ModelDual
-from fewatoms.atoms.base import Combination, FiniteSet, Shrinkage
-from fewatoms.faces import Cone, Coordinates
+from fewatoms.atoms.base import AtomicSet, Combination, FiniteSet, Listing
+from fewatoms.capabilities import Shrinkage
+from fewatoms.faces import Cone, Coordinates, Face
+
+if TYPE_CHECKING:
+    from fewatoms.operators import Operator
+
+
+def _indices(face: Face) -> IntArray:
+    assert isinstance(face, Coordinates)
+    return face.indices
 
 
 class OneHot(FiniteSet):
@@ -20,11 +29,11 @@ class OneHot(FiniteSet):
     _rays = False
     orthonormal = True
 
-    def __init__(self, shape: Any) -> None:
-        if np.ndim(shape) == 0:
-            self.shape = (_checks.integer("n", shape, 1),)
-        else:
-            self.shape = _checks.shape2("shape", shape)
+    def __init__(self, shape: object) -> None:
+        self.shape = _checks.shape("shape" if np.ndim(shape) else "n", shape)  # type: ignore[arg-type]
+
+    def listing(self) -> Listing:
+        return Listing(self, _indices, nonnegative=not self.centrosymmetric)
 
     def __repr__(self) -> str:
         inside = self.shape[0] if len(self.shape) == 1 else self.shape
@@ -47,16 +56,17 @@ class OneHot(FiniteSet):
     def _signs(self, which: IntArray, z: ModelDual) -> FloatArray:
         return np.ones(which.size)
 
-    def atom_norms(self, M: Any) -> FloatArray | None:
-        return M.column_norms()
+    def atom_norms(self, M: Operator) -> FloatArray | None:
+        return norms.column_norms(M)
 
-    def operator_norm(self, M: Any) -> float | None:
-        norms = self.atom_norms(M)
-        return None if norms is None else float(norms.max())
+    def operator_norm(self, M: Operator) -> float | None:
+        sizes = self.atom_norms(M)
+        return None if sizes is None else float(sizes.max())
 
     def _combine(self, points: Combination, z: ModelDual, step: float) -> Array:
         w = step * linalg.as_flat(z)
         for multiplier, face, c in points:
+            assert isinstance(face, Coordinates)
             w[face.indices] += multiplier * face.signs * c
         return w
 
@@ -71,6 +81,11 @@ class SignedOneHot(OneHot):
     """
 
     centrosymmetric = True
+
+    def as_rows(self, count: int) -> AtomicSet:
+        from fewatoms.atoms.groups import Groups
+
+        return Groups(np.repeat(np.arange(self.n)[:, None], count, axis=1))
 
     def gauge(self, x: Array) -> float:
         return float(np.abs(self.read_point(x)).sum())
@@ -115,12 +130,12 @@ class NonnegativeCone(NonnegativeOneHot):
     def _ceiling(self, a: FloatArray) -> float:
         return 0.0  # rays that point away by no more than eps
 
-    def operator_norm(self, M: Any) -> float | None:
+    def operator_norm(self, M: Operator) -> float | None:
         return math.inf
 
 
 @dataclass(eq=False)
-class _SoftThreshold(Shrinkage):
+class _SoftThreshold:
     atoms: OneHot
     w: FloatArray
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fewatoms import _checks, linalg
-from fewatoms._types import Array, Budget, FloatArray, ModelDual
-from fewatoms.atoms.base import AtomicSet, Combination, Shrinkage
+from fewatoms import _checks, linalg, norms
+from fewatoms._types import Array, BudgetLike, FloatArray, Matrix, ModelDual
+from fewatoms.atoms.base import AtomicSet, Combination, int_of
+from fewatoms.capabilities import Shrinkage
 from fewatoms.faces import SymmetricFactors, hermitian_coordinates
+
+if TYPE_CHECKING:
+    from fewatoms.operators import Operator
 
 
 class PSDRankOne(AtomicSet):
@@ -38,7 +42,7 @@ class PSDRankOne(AtomicSet):
     def count(self) -> int:
         return self.shape[0]
 
-    def _matrix(self, z: ModelDual) -> Any:
+    def _matrix(self, z: ModelDual) -> Matrix:
         return linalg.hermitian_part(z, self.shape[0])
 
     def gauge(self, x: Array) -> float:
@@ -52,8 +56,8 @@ class PSDRankOne(AtomicSet):
     def support(self, z: ModelDual) -> float:
         return max(0.0, float(linalg.top_eigh(self._matrix(z), 1)[0][0]))
 
-    def expose(self, z: ModelDual, k: Budget) -> SymmetricFactors:
-        matrix = self._matrix(z)
+    def expose(self, z: ModelDual, k: BudgetLike) -> SymmetricFactors:
+        matrix, k = self._matrix(z), int_of(k)
         if k == 0:
             return SymmetricFactors(np.zeros((self.shape[0], 0), dtype=matrix.dtype))
         return SymmetricFactors(linalg.top_eigh(matrix, k)[1])
@@ -79,17 +83,20 @@ class PSDRankOne(AtomicSet):
     def spectrum(self, z: ModelDual, k: int) -> FloatArray:
         return linalg.top_eigh(self._matrix(z), k)[0]
 
-    def operator_norm(self, M: Any) -> float | None:
-        return M.psd_norm()
+    def operator_norm(self, M: Operator) -> float | None:
+        return norms.psd_norm(M)
 
     def shrink(self, points: Combination, z: ModelDual, step: float) -> Shrinkage:
-        pairs = [(a, f.V, f.matrix(c), f.V) for a, f, c in points]
-        guess = max([1] + [f.size for _, f, _ in points])
+        pairs, guess = [], 1
+        for a, face, c in points:
+            assert isinstance(face, SymmetricFactors)
+            pairs.append((a, face.V, face.matrix(c), face.V))
+            guess = max(guess, face.size)
         return _EigenThreshold(linalg.low_rank_plus(pairs, step, self._matrix(z)), guess)
 
 
-class _EigenThreshold(Shrinkage):
-    def __init__(self, w: Any, guess: int) -> None:
+class _EigenThreshold:
+    def __init__(self, w: Matrix, guess: int) -> None:
         self.w, self.guess, self.floor = w, guess, np.inf
 
     def _fetch(self, t: float) -> tuple[FloatArray, Array]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fewatoms import _checks, linalg
-from fewatoms._types import Array, Budget, FloatArray, ModelDual
-from fewatoms.atoms.base import AtomicSet, Combination, Shrinkage
+from fewatoms import _checks, linalg, norms
+from fewatoms._types import Array, BudgetLike, FloatArray, Matrix, ModelDual
+from fewatoms.atoms.base import AtomicSet, Combination, int_of
+from fewatoms.capabilities import Shrinkage
 from fewatoms.faces import Factors
+
+if TYPE_CHECKING:
+    from fewatoms.operators import Operator
 
 
 class RankOne(AtomicSet):
@@ -17,23 +21,31 @@ class RankOne(AtomicSet):
 
     The gauge is the nuclear norm, the support function the largest singular value. A face of k atoms is the set of all
     U C V^T with the k leading singular vectors of z; its points have rank at most k.
+
+    Parameters
+    ----------
+    rows, cols : int
+    nonnegative : bool
+        Whether the factors of answers must not have negative entries. Their support function is out of reach: what is
+        proven is proven over all rank-one matrices.
     """
 
     centrosymmetric = True
     finite = False
     orthonormal = True
 
-    def __init__(self, rows: int, cols: int) -> None:
+    def __init__(self, rows: int, cols: int, *, nonnegative: bool = False) -> None:
         self.shape = (_checks.integer("rows", rows, 1), _checks.integer("cols", cols, 1))
+        self.nonnegative = _checks.flag("nonnegative", nonnegative)
 
     def __repr__(self) -> str:
-        return f"RankOne({self.shape[0]}, {self.shape[1]})"
+        return f"RankOne({self.shape[0]}, {self.shape[1]}{', nonnegative=True' if self.nonnegative else ''})"
 
     @property
     def count(self) -> int:
         return min(self.shape)
 
-    def _matrix(self, z: ModelDual) -> Any:
+    def _matrix(self, z: ModelDual) -> Matrix:
         return linalg.as_matrix(z, (self.shape[0], self.shape[1]))
 
     def gauge(self, x: Array) -> float:
@@ -42,7 +54,8 @@ class RankOne(AtomicSet):
     def support(self, z: ModelDual) -> float:
         return float(linalg.top_svd(self._matrix(z), 1)[1][0])
 
-    def expose(self, z: ModelDual, k: Budget) -> Factors:
+    def expose(self, z: ModelDual, k: BudgetLike) -> Factors:
+        k = int_of(k)
         if k == 0:
             return Factors(np.zeros((self.shape[0], 0)), np.zeros((self.shape[1], 0)))
         u, _, v = linalg.top_svd(self._matrix(z), k)
@@ -67,20 +80,25 @@ class RankOne(AtomicSet):
     def spectrum(self, z: ModelDual, k: int) -> FloatArray:
         return linalg.top_svd(self._matrix(z), k)[1]
 
-    def operator_norm(self, M: Any) -> float | None:
-        return M.rank_one_norm()
+    def operator_norm(self, M: Operator) -> float | None:
+        return norms.rank_one_norm(M)
+
+    def same_as(self, other: AtomicSet) -> bool:
+        return isinstance(other, RankOne) and self.shape == other.shape
 
     def shrink(self, points: Combination, z: ModelDual, step: float) -> Shrinkage:
-        pairs = [(a, f.U, f.matrix(c), f.V) for a, f, c in points]
-        return _SingularThreshold(
-            linalg.low_rank_plus(pairs, step, self._matrix(z)), max([1] + [f.size for _, f, _ in points])
-        )
+        pairs, size = [], 1
+        for a, face, c in points:
+            assert isinstance(face, Factors)
+            pairs.append((a, face.U, face.matrix(c), face.V))
+            size = max(size, face.size)
+        return _SingularThreshold(linalg.low_rank_plus(pairs, step, self._matrix(z)), size)
 
 
-class _SingularThreshold(Shrinkage):
+class _SingularThreshold:
     """Singular values are fetched down to the lowest threshold asked so far, not further."""
 
-    def __init__(self, w: Any, guess: int) -> None:
+    def __init__(self, w: Matrix, guess: int) -> None:
         self.w, self.guess, self.floor = w, guess, np.inf
 
     def _fetch(self, t: float) -> tuple[Array, FloatArray, Array]:

@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
-from fewatoms._types import Array, Budget, FloatArray, ModelDual
-from fewatoms.atoms.base import AtomicSet, Combination, Shrinkage
+from fewatoms._types import Array, BudgetLike, FloatArray, ModelDual
+from fewatoms.atoms.base import AtomicSet, Combination, Listing, Unwrapped
+from fewatoms.capabilities import Gauge, Prox, Shrinkage, Spectrum, need
 from fewatoms.faces import Face, ScaledFace
 
+if TYPE_CHECKING:
+    from fewatoms.operators import Operator
 
-def scaled(scale: Any, atoms: AtomicSet) -> AtomicSet:
+C = TypeVar("C")
+
+
+def unscaled(face: Face) -> Face:
+    """The face inside a multiple."""
+    assert isinstance(face, ScaledFace)
+    return face.inner_face
+
+
+def scaled(scale: object, atoms: AtomicSet) -> AtomicSet:
     """scale * A; a multiple of a sum or union is the sum or union of the multiples."""
-    from fewatoms.atoms.sums import Sum, Union
-
     demand = "the scale of an atomic set must be a finite number other than 0"
     if isinstance(scale, bool) or not isinstance(scale, Real):
         raise TypeError(f"{demand}; got {scale!r}")
     value = float(scale)
     if not math.isfinite(value) or value == 0.0:
         raise ValueError(f"{demand}; got {scale!r}")
-    if isinstance(atoms, (Sum, Union)):
-        return type(atoms)(*(scaled(value, part) for part in atoms.parts))
-    if isinstance(atoms, Scaled):
-        return scaled(value * atoms.scale, atoms.inner)
-    return atoms if value == 1.0 else Scaled(value, atoms)
+    return atoms.times(value)
 
 
 class Scaled(AtomicSet):
@@ -48,20 +54,41 @@ class Scaled(AtomicSet):
     def orthonormal(self) -> bool:
         return self.inner.orthonormal
 
-    def unwrapped(self) -> tuple[AtomicSet, list[Any], float]:
-        inner, maps, scale = self.inner.unwrapped()
-        return inner, maps, self.scale * scale
+    def offers(self, capability: type[C]) -> C | None:
+        return super().offers(capability) if self.inner.offers(capability) is not None else None
+
+    def times(self, scale: float) -> AtomicSet:
+        return self.inner.times(scale * self.scale)
+
+    def same_as(self, other: AtomicSet) -> bool:
+        return isinstance(other, Scaled) and self.scale == other.scale and self.inner.same_as(other.inner)
+
+    def unwrapped(self) -> Unwrapped:
+        inside = self.inner.unwrapped()
+        return replace(inside, scale=self.scale * inside.scale)
+
+    def listing(self) -> Listing | None:
+        inner, scale = self.inner.listing(), self.scale
+        if inner is None:
+            return None
+        return replace(
+            inner,
+            factor=scale * inner.factor,
+            around=lambda face: ScaledFace(scale, inner.around(face)),
+            inside=lambda face: inner.inside(unscaled(face)),
+            rewrapped=lambda atoms: Scaled(scale, inner.rewrapped(atoms)),
+        )
 
     def around(self, face: Face) -> Face:
         return ScaledFace(self.scale, self.inner.around(face))
 
     def gauge(self, x: Array) -> float:
-        return self.inner.gauge(self.read_point(x) / self.scale)
+        return need(self.inner, Gauge).gauge(self.read_point(x) / self.scale)
 
     def support(self, z: ModelDual) -> float:
         return self.inner.support(self.scale * z)
 
-    def expose(self, z: ModelDual, k: Budget) -> Face:
+    def expose(self, z: ModelDual, k: BudgetLike) -> Face:
         return ScaledFace(self.scale, self.inner.expose(self.scale * z, k))
 
     def exposed(self, z: ModelDual, eps: float, limit: int | None = None, least: int = 0) -> Face:
@@ -74,27 +101,27 @@ class Scaled(AtomicSet):
     def alignments(self, z: ModelDual) -> FloatArray | None:
         return self.inner.alignments(self.scale * z)
 
-    def spectrum(self, z: ModelDual, k: int) -> FloatArray | None:
-        return self.inner.spectrum(self.scale * z, k)
+    def spectrum(self, z: ModelDual, k: int) -> FloatArray:
+        return need(self.inner, Spectrum).spectrum(self.scale * z, k)
 
-    def atom_norms(self, M: Any) -> FloatArray | None:
+    def atom_norms(self, M: Operator) -> FloatArray | None:
         norms = self.inner.atom_norms(M)
         return None if norms is None else abs(self.scale) * norms
 
-    def operator_norm(self, M: Any) -> float | None:
+    def operator_norm(self, M: Operator) -> float | None:
         norm = self.inner.operator_norm(M)
         return None if norm is None else abs(self.scale) * norm
 
     def shrink(self, points: Combination, z: ModelDual, step: float) -> Shrinkage:
-        inner = [(a, f.inner_face, c) for a, f, c in points]
-        return _ScaledShrinkage(self.scale, self.inner.shrink(inner, self.scale * z, step))
+        inner = [(a, unscaled(f), c) for a, f, c in points]
+        return _ScaledShrinkage(self.scale, need(self.inner, Prox).shrink(inner, self.scale * z, step))
 
     def reshaped(self, shape: tuple[int, ...]) -> AtomicSet:
         return Scaled(self.scale, self.inner.reshaped(shape))
 
 
 @dataclass(eq=False)
-class _ScaledShrinkage(Shrinkage):
+class _ScaledShrinkage:
     """The proximal map in the coordinates of the inner set, where x = scale w."""
 
     scale: float

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from fewatoms._types import Array, Budget, FloatArray, ModelDual
-from fewatoms.atoms.base import AtomicSet, Combination, Shrinkage
+from fewatoms._types import Array, BudgetLike, FloatArray, ModelDual
+from fewatoms.atoms.base import AtomicSet, Combination
 from fewatoms.atoms.cuts import gauge_by_cuts
+from fewatoms.capabilities import Gauge, Prox, Shrinkage, need
 from fewatoms.faces import Face, SumFace
+
+if TYPE_CHECKING:
+    from fewatoms.operators import Operator
+
+C = TypeVar("C")
 
 
 class _Parts(AtomicSet):
@@ -24,7 +31,7 @@ class _Parts(AtomicSet):
     def __init__(self, *parts: AtomicSet) -> None:
         flat: list[AtomicSet] = []
         for part in parts:
-            flat.extend(part.parts if type(part) is type(self) and isinstance(part, _Parts) else [part])
+            flat.extend(part.parts if type(part) is type(self) else [part])
         sizes = {part.n for part in flat}
         if len(sizes) > 1:
             told = ", ".join(f"{p!r} has {p.n}" for p in flat)
@@ -46,42 +53,46 @@ class _Parts(AtomicSet):
     def count(self) -> int:
         return sum(p.count for p in self.parts)
 
-    def budget(self, k: Any) -> Budget:
-        demand = f"k must give one budget for each of the {len(self.parts)} parts of {self!r}"
-        if isinstance(k, (int, np.integer)) and not isinstance(k, bool) and self.finite:
-            return super().budget(k)  # for all parts together
-        if not isinstance(k, (tuple, list, np.ndarray)):
-            raise TypeError(f"{demand}; got {k!r}")
-        given = tuple(k)
-        if len(given) != len(self.parts):
-            raise ValueError(f"{demand}; got {len(given)}: {given!r}")
-        return tuple(None if j is None else p.budget(j) for p, j in zip(self.parts, given, strict=True))
+    def offers(self, capability: type[C]) -> C | None:
+        if capability is Gauge:
+            return super().offers(capability)
+        each = all(part.offers(capability) is not None for part in self.parts)
+        return super().offers(capability) if each else None
+
+    def like(self, parts: Sequence[AtomicSet]) -> AtomicSet:
+        return type(self)(*parts)
+
+    def times(self, scale: float) -> AtomicSet:
+        return self.like([part.times(scale) for part in self.parts])
+
+    def same_as(self, other: AtomicSet) -> bool:
+        alike = type(self) is type(other) and len(self.parts) == len(other.parts)
+        return alike and all(a.same_as(b) for a, b in zip(self.parts, other.parts, strict=True))
 
     def reshaped(self, shape: tuple[int, ...]) -> AtomicSet:
-        return type(self)(*(p.reshaped(shape) for p in self.parts))
+        return self.like([p.reshaped(shape) for p in self.parts])
 
-    def combine(self, faces: list[Face]) -> SumFace:
-        """The face of a sum from the faces of its parts."""
+    def joined(self, faces: Sequence[Face]) -> SumFace:
         return SumFace(tuple(faces), self._joined, self.shape)
 
     def gauge(self, x: Array) -> float:
         return gauge_by_cuts(self, self.read_point(x))
 
-    def expose(self, z: ModelDual, k: Budget) -> SumFace:
-        budgets = [0] * len(self.parts) if isinstance(k, int) and k == 0 else k
-        return self.combine([p.expose(z, j) for p, j in zip(self.parts, budgets, strict=True)])
+    def expose(self, z: ModelDual, k: BudgetLike) -> SumFace:
+        budgets = k if isinstance(k, tuple) else (k,) * len(self.parts)
+        return self.joined([p.expose(z, j) for p, j in zip(self.parts, budgets, strict=True)])
 
     def shrink(self, points: Combination, z: ModelDual, step: float) -> Shrinkage:
         pieces: list[Shrinkage] = []
         for i, part in enumerate(self.parts):
-            mine = [(a, f.faces[i], f.split(c)[i]) for a, f, c in points]
-            pieces.append(part.shrink(mine, z, step))
+            mine = [(a, f.parts[i], f.split(c)[i]) for a, f, c in points]
+            pieces.append(need(part, Prox).shrink(mine, z, step))
         return self._shrinkage(pieces)
 
     @abstractmethod
     def _shrinkage(self, pieces: list[Shrinkage]) -> Shrinkage: ...
 
-    def _norms(self, M: Any) -> list[float] | None:
+    def _norms(self, M: Operator) -> list[float] | None:
         norms = [p.operator_norm(M) for p in self.parts]
         return None if any(v is None for v in norms) else [float(v) for v in norms if v is not None]
 
@@ -100,18 +111,22 @@ class Sum(_Parts):
         return sum(p.support(z) for p in self.parts)
 
     def exposed(self, z: ModelDual, eps: float, limit: int | None = None, least: int = 0) -> SumFace:
-        return self.combine([p.exposed(z, eps, limit, least) for p in self.parts])
+        return self.joined([p.exposed(z, eps, limit, least) for p in self.parts])
 
     def extreme(self, z: ModelDual, tie: float = 0.0) -> tuple[float, SumFace]:
         pairs = [p.extreme(z, tie) for p in self.parts]
-        return sum(s for s, _ in pairs), self.combine([f for _, f in pairs])
+        return sum(s for s, _ in pairs), self.joined([f for _, f in pairs])
 
-    def operator_norm(self, M: Any) -> float | None:
+    def operator_norm(self, M: Operator) -> float | None:
         norms = self._norms(M)
         return None if norms is None else sum(norms)
 
     def _shrinkage(self, pieces: list[Shrinkage]) -> Shrinkage:
         return _MaxShrinkage(self, pieces)
+
+    def others_support(self, z: ModelDual) -> list[float]:
+        supports = [p.support(z) for p in self.parts]
+        return [sum(supports) - s for s in supports]
 
 
 class Union(_Parts):
@@ -133,15 +148,15 @@ class Union(_Parts):
         for part, sigma in zip(self.parts, supports, strict=True):
             short = 0.0 if sigma == top else top - sigma  # (a cone's support may be infinite)
             faces.append(part.exposed(z, eps - short, limit, least) if short <= eps else part.exposed(z, 0.0, 0, least))
-        return self.combine(faces)
+        return self.joined(faces)
 
     def extreme(self, z: ModelDual, tie: float = 0.0) -> tuple[float, SumFace]:
         pairs = [p.extreme(z, tie) for p in self.parts]
         top = max(s for s, _ in pairs)
         faces = [f if s >= top * (1 - tie) else p.expose(z, 0) for p, (s, f) in zip(self.parts, pairs, strict=True)]
-        return top, self.combine(faces)
+        return top, self.joined(faces)
 
-    def operator_norm(self, M: Any) -> float | None:
+    def operator_norm(self, M: Operator) -> float | None:
         norms = self._norms(M)
         return None if norms is None else max(norms)
 
@@ -150,7 +165,7 @@ class Union(_Parts):
 
 
 @dataclass(eq=False)
-class _AddShrinkage(Shrinkage):
+class _AddShrinkage:
     """Gauges add: every part is shrunk by the same threshold."""
 
     atoms: _Parts
@@ -161,7 +176,7 @@ class _AddShrinkage(Shrinkage):
 
     def _join(self, thresholds: list[float]) -> tuple[SumFace, FloatArray]:
         shrunk = [p.at(t) for p, t in zip(self.pieces, thresholds, strict=True)]
-        return self.atoms.combine([f for f, _ in shrunk]), np.concatenate([c for _, c in shrunk])
+        return self.atoms.joined([f for f, _ in shrunk]), np.concatenate([c for _, c in shrunk])
 
     def gauge(self, t: float) -> float:
         return sum(p.gauge(t) for p in self.pieces)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from fewatoms import linalg
-from fewatoms._types import Array, Budget, FloatArray, IntArray, ModelDual
+from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, Matrix, ModelDual
 
 if TYPE_CHECKING:
     from fewatoms.faces.turning import Turning
@@ -64,7 +64,7 @@ class Face(ABC):
         """The nearest coefficients that are allowed."""
 
     @abstractmethod
-    def prune(self, c: FloatArray, k: Budget, norms: FloatArray | None = None) -> tuple[Face, FloatArray]:
+    def prune(self, c: FloatArray, k: BudgetLike, norms: FloatArray | None = None) -> tuple[Face, FloatArray]:
         """At most k atoms, those that contribute most to `point(c)`, largest first, and their coefficients.
 
         `norms`, one per coefficient, are |M a_i| where they are known: contributions are then measured in the data.
@@ -77,7 +77,7 @@ class Face(ABC):
 
     @abstractmethod
     def restrict(self, M: Operator) -> ReducedOperator:
-        """The reduced operator c -> M point(c)."""
+        """The reduced operator c -> M point(c), in the form that suits what M offers."""
 
     # Sizes
 
@@ -147,6 +147,11 @@ class Face(ABC):
         """M point(c) by one product."""
         return M.apply(self.point(c))
 
+    def images(self, M: Operator) -> Matrix:
+        """The images of the basis, m x dim: dim products."""
+        each = [M.apply(self.point(e)) for e in np.eye(self.dim)]
+        return np.stack(each, axis=1) if each else np.zeros((M.shape[0], 0))
+
     def measure(self, M: Operator, c: FloatArray) -> FloatArray:
         """M point(c), in the cheapest way."""
         return self.image(M, c)
@@ -163,6 +168,6 @@ class Face(ABC):
         return (c,)
 
 
-def leading(shares: FloatArray, k: Budget) -> IntArray:
+def leading(shares: FloatArray, k: BudgetLike) -> IntArray:
     """Indices of the k largest shares, largest first; of all of them without a budget."""
     return linalg.top_k(shares, shares.size if k is None else k)

@@ -10,7 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from fewatoms import linalg
-from fewatoms._types import Array, Budget, FloatArray, IntArray, ModelDual
+from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, Matrix, ModelDual
+from fewatoms.capabilities import ColumnBlocks, SeenAsIs
 from fewatoms.faces.base import Cone, Face, leading
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Coordinates(Face):
     def gauge(self, c: FloatArray) -> float:
         return 0.0 if self.rays else super().gauge(c)
 
-    def prune(self, c: FloatArray, k: Budget, norms: FloatArray | None = None) -> tuple[Self, FloatArray]:
+    def prune(self, c: FloatArray, k: BudgetLike, norms: FloatArray | None = None) -> tuple[Self, FloatArray]:
         keep = leading(self.contributions(c, norms), k)
         keep = keep[c[keep] != 0]
         return replace(self, indices=self.indices[keep], signs=self.signs[keep]), c[keep]
@@ -62,7 +63,11 @@ class Coordinates(Face):
         )
 
     def restrict(self, M: Operator) -> ReducedOperator:
-        return M.restrict_columns(self, self.indices, self.signs)
+        return restrict_columns(M, self)
+
+    def images(self, M: Operator) -> Matrix:
+        block = M.columns(self.indices)
+        return sp.csc_array(block @ sp.diags_array(self.signs)) if sp.issparse(block) else block * self.signs
 
     def entries(self, c: FloatArray, rows: IntArray, cols: IntArray) -> Array:
         return spread_entries(self.indices, self.signs * c, self.shape, rows, cols)
@@ -114,3 +119,11 @@ def sparse_dot(i: IntArray, a: FloatArray, j: IntArray, b: FloatArray) -> float:
 def _entries(matrix: sp.csr_array, rows: IntArray, cols: IntArray) -> Array:
     """Entries of a sparse matrix; asked for none, SciPy would answer with a sparse array."""
     return np.asarray(matrix[rows, cols]).ravel() if rows.size else np.zeros(0)
+
+
+def restrict_columns(M: Operator, face: Face) -> ReducedOperator:
+    """c -> M point(c) for a face of coordinates: by columns where those are at hand, by products elsewhere."""
+    from fewatoms.operators.reduced import Columns, Implicit
+
+    at_hand = M.offers(ColumnBlocks) is not None or M.offers(SeenAsIs) is not None
+    return Columns(face.images(M)) if at_hand else Implicit(M, face)

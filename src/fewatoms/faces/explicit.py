@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fewatoms import linalg
-from fewatoms._types import Array, Budget, FloatArray, IntArray, ModelDual
+from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, ModelDual
 from fewatoms.faces.base import Cone, Face, leading
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Explicit(Face):
     def project(self, c: FloatArray) -> FloatArray:
         return c if self.cone is Cone.FREE else np.maximum(c, 0.0)
 
-    def prune(self, c: FloatArray, k: Budget, norms: FloatArray | None = None) -> tuple[Self, FloatArray]:
+    def prune(self, c: FloatArray, k: BudgetLike, norms: FloatArray | None = None) -> tuple[Self, FloatArray]:
         keep = leading(self.contributions(c, norms), k)
         keep = keep[c[keep] != 0]
         return self._take(keep), c[keep]
@@ -110,7 +110,9 @@ class Explicit(Face):
 
     def restrict(self, M: Operator) -> ReducedOperator:
         """The images of the atoms, one product each."""
-        return M.restrict_any(self).formed()
+        from fewatoms.operators.reduced import Columns
+
+        return Columns(self.images(M))
 
     def labels(self) -> Array:
         return super().labels() if self.names is None else self.names

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from fewatoms import linalg
-from fewatoms._types import Array, Budget, FloatArray, IntArray, ModelDual
+from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, Matrix, ModelDual
+from fewatoms.capabilities import FactorFits, FactorImages
 from fewatoms.faces.base import Cone, Face, leading
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class Factors(Face):
         """The singular values. Norms are not used: they belong to the entries of C, not to its singular vectors."""
         return self.values(c)
 
-    def prune(self, c: FloatArray, k: Budget, norms: FloatArray | None = None) -> tuple[Factors, FloatArray]:
+    def prune(self, c: FloatArray, k: BudgetLike, norms: FloatArray | None = None) -> tuple[Factors, FloatArray]:
         u, s, v = self._svd(c)
         return Factors(self.U @ u[:, :k], self.V @ v[:, :k]), np.diag(s[:k]).ravel()
 
@@ -80,7 +81,17 @@ class Factors(Face):
         return Factors(linalg.orthonormal(self.U, other.U), linalg.orthonormal(self.V, other.V))
 
     def restrict(self, M: Operator) -> ReducedOperator:
-        return M.restrict_factors(self)
+        from fewatoms.operators.reduced import Implicit
+
+        fits = M.offers(FactorFits)
+        return Implicit(M, self) if fits is None else fits.restrict_factors(self)
+
+    def images(self, M: Operator) -> Matrix:
+        together = M.offers(FactorImages)
+        if together is None or not self.dim:
+            return super().images(M)
+        M.charge(self.dim)
+        return together.factor_images(self.U, self.V)
 
     def image(self, M: Operator, c: FloatArray) -> FloatArray:
         return M.apply_factors(self.U @ self.matrix(c), self.V)
@@ -172,7 +183,7 @@ class NonnegativeFactors(Face):
     def project(self, c: FloatArray) -> FloatArray:
         return np.maximum(c, 0.0)
 
-    def prune(self, c: FloatArray, k: Budget, norms: FloatArray | None = None) -> tuple[NonnegativeFactors, FloatArray]:
+    def prune(self, c: FloatArray, k: BudgetLike, norms: FloatArray | None = None) -> tuple[NonnegativeFactors, FloatArray]:
         keep = leading(self.contributions(c, norms), k)
         keep = keep[c[keep] > 0]
         return NonnegativeFactors(self.P[:, keep], self.Q[:, keep]), c[keep]
@@ -183,7 +194,9 @@ class NonnegativeFactors(Face):
         return NonnegativeFactors(np.hstack([self.P, other.P[:, fresh]]), np.hstack([self.Q, other.Q[:, fresh]]))
 
     def restrict(self, M: Operator) -> ReducedOperator:
-        return M.restrict_any(self)
+        from fewatoms.operators.reduced import Implicit
+
+        return Implicit(M, self)
 
     def image(self, M: Operator, c: FloatArray) -> FloatArray:
         return M.apply_factors(self.P * c, self.Q)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from fewatoms._types import Array, Budget, FloatArray, IntArray, ModelDual
+from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, Matrix, ModelDual
 from fewatoms.faces.base import Face, leading
-from fewatoms.faces.coordinates import pick, sparse_dot, spread, spread_entries
+from fewatoms.faces.coordinates import pick, restrict_columns, sparse_dot, spread, spread_entries
 
 if TYPE_CHECKING:
     from fewatoms.operators.base import Operator
@@ -61,7 +61,7 @@ class GroupCoordinates(Face):
         c = c if norms is None else c * norms
         return np.sqrt(np.add.reduceat(c * c, self.starts[:-1])) if self.size else np.zeros(0)
 
-    def prune(self, c: FloatArray, k: Budget, norms: FloatArray | None = None) -> tuple[Self, FloatArray]:
+    def prune(self, c: FloatArray, k: BudgetLike, norms: FloatArray | None = None) -> tuple[Self, FloatArray]:
         shares = self.contributions(c, norms)
         keep = leading(shares, k)
         face, where = self._take(keep[shares[keep] > 0])
@@ -95,7 +95,10 @@ class GroupCoordinates(Face):
         )
 
     def restrict(self, M: Operator) -> ReducedOperator:
-        return M.restrict_columns(self, self.indices, np.ones(self.dim))
+        return restrict_columns(M, self)
+
+    def images(self, M: Operator) -> Matrix:
+        return M.columns(self.indices)
 
     def entries(self, c: FloatArray, rows: IntArray, cols: IntArray) -> Array:
         return spread_entries(self.indices, c, self.shape, rows, cols)

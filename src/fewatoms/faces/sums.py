@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from fewatoms._types import Array, Budget, FloatArray, IntArray, ModelDual
+from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, ModelDual
 from fewatoms.faces.base import Cone, Face, leading
 from fewatoms.faces.turning import Still, Turning
 
@@ -91,7 +91,7 @@ class SumFace(Face):
     def contributions(self, c: FloatArray, norms: FloatArray | None = None) -> FloatArray:
         return np.concatenate([f.contributions(p, w) for f, p, w in self._weighed(c, norms)])
 
-    def prune(self, c: FloatArray, k: Budget, norms: FloatArray | None = None) -> tuple[Self, FloatArray]:
+    def prune(self, c: FloatArray, k: BudgetLike, norms: FloatArray | None = None) -> tuple[Self, FloatArray]:
         """One budget for each part, or one number for all of them: then the parts keep as many atoms as they have
         among the k largest contributions."""
         budgets = k if isinstance(k, tuple) else self._shares(c, k, norms)
@@ -110,7 +110,11 @@ class SumFace(Face):
         return replace(self, faces=tuple(f.merge(g) for f, g in zip(self.faces, other.faces, strict=True)))
 
     def restrict(self, M: Operator) -> ReducedOperator:
-        return M.restrict_sum(self)
+        from fewatoms.operators.reduced import Implicit, Stacked
+
+        parts = [f.restrict(M) for f in self.faces]
+        # where nothing is at hand, one product for the sum instead of one for each part
+        return Stacked(parts) if any(p.direct for p in parts) else Implicit(M, self)
 
     def measure(self, M: Operator, c: FloatArray) -> FloatArray:
         images = (f.measure(M, p) for f, p in self._pairs(c) if f.dim)
@@ -164,7 +168,7 @@ class SumTurning:
         return np.concatenate([t.lower() for t in self.parts])
 
 
-def within(face: Face, k: Budget) -> bool:
+def within(face: Face, k: BudgetLike) -> bool:
     """Whether a face has at most k atoms: part by part, or all parts together for one number; always without one."""
     if isinstance(k, tuple):
         return all(within(f, j) for f, j in zip(face.parts, k, strict=True))

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from fewatoms import linalg
-from fewatoms._types import Array, Budget, FloatArray, IntArray, ModelDual
+from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, ModelDual
+from fewatoms.capabilities import FactorFits, Intensities
 from fewatoms.faces.base import Cone, Face
-from fewatoms.faces.factors import RANK_TOLERANCE, widened
+from fewatoms.faces.factors import RANK_TOLERANCE, Factors, widened
 
 if TYPE_CHECKING:
     from fewatoms.operators.base import Operator
@@ -79,7 +80,7 @@ class SymmetricFactors(Face):
         """The eigenvalues. Norms are not used: they belong to the entries of C, not to its eigenvectors."""
         return self.values(c)
 
-    def prune(self, c: FloatArray, k: Budget, norms: FloatArray | None = None) -> tuple[SymmetricFactors, FloatArray]:
+    def prune(self, c: FloatArray, k: BudgetLike, norms: FloatArray | None = None) -> tuple[SymmetricFactors, FloatArray]:
         values, vectors = self._eigh(c)
         face = SymmetricFactors(self.V @ vectors[:, :k])
         return face, hermitian_coordinates(np.diag(values[:k]).astype(self.V.dtype))
@@ -88,7 +89,14 @@ class SymmetricFactors(Face):
         return SymmetricFactors(linalg.orthonormal(self.V, other.V))
 
     def restrict(self, M: Operator) -> ReducedOperator:
-        return M.restrict_symmetric(self)
+        from fewatoms.operators.reduced import Implicit, Symmetrised
+
+        intensities, fits = M.offers(Intensities), M.offers(FactorFits)
+        if intensities is not None:
+            return intensities.restrict_symmetric(self)
+        if fits is not None and not self.complex:
+            return Symmetrised(fits.restrict_factors(Factors(self.V, self.V)), self.size)
+        return Implicit(M, self)
 
     def measure(self, M: Operator, c: FloatArray) -> FloatArray:
         return self.restrict(M).apply(c)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from fewatoms import linalg
-from fewatoms._types import Array, Budget, FloatArray, IntArray, ModelDual
+from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, ModelDual
 from fewatoms.faces.base import Face
 from fewatoms.faces.turning import Turning
 
@@ -70,7 +70,7 @@ class WrappedFace(Face):
     def nonnegative(self) -> Array | None:
         return self.inner_face.nonnegative()
 
-    def prune(self, c: FloatArray, k: Budget, norms: FloatArray | None = None) -> tuple[Face, FloatArray]:
+    def prune(self, c: FloatArray, k: BudgetLike, norms: FloatArray | None = None) -> tuple[Face, FloatArray]:
         inner, c = self.inner_face.prune(c, k, norms)
         return self.around(inner), c
 

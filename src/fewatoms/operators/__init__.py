@@ -9,7 +9,8 @@ import scipy.sparse as sp
 
 from fewatoms._types import Array
 from fewatoms.operators.base import Operator
-from fewatoms.operators.counting import Counting
+from fewatoms.operators.composed import Composed
+from fewatoms.operators.counting import Counting, Metered
 from fewatoms.operators.diffraction import CodedDiffraction
 from fewatoms.operators.identity import Identity
 from fewatoms.operators.matrix import BlackBox, MatrixOperator
@@ -18,6 +19,7 @@ from fewatoms.operators.quadratic import Quadratic
 from fewatoms.operators.rows import Rows
 from fewatoms.operators.sampling import Margins, Sampling
 from fewatoms.operators.several import Several
+from fewatoms.operators.wrapper import Wrapper
 
 
 def as_operator(M: Any) -> Operator:
@@ -46,15 +48,18 @@ def _as_array(M: Any) -> Array:
 __all__ = [
     "BlackBox",
     "CodedDiffraction",
+    "Composed",
     "Counting",
     "Identity",
     "Margins",
     "MatrixOperator",
+    "Metered",
     "Operator",
     "Projected",
     "Quadratic",
     "Rows",
     "Sampling",
     "Several",
+    "Wrapper",
     "as_operator",
 ]

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from fewatoms import _checks
-from fewatoms._types import Array, FloatArray, IntArray, ModelDual
-from fewatoms.faces import Factors, SymmetricFactors
+from fewatoms._types import Array, FloatArray, IntArray, Matrix, ModelDual
+from fewatoms.faces import Factors
 from fewatoms.operators.base import Operator
-from fewatoms.operators.reduced import Columns, IdentityFactors, ReducedOperator, Symmetrised
+from fewatoms.operators.reduced import IdentityFactors, ReducedOperator
 
 
 class Identity(Operator):
     """M(X) = X, flat in C order; `shape` is a length or a pair (p, q). Data come in that shape or flat."""
 
-    explicit = True
-
-    def __init__(self, shape: Any) -> None:
-        if np.ndim(shape) == 0:
-            self._model_shape: tuple[int, ...] = (_checks.integer("shape", shape, 1),)
-        else:
-            self._model_shape = _checks.shape2("shape", shape)
+    def __init__(self, shape: object) -> None:
+        self._model_shape = _checks.shape("shape", shape)
         n = int(np.prod(self._model_shape))
         self.shape = (n, n)
 
@@ -41,7 +37,7 @@ class Identity(Operator):
 
         return Sampling(*np.divmod(rows, self._model_shape[1]), self._model_shape)
 
-    def read_data(self, b: Any) -> FloatArray:
+    def read_data(self, b: npt.ArrayLike) -> FloatArray:
         if np.shape(b) not in (self._model_shape, (self.shape[0],)):
             raise ValueError(f"b must have shape {self._model_shape} or be flat; got shape {np.shape(b)}")
         return _checks.real_vector("b", b, self.shape[0])
@@ -55,24 +51,37 @@ class Identity(Operator):
     def apply_block(self, X: Array) -> Array:
         return X
 
-    def columns(self, indices: IntArray) -> Any:
+    def columns(self, indices: IntArray) -> Matrix:
         spots = np.arange(indices.size)
         return sp.csc_array((np.ones(indices.size), (indices, spots)), shape=(self.shape[0], indices.size))
 
-    def restrict_columns(self, face: Any, indices: IntArray, signs: FloatArray) -> ReducedOperator:
-        return Columns(sp.csc_array(self.columns(indices) @ sp.diags_array(signs)))
+    @property
+    def image_size(self) -> float:
+        return 1.0
+
+    def column_lengths(self, weights: FloatArray | None = None) -> FloatArray:
+        return np.ones(self.shape[0]) if weights is None else np.sqrt(weights)
+
+    def read(self, indices: IntArray) -> Matrix:
+        return self.columns(indices)
+
+    def times(self, X: Array) -> Array:
+        return X
+
+    def places(self) -> None:
+        return None
 
     def restrict_factors(self, face: Factors) -> ReducedOperator:
         return IdentityFactors(face)
 
-    def restrict_symmetric(self, face: SymmetricFactors) -> ReducedOperator:
-        return Symmetrised(IdentityFactors(Factors(face.V, face.V)), face.size)
-
     def column_norms(self) -> FloatArray:
         return np.ones(self.shape[0])
 
-    def block_norms(self, blocks: list[IntArray]) -> FloatArray:
+    def block_norms(self, blocks: Sequence[IntArray]) -> FloatArray:
         return np.ones(len(blocks))
 
     def rank_one_norm(self) -> float:
+        return 1.0
+
+    def psd_norm(self) -> float:
         return 1.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,8 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
 from fewatoms import _checks
-from fewatoms._types import Array, FloatArray, IntArray
-from fewatoms.faces import Face, Factors
-from fewatoms.operators.base import PROBE_LIMIT, Operator
-from fewatoms.operators.reduced import Columns
+from fewatoms._types import Array, FloatArray, IntArray, Matrix
+from fewatoms.operators.base import Operator
 
 FULL = 0.1  # share of nonzeros from which sparse columns are better off dense
 EXACT_NORM_SIDE = 2000  # up to this shorter side the spectral norm is computed instead of bounded
@@ -25,8 +23,6 @@ class MatrixOperator(Operator):
     Products are computed in double precision, since certificates rest on them: an array of single precision is
     converted a block of rows at a time; integers, booleans and sparse matrices of single precision are converted once.
     """
-
-    explicit = True
 
     def __init__(self, matrix: Any) -> None:
         _checks.unmasked("M", matrix)
@@ -87,27 +83,26 @@ class MatrixOperator(Operator):
         size = block.shape[0] * block.shape[1]
         return block.toarray() if block.nnz > FULL * size and size <= 4_000_000 else block
 
-    def images(self, face: Face) -> Array:
-        if not isinstance(face, Factors) or sp.issparse(self.matrix) or face.dim == 0:
-            return super().images(face)
-        # the images of all u_a v_b^T at once, by contracting one side of the model after the other
-        (p, r), (q, s) = face.U.shape, face.V.shape
+    def read(self, indices: IntArray) -> Matrix:
+        return self.columns(indices)
+
+    def times(self, X: Array) -> Array:
+        return self.apply_block(X)
+
+    def factor_images(self, U: Array, V: Array) -> Array:
+        """The images of all u_a v_b^T, by contracting one side of the model after the other."""
+        (p, r), (q, s) = U.shape, V.shape
         out = np.empty((self.shape[0], r * s))
         rows = max(1, (1 << 22) // (p * q))
         for start in range(0, self.shape[0], rows):
-            block = np.asarray(self.matrix[start : start + rows], dtype=np.float64).reshape(-1, p, q)
-            half = (block.reshape(-1, q) @ face.V).reshape(len(block), p, s)
-            out[start : start + rows] = np.matmul(face.U.T, half).reshape(len(block), r * s)
+            some = self.matrix[start : start + rows]
+            block = np.asarray(some.toarray() if sp.issparse(some) else some, dtype=np.float64).reshape(-1, p, q)
+            half = (block.reshape(-1, q) @ V).reshape(len(block), p, s)
+            out[start : start + rows] = np.matmul(U.T, half).reshape(len(block), r * s)
         return out
 
     def subset(self, rows: IntArray) -> Operator:
         return MatrixOperator(self.matrix.tocsr()[rows] if sp.issparse(self.matrix) else self.matrix[rows])
-
-    def restrict_columns(self, face: Any, indices: IntArray, signs: FloatArray) -> Any:
-        block = self.columns(indices)
-        if sp.issparse(block):
-            return Columns(sp.csc_array(block @ sp.diags_array(signs)))
-        return Columns(block * signs)
 
     def adjoint_block(self, Y: Array) -> Array:
         return np.asarray(sum((block.T @ Y[some] for some, block in self._blocks()), start=0.0))
@@ -135,12 +130,15 @@ class MatrixOperator(Operator):
             total += np.einsum("ij,ij->j", weighted, block)
         return np.sqrt(total)
 
-    def block_norms(self, blocks: list[IntArray]) -> FloatArray:
+    def block_norms(self, blocks: Sequence[IntArray]) -> FloatArray:
         def norm(indices: IntArray) -> float:
             block = self.columns(indices)
             return float(np.linalg.norm(block.toarray() if sp.issparse(block) else block, 2))
 
         return np.array([norm(i) for i in blocks])
+
+    def psd_norm(self) -> float:
+        return self.rank_one_norm()
 
     def rank_one_norm(self) -> float:
         # The spectral norm over all of vec(X) bounds it over rank-one X.
@@ -239,17 +237,6 @@ class BlackBox(Operator):
         if result.shape != (self.shape[0], X.shape[1]):
             raise ValueError(f"M.matmat must return shape {(self.shape[0], X.shape[1])}; got {result.shape}")
         return self._numbers("matmat", result)
-
-    def column_norms(self) -> FloatArray | None:
-        if self.shape[1] > PROBE_LIMIT:
-            return None
-        blocks = np.array_split(np.arange(self.shape[1]), max(1, self.shape[1] // 256))
-        return np.concatenate([np.linalg.norm(self.columns(i), axis=0) for i in blocks])
-
-    def block_norms(self, blocks: list[IntArray]) -> FloatArray | None:
-        if self.shape[1] > PROBE_LIMIT:
-            return None
-        return np.array([np.linalg.norm(self.columns(i), 2) for i in blocks])
 
 
 def _gram(A: Any) -> FloatArray:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
 from fewatoms import _checks, linalg
-from fewatoms._types import Array, FloatArray, ModelDual
+from fewatoms._types import Array, FloatArray, IntArray, ModelDual
 from fewatoms.faces import SymmetricFactors
 from fewatoms.operators.base import Operator
 from fewatoms.operators.reduced import QuadraticFactors, ReducedOperator
@@ -54,7 +55,7 @@ class Quadratic(Operator):
     def model_shape(self) -> tuple[int, ...]:
         return (self.n, self.n)
 
-    def read_data(self, b: Any) -> FloatArray:
+    def read_data(self, b: npt.ArrayLike) -> FloatArray:
         if not sp.issparse(b) and np.asarray(b).dtype.kind == "c":
             raise TypeError(
                 f"b must be real, the intensities |A x|^2; got an array of {np.asarray(b).dtype}: "
@@ -115,6 +116,15 @@ class Quadratic(Operator):
             return np.asarray(self.op.row_squares(), dtype=np.float64)
         probes = np.random.default_rng(0).standard_normal((self.n, PROBES))
         return np.mean(np.abs(self._forward(probes)) ** 2, axis=1)
+
+    def column_norms(self) -> None:
+        return None
+
+    def block_norms(self, blocks: Sequence[IntArray]) -> None:
+        return None
+
+    def rank_one_norm(self) -> float | None:
+        return self.psd_norm()  # |M(u v^T)| is that of its Hermitian part, a mean of two such
 
     def psd_norm(self) -> float | None:
         # |M(v v^H)|^2 = sum |a_i v|^4 <= max |a_i|^2 |A|_2^2

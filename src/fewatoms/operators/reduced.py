@@ -8,16 +8,29 @@ k squared coefficients accumulates its Gram matrix block by block.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 
-from fewatoms._types import Array, FloatArray
+from fewatoms._types import Array, FloatArray, Matrix
 from fewatoms.faces import Face, Factors, SymmetricFactors, hermitian_coordinates
 
+if TYPE_CHECKING:
+    from fewatoms.operators import Operator, Sampling
+
 BLOCK = 1 << 21  # numbers held at a time while a Gram matrix is accumulated
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Products with M or M* that a call of each method makes."""
+
+    apply: int = 0
+    adjoint: int = 0
+    normal_equations: int = 0
 
 
 class ReducedOperator(ABC):
@@ -25,8 +38,9 @@ class ReducedOperator(ABC):
 
     dim: int
     direct = False  # normal_equations is cheap and exact enough to solve with
-    matrix: Any = None  # the columns, dense or sparse, where they have been formed
-    costs: dict[str, int]  # products with M or M* that each method makes
+    matrix: Matrix = None  # the columns, dense or sparse, where they have been formed
+    formed_by = 0  # products that it was made by, where nobody has counted them yet
+    costs = Costs()  # products with M or M* that its methods make, where M does not count them itself
 
     @abstractmethod
     def apply(self, c: FloatArray) -> FloatArray:
@@ -60,10 +74,9 @@ class Columns(ReducedOperator):
 
     direct = True
 
-    def __init__(self, matrix: Any) -> None:
+    def __init__(self, matrix: Matrix) -> None:
         self.matrix = matrix
         self.dim = matrix.shape[1]
-        self.costs = {"apply": 0, "adjoint": 0, "normal_equations": 0}
 
     def apply(self, c: FloatArray) -> FloatArray:
         return np.asarray(self.matrix @ c, dtype=np.float64)
@@ -102,12 +115,11 @@ class Bordered(ReducedOperator):
 
     direct = True
 
-    def __init__(self, A: Any, F: FloatArray | None) -> None:
-        self.A: Any = sp.csr_array(A) if sp.issparse(A) else A
-        self.A_T: Any = sp.csr_array(A.T) if sp.issparse(A) else A.T
+    def __init__(self, A: Matrix, F: FloatArray | None) -> None:
+        self.A: Matrix = sp.csr_array(A) if sp.issparse(A) else A
+        self.A_T: Matrix = sp.csr_array(A.T) if sp.issparse(A) else A.T
         self.F = np.zeros((A.shape[0], 0)) if F is None else F
         self.dim = A.shape[1] + self.F.shape[1]
-        self.costs = {"apply": 0, "adjoint": 0, "normal_equations": 0}
 
     def apply(self, c: FloatArray) -> FloatArray:
         cut = self.A.shape[1]
@@ -143,9 +155,8 @@ class Bordered(ReducedOperator):
 class Implicit(ReducedOperator):
     """Any operator and any face: one product each way, nothing formed."""
 
-    def __init__(self, M: Any, face: Face) -> None:
+    def __init__(self, M: Operator, face: Face) -> None:
         self.M, self.face, self.dim = M, face, face.dim
-        self.costs = {"apply": 0, "adjoint": 0, "normal_equations": 0}  # M counts its own products
 
     def apply(self, c: FloatArray) -> FloatArray:
         return self.face.image(self.M, c)
@@ -190,7 +201,6 @@ class Stacked(ReducedOperator):
         self.parts = list(parts)
         self.dim = sum(p.dim for p in self.parts)
         self.cuts = np.cumsum([p.dim for p in self.parts])[:-1]
-        self.costs = {"apply": 0, "adjoint": 0, "normal_equations": 0}
         if all(p.matrix is not None and not sp.issparse(p.matrix) for p in self.parts):
             self.matrix = np.concatenate([p.matrix for p in self.parts], axis=1)
             self.direct = True
@@ -214,7 +224,7 @@ class Stacked(ReducedOperator):
         return Columns(np.concatenate([np.asarray(_dense(p.formed().matrix)) for p in self.parts], axis=1))
 
 
-def _dense(matrix: Any) -> Array:
+def _dense(matrix: Matrix) -> Array:
     return matrix.toarray() if sp.issparse(matrix) else matrix
 
 
@@ -223,10 +233,10 @@ class SampledFactors(ReducedOperator):
 
     direct = True
 
-    def __init__(self, face: Factors, sampling: Any) -> None:
+    def __init__(self, face: Factors, sampling: Sampling) -> None:
         self.face, self.sampling, self.dim = face, sampling, face.dim
         r = face.size
-        self.costs = {"apply": r, "adjoint": 1, "normal_equations": self.dim + 1}
+        self.costs = Costs(r, 1, self.dim + 1)
 
     def apply(self, c: FloatArray) -> FloatArray:
         return self.sampling.apply_factors(self.face.U @ self.face.matrix(c), self.face.V)
@@ -252,7 +262,7 @@ class IdentityFactors(ReducedOperator):
 
     def __init__(self, face: Factors) -> None:
         self.face, self.dim = face, face.dim
-        self.costs = {"apply": 1, "adjoint": 1, "normal_equations": 1}
+        self.costs = Costs(1, 1, 1)
 
     def apply(self, c: FloatArray) -> FloatArray:
         return np.asarray(self.face.point(c).ravel())
@@ -302,7 +312,7 @@ class QuadraticFactors(ReducedOperator):
 
     def __init__(self, face: SymmetricFactors, W: Array) -> None:
         self.face, self.W, self.dim = face, W, face.dim
-        self.costs = {"apply": 0, "adjoint": 0, "normal_equations": 0}
+        self.formed_by = face.size
 
     def apply(self, c: FloatArray) -> FloatArray:
         return np.einsum("ia,ia->i", self.W @ self.face.matrix(c), self.W.conj()).real
@@ -330,27 +340,28 @@ class QuadraticFactors(ReducedOperator):
 
 
 class Tallied(ReducedOperator):
-    """Another reduced operator whose products are counted by the operator it came from."""
+    """Another reduced operator whose products are counted."""
 
-    def __init__(self, inner: ReducedOperator, tally: Any) -> None:
-        self.inner, self.tally, self.dim = inner, tally, inner.dim
+    def __init__(self, inner: ReducedOperator, count: Callable[[int], None]) -> None:
+        self.inner, self.count, self.dim = inner, count, inner.dim
         self.direct, self.matrix, self.costs = inner.direct, inner.matrix, inner.costs
 
     def apply(self, c: FloatArray) -> FloatArray:
-        self.tally.products += self.costs["apply"]
+        self.count(self.costs.apply)
         return self.inner.apply(c)
 
     def adjoint(self, r: FloatArray) -> FloatArray:
-        self.tally.products += self.costs["adjoint"]
+        self.count(self.costs.adjoint)
         return self.inner.adjoint(r)
 
     def normal_equations(self, b: FloatArray, weights: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
-        self.tally.products += self.costs["normal_equations"]
+        self.count(self.costs.normal_equations)
         return self.inner.normal_equations(b, weights)
 
 
 __all__ = [
     "Columns",
+    "Costs",
     "IdentityFactors",
     "Implicit",
     "QuadraticFactors",

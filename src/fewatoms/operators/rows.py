@@ -2,46 +2,94 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 
-from fewatoms._types import Array, FloatArray, IntArray, ModelDual
+from fewatoms._types import Array, FloatArray, IntArray, Matrix
+from fewatoms.capabilities import ColumnBlocks, Intensities, Norms, SampledEntries, SeenAsIs
+from fewatoms.faces import SymmetricFactors
 from fewatoms.operators.base import Operator
+from fewatoms.operators.reduced import Implicit, ReducedOperator
+from fewatoms.operators.wrapper import Wrapper, as_it_is
 
 
-class Rows(Operator):
+class Rows(Wrapper):
     """x -> (Mx)[rows], for operators that offer no better way to leave data out."""
 
     def __init__(self, M: Operator, rows: IntArray) -> None:
-        self.M, self.kept = M, rows
-        self.shape = (rows.size, M.shape[1])
-        self.explicit, self.complex = M.explicit, M.complex
+        super().__init__(M, rows.size)
+        self.kept = rows
+
+    def seen(self, images: Matrix) -> Matrix:
+        return images[self.kept]
+
+    def unseen(self, y: Array) -> Array:
+        whole = np.zeros((self.inner.shape[0], *y.shape[1:]))
+        whole[self.kept] = y
+        return whole
+
+    def subset(self, rows: IntArray) -> Operator:
+        return self.inner.subset(self.kept[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    M: Rows
+    inner: ColumnBlocks
 
     @property
-    def model_shape(self) -> tuple[int, ...]:
-        return self.M.model_shape
+    def image_size(self) -> float:
+        return self.inner.image_size * self.M.shape[0] / self.M.inner.shape[0]
 
-    def apply(self, x: Array) -> FloatArray:
-        return self.M.apply(x)[self.kept]
+    def column_lengths(self, weights: FloatArray | None = None) -> FloatArray | None:
+        w = np.ones(self.M.shape[0]) if weights is None else weights
+        return self.inner.column_lengths(self.M.unseen(w))
 
-    def apply_factors(self, U: Array, V: Array) -> FloatArray:
-        return self.M.apply_factors(U, V)[self.kept]
+    def read(self, indices: IntArray) -> Matrix:
+        return self.M.seen(self.inner.read(indices))
 
-    def adjoint(self, y: FloatArray) -> ModelDual:
-        whole = np.zeros(self.M.shape[0])
-        whole[self.kept] = y
-        return self.M.adjoint(whole)
+    def times(self, X: Array) -> Array:
+        return self.M.seen(self.inner.times(X))
 
-    def columns(self, indices: IntArray) -> Array:
-        return self.M.columns(indices)[self.kept]
 
-    def subset(self, indices: IntArray) -> Operator:
-        return self.M.subset(self.kept[indices])
+@dataclass(frozen=True, eq=False)
+class _Places:
+    M: Rows
+    inner: SeenAsIs
 
-    def block_norms(self, blocks: list[IntArray]) -> FloatArray | None:
-        return self.M.block_norms(blocks)  # leaving rows out shortens columns
+    def places(self) -> IntArray | None:
+        whole = self.inner.places()
+        return self.M.kept if whole is None else whole[self.M.kept]
 
-    def rank_one_norm(self) -> float | None:
-        return self.M.rank_one_norm()
 
-    def psd_norm(self) -> float | None:
-        return self.M.psd_norm()
+def _entries(M: Rows, inner: SampledEntries) -> SampledEntries:
+    from fewatoms.operators.sampling import Sampling
+
+    rows, cols = inner.positions
+    return Sampling(rows[M.kept], cols[M.kept], inner.matrix_shape)
+
+
+class _Intensities:
+    def __init__(self, M: Rows, inner: Intensities) -> None:
+        self.M, self.inner, self.complex = M, inner, inner.complex
+
+    def measure_factor(self, L: Array) -> tuple[FloatArray, Callable[[FloatArray], Array]]:
+        image, pull = self.inner.measure_factor(L)
+        return image[self.M.kept], lambda y: pull(self.M.unseen(y))
+
+    def row_squares(self) -> FloatArray:
+        return self.inner.row_squares()[self.M.kept]
+
+    def restrict_symmetric(self, face: SymmetricFactors) -> ReducedOperator:
+        return Implicit(self.M, face)
+
+
+Rows.lifts = {
+    ColumnBlocks: _Columns,
+    SeenAsIs: _Places,
+    SampledEntries: _entries,
+    Intensities: _Intensities,
+    Norms: as_it_is,  # leaving rows out shortens images: bounds stay bounds
+}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,10 @@ import scipy.sparse as sp
 
 from fewatoms import _checks, kernels
 from fewatoms._types import Array, FloatArray, IntArray, ModelDual
-from fewatoms.faces import Factors, SymmetricFactors
+from fewatoms.capabilities import SampledEntries
+from fewatoms.faces import Factors
 from fewatoms.operators.base import Operator
-from fewatoms.operators.reduced import BLOCK, ReducedOperator, SampledFactors, Symmetrised
+from fewatoms.operators.reduced import BLOCK, ReducedOperator, SampledFactors
 
 CHUNK = 1 << 20  # entries counted together
 MANY = 10_000_000  # rows and columns that deserve a question where entries are few
@@ -76,6 +77,15 @@ class Sampling(Operator):
         for start in range(0, self._cols.size, CHUNK):  # bincount widens what it counts
             columns += np.bincount(self._cols[start : start + CHUNK], minlength=columns.size)
         return np.diff(self._starts), columns
+
+    @property
+    def positions(self) -> tuple[IntArray, IntArray]:
+        """Rows and columns of the entries, in the order given."""
+        return self.rows, self.cols
+
+    def places(self) -> IntArray | None:
+        rows, cols = self.positions
+        return rows * self.matrix_shape[1] + cols
 
     def row_by_row(self, values: FloatArray) -> tuple[Array, Array, FloatArray]:
         """The entries row by row: where rows start, columns, and the values (not copied if that was their order)."""
@@ -161,6 +171,9 @@ class Sampling(Operator):
             )
         return self._unsort(kernels.sampled_products(U, V, self._starts, self._cols))
 
+    def sampled(self, U: Array, V: Array) -> FloatArray:
+        return self.apply_factors(U, V)
+
     def row_grams(self, V: Array, weights: FloatArray | None) -> Iterator[tuple[int, FloatArray]]:
         """Per row i, sum over its entries of w v_j v_j^T, in blocks of rows."""
         w = np.ones(self.shape[0]) if weights is None else self._sort(weights)
@@ -171,9 +184,6 @@ class Sampling(Operator):
     def restrict_factors(self, face: Factors) -> ReducedOperator:
         return SampledFactors(face, self)
 
-    def restrict_symmetric(self, face: SymmetricFactors) -> ReducedOperator:
-        return Symmetrised(SampledFactors(Factors(face.V, face.V), self), face.size)
-
     def columns(self, indices: IntArray) -> Any:
         keys = self._rows.astype(np.int64) * self.matrix_shape[1] + self._cols
         spots = np.minimum(np.searchsorted(keys, indices), keys.size - 1)
@@ -181,46 +191,45 @@ class Sampling(Operator):
         given = spots[found] if self._order is None else self._order[spots[found]]
         return sp.csc_array((np.ones(found.size), (given, found)), shape=(self.shape[0], indices.size))
 
-    def restrict_columns(self, face: Any, indices: IntArray, signs: FloatArray) -> ReducedOperator:
-        from fewatoms.operators.reduced import Columns
-
-        return Columns(sp.csc_array(self.columns(indices) @ sp.diags_array(signs)))
-
     def column_norms(self) -> FloatArray:
         norms = np.zeros(self.matrix_shape)
         norms[self._rows, self._cols] = 1.0
         return norms.ravel()
 
-    def block_norms(self, blocks: list[IntArray]) -> FloatArray:
+    def block_norms(self, blocks: Sequence[IntArray]) -> FloatArray:
         norms = self.column_norms()
         return np.array([norms[i].max(initial=0.0) for i in blocks])
 
     def rank_one_norm(self) -> float:
         return 1.0
 
+    def psd_norm(self) -> float:
+        return 1.0
+
 
 class Margins:
-    """F v = v_i + v_{p + j} over the entries (i, j) of a Sampling: row and column biases as columns."""
+    """F v = v_i + v_{p + j} over the sampled entries (i, j) of a matrix: row and column biases as columns."""
 
-    def __init__(self, M: Sampling) -> None:
-        self.M, self.p = M, M.matrix_shape[0]
+    def __init__(self, M: Operator, entries: SampledEntries) -> None:
+        self.M, self.entries, self.p = M, entries, entries.matrix_shape[0]
 
     def forward(self, v: FloatArray) -> FloatArray:
         """F v, one number per entry."""
         row, col = v[: self.p], v[self.p :]
         ones = np.ones_like
-        return self.M.apply_factors(np.stack([row, ones(row)], axis=1), np.stack([ones(col), col], axis=1))
+        return self.entries.sampled(np.stack([row, ones(row)], axis=1), np.stack([ones(col), col], axis=1))
 
     def backward(self, y: FloatArray) -> FloatArray:
         """F'y: sums over rows, then over columns."""
-        starts, cols, values = self.M.row_by_row(y)
-        rows = kernels.scattered(values, np.ones((self.M.matrix_shape[1], 1)), starts, cols).ravel()
-        return np.concatenate([rows, np.bincount(cols, weights=values, minlength=self.M.matrix_shape[1])])
+        starts, cols, values = self.entries.row_by_row(y)
+        q = self.entries.matrix_shape[1]
+        rows = kernels.scattered(values, np.ones((q, 1)), starts, cols).ravel()
+        return np.concatenate([rows, np.bincount(cols, weights=values, minlength=q)])
 
     def diagonal(self, weights: FloatArray | None) -> FloatArray:
         """That of F'WF: how many entries rows and columns have, or the sums of their weights."""
         if weights is None:
-            return np.concatenate(self.M.counts).astype(np.float64)
+            return np.concatenate(self.entries.counts).astype(np.float64)
         return self.backward(weights)
 
 

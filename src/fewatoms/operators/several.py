@@ -2,75 +2,124 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from fewatoms import _checks
-from fewatoms._types import Array, FloatArray, IntArray, ModelDual
+from fewatoms._types import Array, FloatArray, IntArray, Matrix, ModelDual
+from fewatoms.capabilities import ColumnBlocks, Norms
 from fewatoms.operators.base import Operator
+from fewatoms.operators.wrapper import Wrapper
 
 
-class Several(Operator):
+class Several(Wrapper):
     """X -> M X for X with `count` columns; data are m x count, flat in C order. A product here is `count` with M."""
 
-    by_columns = True
-
     def __init__(self, M: Operator, count: int) -> None:
-        self.M, self.count = M, count
+        super().__init__(M)
+        self.count = count
         self.shape = (M.shape[0] * count, M.shape[1] * count)
-        self.explicit = M.explicit
+        self.by_columns = True
 
     @property
     def model_shape(self) -> tuple[int, ...]:
-        return (self.M.shape[1], self.count)
+        return (self.inner.shape[1], self.count)
 
-    def read_data(self, b: Any) -> FloatArray:
-        shape = (self.M.shape[0], self.count)
-        if np.shape(b) not in (shape, (self.shape[0],)):
-            raise ValueError(f"b must have shape {shape} or be flat; got shape {np.shape(b)}")
+    def read_data(self, b: npt.ArrayLike) -> FloatArray:
+        shape, came = (self.inner.shape[0], self.count), np.shape(b)
+        if came not in (shape, (self.shape[0],)):
+            raise ValueError(f"b must have shape {shape} or be flat; got shape {came}")
         return _checks.real_vector("b", b, self.shape[0])
 
     def apply(self, x: Array) -> FloatArray:
-        return np.asarray(self.M.apply_block(x.reshape(-1, self.count))).ravel()
+        return np.asarray(self.inner.apply_block(x.reshape(-1, self.count))).ravel()
 
     def adjoint(self, y: FloatArray) -> ModelDual:
-        return np.asarray(self.M.adjoint_block(y.reshape(-1, self.count))).ravel()
+        return np.asarray(self.inner.adjoint_block(y.reshape(-1, self.count))).ravel()
+
+    def apply_block(self, X: Array) -> Array:
+        return Operator.apply_block(self, X)
+
+    def adjoint_block(self, Y: Array) -> Array:
+        return Operator.adjoint_block(self, Y)
+
+    def apply_factors(self, U: Array, V: Array) -> FloatArray:
+        return np.asarray(self.inner.apply_block(U @ V.T)).ravel()
 
     def subset(self, rows: IntArray) -> Operator:
         """For some of the data; whole rows of b stay together."""
         whole = rows.reshape(-1, self.count) if rows.size % self.count == 0 else rows[:0].reshape(0, self.count)
         first = whole[:, 0] // self.count if whole.size else rows[:0]
         if rows.size and np.array_equal(whole, first[:, None] * self.count + np.arange(self.count)):
-            return Several(self.M.subset(first), self.count)
-        return super().subset(rows)
+            return Several(self.inner.subset(first), self.count)
+        return Operator.subset(self, rows)
 
-    def columns(self, indices: IntArray) -> Any:
+    def columns(self, indices: IntArray) -> Matrix:
         row, which = np.divmod(indices, self.count)
-        block = self.M.columns(row)
-        spread = sp.coo_array(block)
-        return sp.csc_array(
-            (spread.data, (spread.row * self.count + which[spread.col], spread.col)),
-            shape=(self.shape[0], indices.size),
-        )
+        return self.spread(self.inner.columns(row), which)
+
+    def spread(self, block: Matrix, which: IntArray) -> Matrix:
+        """Images of the inner operator as images of this one, each in the data vector that `which` says."""
+        thin = sp.coo_array(block)
+        places = thin.row * self.count + which[thin.col]
+        return sp.csc_array((thin.data, (places, thin.col)), shape=(self.shape[0], which.size))
+
+
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    M: Several
+    inner: ColumnBlocks
+
+    @property
+    def image_size(self) -> float:
+        return self.M.shape[0]  # what a dense image would hold, though most of it is zero
 
     def column_lengths(self, weights: FloatArray | None = None) -> FloatArray | None:
-        if weights is not None:
-            split = [self.M.column_lengths(np.ascontiguousarray(w)) for w in weights.reshape(-1, self.count).T]
-            return None if any(s is None for s in split) else np.stack(split, axis=1).ravel()  # type: ignore[arg-type]
-        lengths = self.M.column_lengths()
-        return None if lengths is None else np.repeat(lengths, self.count)
+        count = self.M.count
+        if weights is None:
+            lengths = self.inner.column_lengths()
+            return None if lengths is None else np.repeat(lengths, count)
+        split = [self.inner.column_lengths(np.ascontiguousarray(w)) for w in weights.reshape(-1, count).T]
+        known = [lengths for lengths in split if lengths is not None]
+        return np.stack(known, axis=1).ravel() if len(known) == count else None
+
+    def read(self, indices: IntArray) -> Matrix:
+        row, which = np.divmod(indices, self.M.count)
+        return self.M.spread(self.inner.read(row), which)
+
+    def times(self, X: Array) -> Array:
+        count = self.M.count
+        each = [self.inner.times(x.reshape(-1, count)).ravel() for x in X.T]
+        return np.stack(each, axis=1) if each else np.zeros((self.M.shape[0], 0))
+
+
+@dataclass(frozen=True, eq=False)
+class _Norms:
+    M: Several
+    inner: Norms
 
     def column_norms(self) -> FloatArray | None:
-        norms = self.M.column_norms()
-        return None if norms is None else np.repeat(norms, self.count)
+        norms = self.inner.column_norms()
+        return None if norms is None else np.repeat(norms, self.M.count)
 
-    def block_norms(self, blocks: list[IntArray]) -> FloatArray | None:
-        norms = self.column_norms()
+    def block_norms(self, blocks: Sequence[IntArray]) -> FloatArray | None:
+        norms, count = self.column_norms(), self.M.count
         # columns of different data are orthogonal; within one data vector the sum of squares bounds the norm
-        return None if norms is None else np.array([np.sqrt(_largest(norms, b, self.count)) for b in blocks])
+        return None if norms is None else np.array([np.sqrt(_largest(norms, b, count)) for b in blocks])
+
+    def rank_one_norm(self) -> float | None:
+        return None
+
+    def psd_norm(self) -> float | None:
+        return None
 
 
 def _largest(norms: FloatArray, block: IntArray, count: int) -> float:
     return float(np.bincount(block % count, weights=norms[block] ** 2).max())
+
+
+Several.lifts = {ColumnBlocks: _Columns, Norms: _Norms}

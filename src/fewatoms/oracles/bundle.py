@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from fewatoms.candidates import DualPoint
 from fewatoms import _checks, linalg
 from fewatoms._types import FloatArray
 from fewatoms.oracles.base import need_bounded
 from fewatoms.oracles.conditional_gradient import Walk
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P2
-from fewatoms.solution import DualPoint
 
 
 class Bundle:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from fewatoms.candidates import DualPoint
 from fewatoms import _checks
 from fewatoms._types import FloatArray
 from fewatoms.faces import Face
@@ -13,7 +14,6 @@ from fewatoms.losses import exact_step
 from fewatoms.oracles.base import need_bounded
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P2, Relaxation
-from fewatoms.solution import DualPoint
 
 
 class ConditionalGradient:

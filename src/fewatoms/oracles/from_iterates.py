@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from fewatoms.candidates import DualPoint
 from fewatoms import _checks
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P1, P3, Relaxation
-from fewatoms.solution import DualPoint
 
 
 class FromIterates:

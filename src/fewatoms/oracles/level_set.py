@@ -4,20 +4,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Protocol
 
-from fewatoms import _checks
+from fewatoms.candidates import DualPoint
+from fewatoms import _checks, ledger
 from fewatoms.oracles.conditional_gradient import ConditionalGradient, Walk
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P3
-from fewatoms.solution import DualPoint
+
+
+class Advancing(Protocol):
+    """A root finder on its way."""
+
+    def advance(self, tau: float, walk: Walk) -> float:
+        """The next tau."""
+        ...
+
+
+class Inner(Protocol):
+    """A method for (P2) whose tau may change as it goes."""
+
+    def start(self, problem: Problem) -> Walk:
+        """Its state at x = 0."""
+        ...
 
 
 class RootFinder(Protocol):
     """Chooses the next tau after each step of the inner method."""
 
-    def start(self, alpha: float) -> Any:
-        """A fresh state, with a method advance(tau, walk) -> tau."""
+    def start(self, alpha: float) -> Advancing:
+        """A fresh state."""
         ...
 
 
@@ -88,9 +104,9 @@ class LevelSet:
     inner : ConditionalGradient() or Bundle()
     """
 
-    def __init__(self, root: RootFinder | None = None, inner: Any = None) -> None:
+    def __init__(self, root: RootFinder | None = None, inner: Inner | None = None) -> None:
         self.root = Newton() if root is None else root
-        self.inner = ConditionalGradient() if inner is None else inner
+        self.inner: Inner = ConditionalGradient() if inner is None else inner
         for name, value, method in (("root", self.root, "advance"), ("inner", self.inner, "look")):
             if not hasattr(value, "start"):
                 raise TypeError(f"{name} must have a method start() whose result has {method}(); got {value!r}")
@@ -101,6 +117,7 @@ class LevelSet:
         tau = 0.0
         while True:
             walk.look()
+            ledger.tick()
             yield walk.point(relaxation)
             tau = root.advance(tau, walk)
             walk.shrink(tau)

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fewatoms import _checks
-from fewatoms._types import Budget, FloatArray
-from fewatoms.atoms import AtomicSet, Sum, Union
+from fewatoms.candidates import Compact, DualPoint
+from fewatoms import _checks, ledger
+from fewatoms._types import FloatArray
+from fewatoms.budget import one_each
+from fewatoms.capabilities import Prox
+from fewatoms.faces import Face
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P1, P3, Relaxation
-from fewatoms.solution import DualPoint
 
 
 class ProximalGradient:
@@ -82,6 +84,7 @@ class Continuation:
             for _ in range(self.steps):
                 descent.step(lam)
                 descent.look()
+                ledger.tick()
                 sigma = problem.atoms.support(descent.z)
                 _, dual = rung.feasible(descent.y, descent.z, sigma)
                 primal = rung.primal_value(descent.loss, descent.gauge)
@@ -94,10 +97,16 @@ class Descent:
     """The moving state: x and its predecessor in compact form, their images, the extrapolated point's y and z."""
 
     def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+        prox = problem.atoms.offers(Prox)
+        if prox is None:
+            raise ValueError(
+                f"oracle ProximalGradient (or Continuation) needs a set with a proximal map; {problem.atoms!r} offers none: "
+                "use LevelSet, ConditionalGradient or no oracle at all"
+            )
+        self.problem, self.prox = problem, prox
         zero = np.zeros(problem.m)
-        self.here: tuple[object, FloatArray] | None = None  # x as (face, c); None is 0
-        self.before: tuple[object, FloatArray] | None = None
+        self.here: Compact | None = None  # x as (face, c); None is 0
+        self.before: Compact | None = None
         self.image, self.image_before = zero, zero
         self.loss, self.gauge = problem.at_zero, 0.0
         self.momentum = 1.0
@@ -117,19 +126,19 @@ class Descent:
         sigma = self.problem.atoms.support(self.z) if sigma is None else sigma
         return DualPoint(self.y, self.z, sigma, relaxation, self.loss, self.gauge)
 
-    def _terms(self) -> list[tuple[float, object, FloatArray]]:
+    def _terms(self) -> list[tuple[float, Face, FloatArray]]:
         pairs = ((1 + self.beta, self.here), (-self.beta, self.before))
         return [(a, *p) for a, p in pairs if a and p is not None]
 
     def step(self, lam: float) -> None:
         """One proximal step from the extrapolated point; one product with M for each trial of the step length."""
-        problem, atoms, loss = self.problem, self.problem.atoms, self.problem.loss
+        problem, loss = self.problem, self.problem.loss
         value_there = loss.value(self.residual_there)
         terms = self._terms()
         if self.lipschitz == 0.0:
             self.lipschitz = self._first_guess()
         while True:
-            face, c = atoms.shrink(terms, self.z, 1 / self.lipschitz).at(lam / self.lipschitz)
+            face, c = self.prox.shrink(terms, self.z, 1 / self.lipschitz).at(lam / self.lipschitz)
             image = face.measure(problem.M, c) if face.dim else np.zeros(problem.m)
             value = loss.value(problem.b - image)
             model = value_there - float(np.dot(self.y, image - self.image_there))
@@ -156,7 +165,7 @@ class Descent:
     def _first_guess(self) -> float:
         """A lower bound of the Lipschitz constant, from the exposed atom: |Ma|^2 L for an atom a of length |a|."""
         problem = self.problem
-        face = problem.atoms.expose(self.z, _ones(problem.atoms))
+        face = problem.atoms.expose(self.z, one_each(problem.atoms).k)
         c = face.mean_atom()
         image = face.measure(problem.M, c)
         with np.errstate(over="ignore"):
@@ -165,7 +174,7 @@ class Descent:
             raise ValueError(_checks.UNITS.format("large" if math.isinf(size) else "small"))
         return max(problem.loss.smoothness * size / max(face.inner(c, face, c), 1e-300), 1e-300)
 
-    def _distance(self, new: tuple[object, FloatArray], terms: list[tuple[float, object, FloatArray]]) -> float:
+    def _distance(self, new: Compact, terms: list[tuple[float, Face, FloatArray]]) -> float:
         """|x_new - x_there|^2 from inner products of compact points, plus what cancellation may have hidden.
 
         Without that addition no step length would pass the test above once the points agree to half of their digits.
@@ -174,11 +183,6 @@ class Descent:
         total = size = 0.0
         for i, (a, f, c) in enumerate(signed):
             for j, (e, g, d) in enumerate(signed[: i + 1]):
-                term = (1 if i == j else 2) * a * e * f.inner(c, g, d)  # type: ignore[attr-defined]
+                term = (1 if i == j else 2) * a * e * f.inner(c, g, d)
                 total, size = total + term, size + abs(term)
         return max(total, 0.0) + 1e-15 * size
-
-
-def _ones(atoms: AtomicSet) -> Budget:
-    """A budget of one atom per part, nested as the parts are."""
-    return tuple(_ones(p) for p in atoms.parts) if isinstance(atoms, (Sum, Union)) else 1

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any
-from weakref import WeakSet
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fewatoms import linalg
-from fewatoms._types import Budget, FloatArray
-from fewatoms.faces import SymmetricTurning, Turning
-from fewatoms.operators import Quadratic
+from fewatoms import ledger, linalg
+from fewatoms._types import FloatArray
+from fewatoms.candidates import Candidate
+from fewatoms.faces import Turning
 from fewatoms.problem import Problem
-from fewatoms.retrieval.amplitudes import Amplitudes
 from fewatoms.retrieval.reduced_fit import reduced_fit, refit
-from fewatoms.retrieval.splice import ISOLATED
-from fewatoms.solution import Candidate
 
-AGREE = 1e-5  # relative: losses this close are one answer
-SCARCE = 0.6  # share of the data beyond the number of unknowns below which traps are met twice
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
+
+Pull = Callable[[FloatArray], FloatArray]
+Measuring = Callable[[FloatArray], tuple[FloatArray, Pull]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,40 +27,21 @@ class Turn:
     """Descend on the factors of matrix faces (and the coefficients of others) at fixed cardinality, by L-BFGS.
 
     One product with M* and one measurement of the point an evaluation. Faces that cannot turn are left as they are.
-    Where M is quadratic, a descent on amplitudes comes first, and is tried from several starts once a problem.
 
     steps : iterations at most
     """
 
     steps: int = 300
-    _tried: WeakSet[Problem] = field(default_factory=WeakSet, init=False, repr=False, compare=False)
 
     def __call__(self, problem: Problem, candidate: Candidate) -> Candidate:
-        if not Amplitudes.apply_to(problem, candidate.face) or self._ends(problem, candidate.loss):
-            return self._settle(problem, candidate)
-        amplitudes = Amplitudes(problem)
-        first = problem not in self._tried
-        self._tried.add(problem)
-        best, losses, agreed = candidate, [], False
-        for start in amplitudes.starts(candidate, all_of_them=first):
-            trial = self._settle(problem, start)
-            best = trial if trial.loss < best.loss else best
-            losses.append(trial.loss)
-            # traps are many and the best answer is one: where descents from elsewhere end alike, that is it
-            alike = sum(loss <= best.loss * (1 + AGREE) for loss in losses)
-            agreed = alike >= (2 if amplitudes.spare(best.face) > SCARCE else 3)
-            if agreed or self._ends(problem, best.loss):
-                break
-        if best is candidate:
-            best = self._settle(problem, candidate)
-        return replace(best, margin=math.inf) if agreed else amplitudes.judged(best)
+        return self.settle(problem, candidate)
 
     @staticmethod
     def _ends(problem: Problem, loss: float) -> bool:
         """Whether there is nothing to gain."""
         return problem.meets(loss) or problem.exact(loss)
 
-    def _settle(self, problem: Problem, candidate: Candidate) -> Candidate:
+    def settle(self, problem: Problem, candidate: Candidate) -> Candidate:
         """Descend on the loss until it hardly falls."""
         best, left = candidate, self.steps
         while left > 0 and best.face.turning() is not None and best.face.dim and not self._ends(problem, best.loss):
@@ -87,7 +66,7 @@ class Turn:
         assert turning is not None
         start, lower = turning.unfold(c), turning.lower()
         size, unit = max(candidate.loss, 1e-300), max(float(np.linalg.norm(start)), 1e-300)
-        measured = _measured(problem, turning)
+        measured = self.measured(problem, turning)
 
         def objective(v: FloatArray) -> tuple[float, FloatArray]:
             image, pull = measured(unit * v)
@@ -95,7 +74,8 @@ class Turn:
             slope = -pull(loss.gradient(residual))
             return loss.value(residual) / size, slope * (unit / size)
 
-        def enough(intermediate_result: Any) -> None:
+        def enough(intermediate_result: OptimizeResult) -> None:
+            ledger.tick()
             if problem.meets(intermediate_result.fun * size):
                 raise StopIteration
 
@@ -112,52 +92,15 @@ class Turn:
         turned, _ = turning.fold(unit * result.x)
         return reduced_fit(problem, turned), max(1, int(result.nit))
 
+    def measured(self, problem: Problem, turning: Turning) -> Measuring:
+        """v -> the image of the unknowns v, and the function y -> the gradient of <y, image> by v."""
+        M = problem.M
 
-Measured = tuple[FloatArray, Callable[[FloatArray], FloatArray]]
+        def by_dual(v: FloatArray) -> tuple[FloatArray, Pull]:
+            turned, c = turning.fold(v)
+            return turned.measure(M, c), lambda y: turning.pull(v, M.adjoint(y))
 
-
-def _measured(problem: Problem, turning: Turning) -> Callable[[FloatArray], Measured]:
-    """v -> the image of the unknowns v, and the function y -> the gradient of <y, image> by v."""
-    M = problem.M
-    if isinstance(M.inner, Quadratic) and isinstance(turning, SymmetricTurning):
-        quadratic, left, size = M.inner, turning.left, turning.face.size
-
-        def by_products(v: FloatArray) -> Measured:
-            image, pull = quadratic.measure_factor(left(v))
-            M.products += 2 * size
-            return image, lambda y: pull(y).ravel().view(np.float64)
-
-        return by_products
-
-    def by_dual(v: FloatArray) -> Measured:
-        turned, c = turning.fold(v)
-        return turned.measure(M, c), lambda y: turning.pull(v, M.adjoint(y))
-
-    return by_dual
-
-
-@dataclass(frozen=True, eq=False)
-class Alternate:
-    """Sweeps of small regressions on the factors of a low-rank matrix with sampled entries.
-
-    tol : they end when one lowers the loss by less than this share
-    """
-
-    tol: float = 1e-6
-
-    def __call__(self, problem: Problem, candidate: Candidate) -> Candidate:
-        F = problem.factored
-        if candidate.face.dim == 0:
-            return candidate
-        at = F.of(*candidate.face.prune(candidate.c, problem.k))
-        for at, reached in F.descent(at, 0.0, 0.0, self.tol):  # noqa: B020
-            problem.M.products += 2 * at.rank
-            if problem.meets(reached):
-                break
-        face, c = at.face()
-        residual = problem.b - F.predicted(at)
-        fresh = Candidate(face, c, residual, problem.loss.value(residual))
-        return fresh if fresh.loss < candidate.loss else candidate
+        return by_dual
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +118,7 @@ class Exchange:
 
     rounds: int = 40
     gain: float = 1e-6
-    turn: Turn | Alternate = Turn()
+    turn: Callable[[Problem, Candidate], Candidate] = field(default_factory=Turn)
 
     def __call__(self, problem: Problem, candidate: Candidate) -> Candidate:
         best = self.turn(problem, candidate)
@@ -184,9 +127,9 @@ class Exchange:
             y = problem.loss.gradient(best.residual)
             if problem.meets(best.loss) or problem.exact(best.loss) or share == 0 or not y.any():
                 break
-            if problem.alpha is None and best.margin >= ISOLATED:
+            if problem.alpha is None and best.isolated:
                 break
-            offer = problem.atoms.expose(problem.M.adjoint(y), _part_of(problem.k, share))
+            offer = problem.atoms.expose(problem.M.adjoint(y), problem.budget.share(share).k)
             merged = best.face.merge(offer)
             trial = best
             if best.face.dim < merged.dim <= problem.m:
@@ -194,21 +137,8 @@ class Exchange:
             if trial.loss < best.loss * (1 - self.gain):
                 best = self.turn(problem, trial)
             else:
-                share = _halved(share, problem.k)
+                share = 0.0 if problem.budget.share(share).largest == 1 else 0.5 * share
         return best
 
 
-def _part_of(k: Budget, share: float) -> Budget:
-    return tuple(_part_of(j, share) for j in k) if isinstance(k, tuple) else max(1, int(np.ceil(k * share)))
-
-
-def _largest(k: Budget) -> int:
-    return max(_largest(j) for j in k) if isinstance(k, tuple) else int(k)
-
-
-def _halved(share: float, k: Budget) -> float:
-    """Half the share, or 0 when a single atom was on offer already."""
-    return 0.0 if _largest(_part_of(k, share)) == 1 else 0.5 * share
-
-
-__all__ = ["Alternate", "Exchange", "Turn"]
+__all__ = ["Exchange", "Turn"]

@@ -9,22 +9,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, lsmr
 
-from fewatoms import linalg
-from fewatoms._types import Array, FloatArray
+from fewatoms import ledger, linalg, words
+from fewatoms._types import Array, BudgetLike, FloatArray
+from fewatoms.candidates import Candidate
 from fewatoms.faces import Cone, Face, hermitian, hermitian_coordinates
-from fewatoms.losses import LeastSquares, Logistic, Loss
+from fewatoms.losses import LeastSquares, Loss
 from fewatoms.operators.reduced import Columns, ReducedOperator
 from fewatoms.problem import Problem
 from fewatoms.retrieval.newton import newton
-from fewatoms.solution import Candidate
 
+SPAN = 30.0  # linear predictors beyond this size say that the classes of a logistic fit are separable
 DENSE = 8_000_000  # numbers in a dense copy of sparse columns at most
 FORM = 3000  # columns of an implicit operator formed at most, where only a direct solve will do
 
@@ -33,19 +33,18 @@ Projection = Callable[[FloatArray], FloatArray]
 
 def reduced_fit(problem: Problem, face: Face) -> Candidate:
     """The best coefficients on a face."""
+    ledger.tick()
     if face.dim == 0:
-        return Candidate(face, np.zeros(0), problem.b.copy(), problem.at_zero)
+        return Candidate.of(face, np.zeros(0), problem.b, problem.at_zero)
     reduced = problem.M.restrict(face)
     with linalg.single_thread():
-        if isinstance(problem.loss, LeastSquares):
+        if problem.loss.squares:
             c, reduced = _least_squares(reduced, problem.b, problem.loss.weights, face)
         else:
             c, reduced = _smooth(reduced, problem.b, problem.loss, face)
         residual = problem.b - reduced.apply(c)
-    note = ""
-    if isinstance(problem.loss, Logistic) and np.abs(problem.b - residual).max() > 30:
-        note = "the classes are separable on these atoms: the fit has no minimiser and was stopped on its way"
-    return Candidate(face, c, residual, problem.loss.value(residual), reduced.norms(), note)
+    note = words.SEPARABLE if problem.loss.labelled and np.abs(problem.b - residual).max() > SPAN else ""
+    return Candidate.of(face, c, residual, problem.loss.value(residual), reduced.norms(), note)
 
 
 # Least squares -------------------------------------------------------------------------------------------------------
@@ -326,7 +325,7 @@ def _projected_gradient(
     return c
 
 
-def refit(problem: Problem, candidate: Candidate, k: Any) -> Candidate:
+def refit(problem: Problem, candidate: Candidate, k: BudgetLike) -> Candidate:
     """Prune a candidate to k atoms and fit those anew."""
     face, _ = candidate.face.prune(candidate.c, k, candidate.norms)
     return reduced_fit(problem, face)

@@ -1,0 +1,428 @@
+"""What explains data without counting as atoms: free columns, an intercept, row and column biases.
+
+What stands beside the atoms is eliminated in one place, before any method sees the problem: with least squares, free
+columns are projected out of M and b; with other losses, and for biases, the loss becomes that of the best coefficients.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator, cg
+
+from fewatoms import _checks
+from fewatoms._types import FloatArray, IntArray
+from fewatoms.capabilities import SampledEntries, need
+from fewatoms.losses import Loss, Quadratic
+from fewatoms.operators import Margins, Operator, Projected
+
+TRACE = 1e-9  # of what an average row weighs: a shrinkage that tells biases apart where entries do not
+
+
+class Seen(NamedTuple):
+    """A problem past what stands beside the atoms."""
+
+    M: Operator
+    b: FloatArray
+    loss: Loss
+
+
+@dataclass(frozen=True, eq=False)
+class FittedBiases:
+    """What is added to entry (i, j): center + rows[i] + cols[j]."""
+
+    center: float
+    rows: FloatArray
+    cols: FloatArray
+
+    def at(self, rows: IntArray, cols: IntArray) -> FloatArray:
+        return self.center + self.rows[rows] + self.cols[cols]
+
+
+class Told(NamedTuple):
+    """What stands beside the atoms of an answer, as users read it."""
+
+    free: FloatArray  # coefficients of the free columns
+    intercept: bool = False
+    biases: FittedBiases | None = None
+    shrink: float = 0.0  # what the biases paid
+
+
+class Beside(Protocol):
+    """What is fitted beside the atoms."""
+
+    @property
+    def count(self) -> int:
+        """How many numbers that are."""
+        ...
+
+    def eliminated(self, M: Operator, b: FloatArray, loss: Loss) -> Seen:
+        """The problem that is left for the atoms."""
+        ...
+
+    def image(self, seen: Seen, image: FloatArray) -> FloatArray:
+        """What methods see of an image under M."""
+        ...
+
+    def left(self, seen: Seen, residual: FloatArray) -> FloatArray:
+        """What is left of the data, from what is left of those that methods see."""
+        ...
+
+    def coefficients(self, seen: Seen, data: FloatArray, image: FloatArray) -> FloatArray:
+        """The best numbers beside an image Mx."""
+        ...
+
+    def told(self, v: FloatArray) -> Told:
+        """These numbers as users read them."""
+        ...
+
+    def predicted(self, told: Told, M: Operator, held: IntArray, rest: IntArray) -> FloatArray:
+        """What they add to data held out, which M measures, from a fit to the rest."""
+        ...
+
+    def for_data(self, b: FloatArray, loss: Loss) -> Beside:
+        """The same beside other data."""
+        ...
+
+    def subset(self, rows: IntArray) -> Beside:
+        """The same for some of the rows of M."""
+        ...
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """Nothing at all."""
+
+    count: int = 0
+
+    def eliminated(self, M: Operator, b: FloatArray, loss: Loss) -> Seen:
+        return Seen(M, b, loss)
+
+    def image(self, seen: Seen, image: FloatArray) -> FloatArray:
+        return image
+
+    def left(self, seen: Seen, residual: FloatArray) -> FloatArray:
+        return residual
+
+    def coefficients(self, seen: Seen, data: FloatArray, image: FloatArray) -> FloatArray:
+        return np.zeros(0)
+
+    def told(self, v: FloatArray) -> Told:
+        return Told(v)
+
+    def predicted(self, told: Told, M: Operator, held: IntArray, rest: IntArray) -> FloatArray:
+        return np.zeros(held.size)
+
+    def for_data(self, b: FloatArray, loss: Loss) -> Nothing:
+        return self
+
+    def subset(self, rows: IntArray) -> Nothing:
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class FreeColumns:
+    """Columns F beside M whose coefficients neither count nor pay.
+
+    F : (m, q)
+    intercept : whether that is a column of ones, so that new data need not name it
+    vectors : for how many data vectors at once, each with coefficients of its own
+    """
+
+    F: FloatArray
+    intercept: bool = False
+    vectors: int = 1
+
+    @property
+    def count(self) -> int:
+        return self.F.shape[1]
+
+    def eliminated(self, M: Operator, b: FloatArray, loss: Loss) -> Seen:
+        if not loss.squares:
+            return Seen(M, b, Profiled(loss, self.F))
+        projected = Projected(M, self.F, loss.weights)
+        return Seen(projected, projected.seen(b), loss)
+
+    def image(self, seen: Seen, image: FloatArray) -> FloatArray:
+        return seen.M.seen(image) if isinstance(seen.M, Projected) else image
+
+    def left(self, seen: Seen, residual: FloatArray) -> FloatArray:
+        return residual if seen.loss.squares else residual - self.F @ _profiled(seen.loss).best_free(residual)
+
+    def coefficients(self, seen: Seen, data: FloatArray, image: FloatArray) -> FloatArray:
+        """Of an image under M itself, before the projection."""
+        if not seen.loss.squares:
+            return _profiled(seen.loss).best_free(data - image)
+        root = np.ones(1) if seen.loss.weights is None else np.sqrt(seen.loss.weights)
+        return np.asarray(np.linalg.lstsq(root[:, None] * self.F, root * (data - image), rcond=None)[0])
+
+    def told(self, v: FloatArray) -> Told:
+        return Told(v if self.vectors == 1 else v.reshape(-1, self.vectors), self.intercept)
+
+    def predicted(self, told: Told, M: Operator, held: IntArray, rest: IntArray) -> FloatArray:
+        present = self.F[rest].any(axis=0)  # others were left out of the fit
+        return np.asarray(self.F[held][:, present] @ np.ravel(told.free)) if present.any() else np.zeros(held.size)
+
+    def for_data(self, b: FloatArray, loss: Loss) -> FreeColumns:
+        return self
+
+    def subset(self, rows: IntArray) -> Beside:
+        F = self.F[rows]
+        return replace(self, F=F[:, F.any(axis=0)]) if F.any() else Nothing()
+
+
+@dataclass(frozen=True)
+class Biases:
+    """Row and column biases and a centre, for sampled entries of a matrix and least squares.
+
+    ridge : float, "auto" or None
+        What the biases pay: ridge / 2 times their squares. None: as much as the factors do without a bound, nothing
+        with one. "auto" (with `fit(..., ridge="auto")`, the default without a bound): what predicts entries held out
+        best.
+    """
+
+    ridge: float | str | None = None
+
+    def __post_init__(self) -> None:
+        if self.ridge is not None and self.ridge != "auto":
+            _checks.number("ridge of the biases", self.ridge)
+
+
+@dataclass(frozen=True, eq=False)
+class RowsAndColumns:
+    """Row and column biases of a matrix, shrunk by a ridge (None: to be chosen), beside the mean of the data."""
+
+    shape: tuple[int, int]
+    shrink: float | None
+    center: float = 0.0
+
+    @property
+    def count(self) -> int:
+        return sum(self.shape)
+
+    def eliminated(self, M: Operator, b: FloatArray, loss: Loss) -> Seen:
+        entries, w = need(M, SampledEntries), loss.weights
+        total = float(b.size if w is None else w.sum())
+        shrink = max(self.shrink or 0.0, TRACE * total / sum(self.shape))
+        return Seen(M, b - self.center, Biased(loss, Margins(M, entries), shrink))
+
+    def image(self, seen: Seen, image: FloatArray) -> FloatArray:
+        return image
+
+    def left(self, seen: Seen, residual: FloatArray) -> FloatArray:
+        return _biased(seen.loss).left(residual)
+
+    def coefficients(self, seen: Seen, data: FloatArray, image: FloatArray) -> FloatArray:
+        return _biased(seen.loss).best_free(data - self.center - image)
+
+    def told(self, v: FloatArray) -> Told:
+        p = self.shape[0]
+        return Told(np.zeros(0), False, FittedBiases(self.center, v[:p], v[p:]), self.shrink or 0.0)
+
+    def predicted(self, told: Told, M: Operator, held: IntArray, rest: IntArray) -> FloatArray:
+        assert told.biases is not None
+        return told.biases.at(*need(M, SampledEntries).positions)
+
+    def shrunk(self, shrink: float) -> RowsAndColumns:
+        return replace(self, shrink=shrink)
+
+    def for_data(self, b: FloatArray, loss: Loss) -> RowsAndColumns:
+        return replace(self, center=float(np.average(b, weights=loss.weights)))
+
+    def subset(self, rows: IntArray) -> RowsAndColumns:
+        return self
+
+
+def beside(free: object, M: Operator, b: FloatArray, loss: Loss, *, ridge: float | None, bounded: bool) -> Beside:
+    """What a user asked for, checked."""
+    if free is None:
+        return Nothing()
+    if isinstance(free, FreeColumns):
+        return free
+    if isinstance(free, Biases) or (isinstance(free, str) and free == "biases"):
+        asked = free if isinstance(free, Biases) else Biases()
+        return _biases(asked, M, b, loss, ridge=ridge, bounded=bounded)
+    m = M.shape[0]
+    demand = f'free must be "intercept", "biases", fa.Biases(...) or an array of columns of length {m}'
+    if isinstance(free, str):
+        if free != "intercept":
+            raise ValueError(f"{demand}; got {free!r}")
+        if loss.labelled:
+            raise ValueError(
+                f"free must be the column of labels for an intercept with {loss!r}, whose labels are part of M; "
+                f"got {free!r}: pass free=labels"
+            )
+        return FreeColumns(np.ones((m, 1)), intercept=True)
+    columns = np.asarray(free)
+    if columns.ndim not in (1, 2) or columns.shape[0] != m or columns.size == 0:
+        raise ValueError(f"{demand}; got shape {columns.shape}")
+    F = _checks.real_vector("free", columns).reshape(m, -1)
+    if F.shape[1] >= m:
+        raise ValueError(f"free must have fewer columns than there are data, {m}; got {F.shape[1]}")
+    if not F.any(axis=0).all():
+        raise ValueError("free must not hold a column of zeros")
+    return FreeColumns(F)
+
+
+def spread(free: object, rows: int, count: int) -> FreeColumns | None:
+    """Free columns for `count` data vectors at once, each with coefficients of its own."""
+    if free is None:
+        return None
+    ones = isinstance(free, str) and free == "intercept"
+    columns = np.ones((rows, 1)) if ones else np.asarray(free)
+    if columns.ndim not in (1, 2) or columns.shape[0] != rows:
+        raise ValueError(f"free must have {rows} rows; got shape {columns.shape}")
+    return FreeColumns(np.kron(columns.reshape(rows, -1), np.eye(count)), intercept=ones, vectors=count)
+
+
+def _biases(
+    asked: Biases, M: Operator, b: FloatArray, loss: Loss, *, ridge: float | None, bounded: bool
+) -> RowsAndColumns:
+    entries = M.offers(SampledEntries)
+    if entries is None or not loss.squares:
+        raise ValueError(
+            f"free: biases are for sampled entries of a matrix and least squares; got {M!r} and {loss!r}"
+        )
+    if bounded and asked.ridge not in (None, 0, 0.0):
+        raise ValueError(f"ridge of the biases must be 0 where there is a bound: they are not shrunk then; got {asked.ridge!r}")
+    if asked.ridge == "auto":
+        shrink = None
+    elif asked.ridge is None:
+        shrink = 0.0 if bounded else ridge
+    else:
+        shrink = float(asked.ridge)
+    return RowsAndColumns(entries.matrix_shape, shrink).for_data(b, loss)
+
+
+class Profiled(Loss):
+    """g(r) = min over v of f(r - F v): a loss after the best coefficients v of free columns F.
+
+    g*(y) = f*(y) where F'y = 0, and infinite elsewhere. A small Newton method finds v at each residual.
+    """
+
+    def __init__(self, base: Loss, F: FloatArray) -> None:
+        super().__init__(base.weights)
+        self.base, self.F, self.anchored = base, F, base.anchored
+        self._last = np.zeros(F.shape[1])
+
+    def _settings(self) -> str:
+        return f"{self.base!r}, {self.F.shape[1]} free columns"
+
+    @property
+    def smoothness(self) -> float:
+        return self.base.smoothness
+
+    def best_free(self, r: FloatArray) -> FloatArray:
+        """v, from where the last one was."""
+        v = self._last if self.base.value(r - self.F @ self._last) <= self.base.value(r) else np.zeros(self.F.shape[1])
+        left = r - self.F @ v
+        value = self.base.value(left)
+        size = float(np.abs(self.F.T @ np.abs(self.base.gradient(left))).max(initial=0.0))
+        ridge = 0.0
+        for _ in range(100):
+            slope = self.F.T @ self.base.gradient(left)
+            if float(np.abs(slope).max(initial=0.0)) <= 1e-14 * size:
+                break
+            H = self.F.T @ (self.base.curvature(left)[:, None] * self.F)
+            unit = float(np.trace(H)) / len(H) + 1e-6 * self.smoothness * float(
+                np.einsum("ij,ij->j", self.F, self.F).max()
+            )
+            step, t = np.linalg.lstsq(H + (ridge + 1e-14 * unit) * np.eye(len(H)), slope, rcond=None)[0], 1.0
+            while (fresh := self.base.value(left - t * (self.F @ step))) > value and t > 1e-10:
+                t *= 0.5
+            if fresh > value:
+                ridge = max(10 * ridge, 1e-3 * unit)
+                if ridge > 1e6 * unit:
+                    break
+                continue
+            v, left = v + t * step, left - t * (self.F @ step)
+            ridge, stale, value = 0.1 * ridge, fresh >= value, fresh
+            if stale:
+                break
+        self._last = v
+        return v
+
+    def _left(self, r: FloatArray) -> FloatArray:
+        return r - self.F @ self.best_free(r)
+
+    def value(self, r: FloatArray) -> float:
+        return self.base.value(self._left(r))
+
+    def gradient(self, r: FloatArray) -> FloatArray:
+        return self.base.gradient(self._left(r))
+
+    def curvature(self, r: FloatArray) -> FloatArray:
+        """That of f, an upper bound: the Hessian itself is not diagonal."""
+        return self.base.curvature(self._left(r))
+
+    def conjugate(self, y: FloatArray) -> float:
+        off = np.abs(self.F.T @ y)
+        if (off > 1e-9 * (np.abs(self.F).T @ np.abs(y))).any():
+            return math.inf
+        return self.base.conjugate(y)
+
+    def clip(self, y: FloatArray) -> FloatArray:
+        """A point of dom f* near y; F'y = 0 is for the caller to have."""
+        return self.base.clip(y)
+
+    def best_beta(self, y: FloatArray, alpha: float) -> float:
+        return self.base.best_beta(y, alpha)
+
+
+class Biased(Quadratic):
+    """g(r) = min over v of f(r - F v) + shrink |v|^2 / 2: least squares after the best row and column biases v.
+
+    F is given by its products (`forward`, `backward`); no vector as long as the data is kept. g*(y) = f*(y) + |F'y|^2 /
+    (2 shrink), so that any y gives a bound, however roughly v was found.
+    """
+
+    def __init__(self, base: Loss, F: Margins, shrink: float) -> None:
+        super().__init__(base.weights)
+        self.base, self.F, self.shrink = base, F, shrink
+        self._last: FloatArray | None = None
+
+    def _settings(self) -> str:
+        return f"{self.base!r}, biases shrunk by {self.shrink:g}"
+
+    def best_free(self, r: FloatArray) -> FloatArray:
+        """v, by conjugate gradients from where the last ones ended: a residual seen just now costs nothing."""
+        F, gathered = self.F, self.F.backward(self._w * r)
+        n, diagonal = gathered.size, F.diagonal(self.weights) + self.shrink
+        v, _ = cg(
+            LinearOperator((n, n), matvec=lambda v: F.backward(self._w * F.forward(v)) + self.shrink * v, dtype=float),
+            gathered,
+            x0=self._last,
+            rtol=1e-10,
+            maxiter=500,
+            M=LinearOperator((n, n), matvec=lambda v: v / diagonal, dtype=np.float64),
+        )
+        self._last = np.asarray(v)
+        return self._last
+
+    def left(self, r: FloatArray, v: FloatArray | None = None) -> FloatArray:
+        """r - F v."""
+        return r - self.F.forward(self.best_free(r) if v is None else v)
+
+    def value(self, r: FloatArray) -> float:
+        v = self.best_free(r)
+        return self.base.value(self.left(r, v)) + 0.5 * self.shrink * float(np.dot(v, v))
+
+    def gradient(self, r: FloatArray) -> FloatArray:
+        return self.base.gradient(self.left(r))
+
+    def conjugate(self, y: FloatArray) -> float:
+        gathered = self.F.backward(y)
+        return self.base.conjugate(y) + 0.5 * float(np.dot(gathered, gathered)) / self.shrink
+
+
+def _profiled(loss: Loss) -> Profiled:
+    assert isinstance(loss, Profiled)
+    return loss
+
+
+def _biased(loss: Loss) -> Biased:
+    assert isinstance(loss, Biased)
+    return loss

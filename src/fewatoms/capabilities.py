@@ -1,0 +1,193 @@
+"""What an operator or a set may offer beyond its contract: small protocols, asked for through one door.
+
+`thing.offers(Capability)` is an object with all methods of the capability, or None. Methods ask once, when they open;
+wrappers lift what their inner part offers (`operators/wrapper.py`, `atoms/wrapped.py`). Which capabilities there are
+decides what an answer costs, not what it means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
+
+from fewatoms._types import Array, FloatArray, IntArray, Matrix, ModelDual
+
+if TYPE_CHECKING:
+    from fewatoms.faces import Face, Factors, SymmetricFactors
+    from fewatoms.operators.reduced import ReducedOperator
+
+C = TypeVar("C")
+
+
+class Offering:
+    """The one door."""
+
+    def offers(self, capability: type[C]) -> C | None:
+        """This object as that capability if it has all that the capability asks for, else None."""
+        return self if isinstance(self, capability) else None
+
+
+def need(thing: Offering, capability: type[C]) -> C:
+    """A capability that is known to be there."""
+    found = thing.offers(capability)
+    assert found is not None, f"{thing!r} does not offer {capability.__name__}"
+    return found
+
+
+# Of operators --------------------------------------------------------------------------------------------------------
+
+
+@runtime_checkable
+class ColumnBlocks(Protocol):
+    """A matrix at hand: it can be read, which is no product."""
+
+    @property
+    def image_size(self) -> float:
+        """How many numbers a column holds, on average."""
+        ...
+
+    def column_lengths(self, weights: FloatArray | None = None) -> FloatArray | None:
+        """The lengths of all columns in the norm of the weights; None where even reading them is too dear."""
+        ...
+
+    def read(self, indices: IntArray) -> Matrix:
+        """The columns of these indices."""
+        ...
+
+    def times(self, X: Array) -> Array:
+        """M X."""
+        ...
+
+
+@runtime_checkable
+class SeenAsIs(Protocol):
+    """Data are entries of x: M M* is the identity, M* M leaves entries out."""
+
+    def places(self) -> IntArray | None:
+        """The entry of x (flat, in C order) that each datum is; None where they are all entries in order."""
+        ...
+
+
+@runtime_checkable
+class SampledEntries(Protocol):
+    """Data are entries of a matrix that is too large to be filled in. Loops over them `charge` what they cost."""
+
+    matrix_shape: tuple[int, int]
+
+    @property
+    def positions(self) -> tuple[IntArray, IntArray]:
+        """Rows and columns of the entries, in the order of the data."""
+        ...
+
+    @property
+    def counts(self) -> tuple[IntArray, IntArray]:
+        """How many entries each row and each column has."""
+        ...
+
+    def row_by_row(self, values: FloatArray) -> tuple[Array, Array, FloatArray]:
+        """Where rows start, the columns, and values given in the order of the data, all row by row."""
+        ...
+
+    def sampled(self, U: Array, V: Array) -> FloatArray:
+        """The entries of U V^T, in the order of the data."""
+        ...
+
+
+@runtime_checkable
+class FactorFits(Protocol):
+    """Fits over U C V^T without columns: normal equations accumulated from the factors."""
+
+    def restrict_factors(self, face: Factors) -> ReducedOperator:
+        """c -> M(U C V^T)."""
+        ...
+
+
+@runtime_checkable
+class FactorImages(Protocol):
+    """The images of all u_a v_b^T at once."""
+
+    def factor_images(self, U: Array, V: Array) -> Array:
+        """m x (r s), for U with r and V with s columns."""
+        ...
+
+
+@runtime_checkable
+class Intensities(Protocol):
+    """Data are quadratic in a factor: M(L L^H)_i = |a_i L|^2."""
+
+    complex: bool
+
+    def measure_factor(self, L: Array) -> tuple[FloatArray, Callable[[FloatArray], Array]]:
+        """M(L L^H), and the function y -> 2 (M*y) L, its gradient."""
+        ...
+
+    def row_squares(self) -> FloatArray:
+        """|a_i|^2, or estimates."""
+        ...
+
+    def restrict_symmetric(self, face: SymmetricFactors) -> ReducedOperator:
+        """c -> M(V C V^H)."""
+        ...
+
+
+@runtime_checkable
+class Norms(Protocol):
+    """Facts that certificates may rest on: proven upper bounds that cost no products, or None."""
+
+    def column_norms(self) -> FloatArray | None:
+        """|M e_i| for all i."""
+        ...
+
+    def block_norms(self, blocks: Sequence[IntArray]) -> FloatArray | None:
+        """The spectral norms of groups of columns."""
+        ...
+
+    def rank_one_norm(self) -> float | None:
+        """|M(u v^T)| over unit vectors u and v."""
+        ...
+
+    def psd_norm(self) -> float | None:
+        """|M(v v^H)| over unit vectors v."""
+        ...
+
+
+# Of sets -------------------------------------------------------------------------------------------------------------
+
+
+class Shrinkage(Protocol):
+    """The proximal map of the gauge at one point, for any threshold t: argmin over x of |x - w|^2 / 2 + t gauge(x)."""
+
+    def at(self, t: float) -> tuple[Face, FloatArray]:
+        """The minimiser in compact form."""
+        ...
+
+    def gauge(self, t: float) -> float:
+        """The gauge of the minimiser."""
+        ...
+
+
+@runtime_checkable
+class Prox(Protocol):
+    """A proximal map that can be computed."""
+
+    def shrink(self, points: Sequence[tuple[float, Face, FloatArray]], z: ModelDual, step: float) -> Shrinkage:
+        """The proximal map at w = sum of a_j point_j + step z, for (a_j, face_j, c_j) in points."""
+        ...
+
+
+@runtime_checkable
+class Gauge(Protocol):
+    """A gauge that can be computed at any point."""
+
+    def gauge(self, x: Array) -> float:
+        """gauge(x), infinite outside the cone of the atoms."""
+        ...
+
+
+@runtime_checkable
+class Spectrum(Protocol):
+    """Matrix sets: alignments of orthonormal atoms."""
+
+    def spectrum(self, z: ModelDual, k: int) -> FloatArray:
+        """The k largest singular values (or eigenvalues) of z."""
+        ...

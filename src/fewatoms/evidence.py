@@ -1,0 +1,225 @@
+"""What a run collects on its way for a certificate: bounds on the level, the best feasible pair of the relaxation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from threading import RLock
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator, lsmr
+
+from fewatoms import ledger, linalg
+from fewatoms._types import FloatArray
+from fewatoms.candidates import Candidate, DualPoint, Iterate
+from fewatoms.problem import Problem
+from fewatoms.relaxations import P3, Relaxation
+
+ROUNDING = 16 * np.finfo(float).eps
+HOPELESS = 1e12  # times the gauge of the first Newton step: what no x needs, whatever the units of its atoms
+PROOF = 100  # steps of LSMR at most, at the end of a run that failed, to prove that the bound cannot be met
+
+
+class LevelBounds:
+    """Bounds on tau* and beta* of (P3) from any primal and dual points, exact subproblems not needed.
+
+    v(tau) = min f subject to gauge <= tau is convex and decreasing, with slope -1/beta* at the root v(tau*) = alpha.
+    Left of the root, a primal value u and a dual bound l > alpha at tau with s = support(M*y) give
+    1/beta* <= s (u - alpha) / (l - alpha) and tau* >= tau + (l - alpha) / s; a point of gauge tau with u < alpha gives
+    1/beta* >= (alpha - u) / (tau - tau_low). All of it is rounded outwards: near the root these are quotients of small
+    differences.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.alpha = problem.alpha
+        self.tau_low = 0.0
+        self.inverse_beta_high = math.inf
+        self.first_step: float | None = None  # the first dual point's bound from tau = 0: the size of a sensible x
+        self._right: list[tuple[float, float]] = []
+        # |grad f| <= sqrt(2 L f) turns rounding in a residual of the size of b into rounding of the loss
+        self._slope = math.sqrt(2 * problem.loss.smoothness) * float(np.linalg.norm(problem.b))
+
+    def _above(self, loss: float) -> float:
+        """A computed loss, rounded up."""
+        return loss + ROUNDING * (loss + self._slope * math.sqrt(max(loss, 0.0)))
+
+    def see_dual(self, dual: DualPoint) -> None:
+        """Take what a dual point (with or without a primal one) tells."""
+        if self.alpha is None or not math.isfinite(dual.support):
+            return
+        problem = self.problem
+        conjugate = problem.loss.conjugate(dual.y)
+        at_zero = float(np.dot(problem.b, dual.y)) - conjugate
+        terms = linalg.dot_of_sizes(problem.b, dual.y) + abs(conjugate)
+        pairs = [(0.0, problem.at_zero)] + ([(dual.gauge, dual.loss)] if math.isfinite(dual.gauge) else [])
+        for tau, upper in pairs:
+            lower = at_zero - tau * dual.support - ROUNDING * (terms + tau * dual.support)
+            if lower > self.alpha * (1 + ROUNDING) and dual.support <= 0:
+                self.tau_low, self.first_step = math.inf, 0.0  # no atom is aligned with y: no x changes the bound
+            elif lower > self.alpha * (1 + ROUNDING):
+                self.tau_low = max(self.tau_low, (1 - ROUNDING) * (tau + (lower - self.alpha) / dual.support))
+                ratio = float(dual.support) * float(self._above(upper) - self.alpha) / float(lower - self.alpha)
+                self.inverse_beta_high = min(self.inverse_beta_high, ratio)
+                if self.first_step is None:
+                    self.first_step = self.tau_low
+        self.see_point(dual.loss, dual.gauge)
+
+    def see_point(self, loss: float, gauge: float) -> None:
+        """Take a primal point that may lie right of the root."""
+        if self.alpha is not None and self._above(loss) < self.alpha and math.isfinite(gauge):
+            self._right.append(((1 + ROUNDING) * gauge, self._above(loss)))
+            if len(self._right) > 32:  # the sharpest stay: those near the root, seen from tau_low
+                alpha = self.alpha
+                self._right.sort(key=lambda p: (p[0] - self.tau_low) / (alpha - p[1]))
+                del self._right[16:]
+
+    @property
+    def beta(self) -> tuple[float, float]:
+        """(low, high) with low <= beta* <= high; (0, inf) if nothing is known."""
+        if self.alpha is None:
+            return 0.0, math.inf
+        low = 1.0 / float(self.inverse_beta_high) if self.inverse_beta_high > 0 else 0.0
+        inverse_low = max(
+            ((self.alpha - u) / (tau - self.tau_low) for tau, u in self._right if tau > self.tau_low), default=0.0
+        )
+        return low, 1.0 / float(inverse_low) if inverse_low > 0 else math.inf
+
+
+class Evidence:
+    """What a run collects for its certificate: the best feasible dual vector and the best primal value.
+
+    evaluate : makes the dual point of an iterate whose own is dear, whenever somebody asks
+    """
+
+    def __init__(self, problem: Problem, evaluate: Callable[[Iterate], DualPoint]) -> None:
+        self.problem, self.evaluate = problem, evaluate
+        self.relaxation: Relaxation | None = None
+        self.y: FloatArray | None = None
+        self.dual = math.inf
+        self.primal = math.inf
+        self.terms = 0.0  # sum |b_i y_i|: the size of what cancels in the dual value
+        self.levels = LevelBounds(problem)
+        self.relaxed = self.levels  # those of the relaxation, which may have its atoms in other units
+        self.products = 0  # made for points that waited
+        self._waiting: Iterate | None = None  # an iterate whose dual point is dear: the best one, if anybody asks
+        self._points: list[tuple[float, float]] = []  # what candidates would say about its relaxation
+        self._lock = RLock()
+
+    def see(self, iterate: Iterate) -> None:
+        """Take an iterate; one that is dear to evaluate waits until it is needed."""
+        if iterate.dual is not None:
+            self._take(iterate.dual)
+        elif self._waiting is None or iterate.worth >= self._waiting.worth:
+            self._waiting = iterate
+
+    @property
+    def waits(self) -> bool:
+        """Whether something would have to be computed to tell more."""
+        return self._waiting is not None
+
+    def settle(self) -> Evidence:
+        """Evaluate what waits: once, whoever asks and in whatever thread."""
+        with self._lock:
+            if self._waiting is not None:
+                with self._apart():
+                    self._evaluate(self.evaluate(self._waiting))
+                self._waiting = None  # last: an interrupted evaluation is made again
+        return self
+
+    def gap_at(self, iterate: Iterate, candidate: Candidate) -> float:
+        """The gap that a dear iterate has with itself or a candidate, at once; what it tells is not lost."""
+        with self._lock, self._apart():
+            dual = self.evaluate(iterate)
+            if self.relaxation is None or self.relaxation == dual.relaxation:
+                self._evaluate(dual)
+            relaxation, points = dual.relaxation, [(dual.loss, dual.gauge), (candidate.loss, candidate.gauge)]
+            y, value = relaxation.feasible(dual.y, dual.z, dual.support)
+            primal = min(relaxation.primal_value(*point) for point in points)
+            return rounded_gap(primal, value, linalg.dot_of_sizes(self.problem.b, y))
+
+    def _evaluate(self, dual: DualPoint) -> None:
+        """Take a dear point now."""
+        self._take(dual)
+        for loss, gauge in self._points:
+            self.primal = min(self.primal, dual.relaxation.primal_value(loss, gauge))
+
+    @contextmanager
+    def _apart(self) -> Iterator[None]:
+        """Count products here instead of with those of the run."""
+        with ledger.opened() as spent:
+            yield
+        self.products += spent.products
+
+    def _take(self, dual: DualPoint) -> None:
+        """A new relaxation starts a new account; products are made for the nonnegative cone only."""
+        if self.relaxation is None or dual.relaxation != self.relaxation:
+            if dual.relaxation.problem.atoms is not self.relaxed.problem.atoms:
+                own = dual.relaxation.problem.atoms is self.problem.atoms
+                self.relaxed = self.levels if own else LevelBounds(dual.relaxation.problem)
+            self.relaxation, self.y, self.dual, self.primal = dual.relaxation, None, math.inf, math.inf
+        y, value = dual.relaxation.feasible(dual.y, dual.z, dual.support)
+        if value < self.dual:
+            self.dual, self.y = value, np.array(y)
+            self.terms = linalg.dot_of_sizes(self.problem.b, y)
+        self.primal = min(self.primal, dual.relaxation.primal_value(dual.loss, dual.gauge))
+        self.relaxed.see_dual(dual)
+        if self.relaxed is not self.levels:  # the same vector bounds the gauge of the set that was asked for
+            support = self.problem.atoms.support(dual.z)
+            self.levels.see_dual(replace(dual, support=support, loss=math.inf, gauge=math.inf))
+
+    def see_candidate(self, candidate: Candidate) -> None:
+        """Take a primal point; it counts for whatever relaxation it is feasible for."""
+        gauge = candidate.gauge
+        self.levels.see_point(candidate.loss, gauge)
+        if self.relaxed is not self.levels:
+            gauge = math.inf if candidate.unit_gauge is None else candidate.unit_gauge
+            self.relaxed.see_point(candidate.loss, gauge)
+        if self._waiting is not None:
+            self._points = [*self._points[-63:], (candidate.loss, gauge)]
+        elif self.relaxation is not None:
+            self.primal = min(self.primal, self.relaxation.primal_value(candidate.loss, gauge))
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether every x that meets alpha is proven to be larger than any sensible one."""
+        levels = self.relaxed  # in units in which atoms are of one size, where those are known
+        return levels.first_step is not None and levels.tau_low > HOPELESS * levels.first_step
+
+    @property
+    def gap(self) -> float:
+        """The best duality gap so far, with what rounding may hide."""
+        self.settle()
+        return rounded_gap(self.primal, self.dual, self.terms)
+
+
+def rounded_gap(primal: float, dual: float, terms: float) -> float:
+    """primal + dual, rounded up by a few eps of the values and of the `terms` that cancel in them.
+
+    With a small residual <b, y> is far larger than the dual value, and so is its rounding.
+    """
+    if math.isinf(primal) or math.isinf(dual):
+        return math.inf
+    return max(primal + dual, 0.0) + ROUNDING * (abs(primal) + abs(dual) + terms)
+
+
+def prove_unreachable(evidence: Evidence) -> None:
+    """Add the dual vector of a fit with all atoms, by LSMR: where a bound is out of reach for any x, it may prove it.
+
+    Least squares over sets with free coefficients only; elsewhere the method's own dual vectors have to do.
+    """
+    problem = evidence.problem
+    loss, M = problem.loss, problem.M
+    if not (loss.squares and problem.atoms.centrosymmetric and M.model_shape == (M.shape[1],)):
+        return
+    root = np.ones(1) if loss.weights is None else np.sqrt(loss.weights)
+    whole = LinearOperator(
+        M.shape, matvec=lambda x: root * M.apply(x), rmatvec=lambda r: M.adjoint(root * r), dtype=np.float64
+    )
+    x, *_ = lsmr(whole, root * problem.b, atol=1e-15, btol=1e-15, conlim=0.0, maxiter=min(PROOF, *M.shape))
+    y = loss.gradient(problem.b - M.apply(x))
+    z = M.adjoint(y)
+    levels = evidence.relaxed
+    levels.see_dual(DualPoint(y, z, levels.problem.atoms.support(z), P3(levels.problem)))

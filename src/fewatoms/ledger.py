@@ -1,0 +1,110 @@
+"""What one run owns: its seed, its tally of products, its clock. Nothing is counted or seeded globally.
+
+`open` makes a ledger for the block that follows; whatever multiplies, draws or works for long inside the block finds it
+through `current`. Blocks may be nested, as when a certificate is evaluated in the middle of a run: the innermost ledger
+is the one that is charged.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fewatoms import _checks
+
+EVERY = 0.1  # seconds at least from one call of the clock to the next
+
+
+class Stopped(Exception):
+    """Whoever listens to the clock has asked the run to end. (StopIteration itself would not leave a generator.)"""
+
+
+@dataclass(eq=False)
+class Ledger:
+    """The account of one run.
+
+    rng : the generator of start vectors and whatever else is random
+    products : with M and M*
+    svd_products : with M*y inside partial decompositions
+    ticks : how often the run has said that it is alive
+    stage : what it is doing
+    hear : called by the clock; may raise Stopped
+    found : the best answer of a piece of work that has not ended yet
+    """
+
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+    products: int = 0
+    svd_products: int = 0
+    ticks: int = 0
+    stage: str = ""
+    hear: Callable[[], None] | None = None
+    found: object = None
+    _last: float = field(default_factory=time.monotonic)
+
+    def tick(self) -> None:
+        """A pass over the data, a step of a descent, a chunk of a loop has been done."""
+        self.ticks += 1
+        if self.hear is not None and time.monotonic() - self._last >= EVERY:
+            self.hear()
+            self._last = time.monotonic()
+
+
+_current: ContextVar[Ledger | None] = ContextVar("fewatoms_ledger", default=None)
+
+
+@contextmanager
+def opened(rng: object = None, hear: Callable[[], None] | None = None) -> Iterator[Ledger]:
+    """A ledger for the work inside the block."""
+    account = Ledger(_checks.generator(rng), hear=hear)
+    token = _current.set(account)
+    try:
+        yield account
+    finally:
+        _current.reset(token)
+
+
+def current() -> Ledger:
+    """The innermost open ledger; a fresh one, with the fixed seed, where there is none."""
+    return _current.get() or Ledger()
+
+
+def generator() -> np.random.Generator:
+    """The generator of the run."""
+    return current().rng
+
+
+def spend(products: int) -> None:
+    """Charge products with M or M*."""
+    account = _current.get()
+    if account is not None:
+        account.products += products
+
+
+def tick() -> None:
+    """Say that work goes on: whoever listens may look at what was found, and stop the run."""
+    account = _current.get()
+    if account is not None:
+        account.tick()
+
+
+@contextmanager
+def stage(name: str) -> Iterator[None]:
+    """What the work inside the block is called."""
+    account = current()
+    before, account.stage = account.stage, name
+    try:
+        yield
+    finally:
+        account.stage = before
+
+
+def keep(found: object) -> None:
+    """Note an answer found on the way: it counts if the run is stopped before its work is done."""
+    account = _current.get()
+    if account is not None:
+        account.found = found

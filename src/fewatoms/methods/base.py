@@ -1,0 +1,122 @@
+"""The contract of methods, and the one choice among them.
+
+A method is frozen settings. It opens a problem that is its own: the job that it returns owns everything that one run
+keeps (images, entries in both orders, split data), and is closed by the run. Methods are asked in turn, and the first
+that opens serves; nothing else in the package decides how a problem is solved.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fewatoms.budget import Budget
+from fewatoms.candidates import Candidate, DualPoint, Iterate
+from fewatoms.faces import Face
+from fewatoms.goals import Goal, LowestLoss, MeetBound
+from fewatoms.problem import Problem
+
+if TYPE_CHECKING:
+    from fewatoms.solution import Solution
+
+
+class Method(ABC):
+    """Who solves what: frozen settings, and this one question."""
+
+    @abstractmethod
+    def open(self, problem: Problem, budgets: Sequence[Budget]) -> Job | None:
+        """A job for this problem and these budgets, or None where they are not this method's. Cheap: no products."""
+
+    def quick(self) -> Method:
+        """The same without what costs most and gains least, for fits that are only compared with each other."""
+        return self
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How long a run goes on.
+
+    patience : iterates without a better answer that are enough
+    complete : whether the end of the stream means that all there is has been tried
+    """
+
+    patience: int = 200
+    complete: bool = False
+
+
+class Job(ABC):
+    """One run of a method. A method of one's own writes `iterates` and `retrieve`; the rest has its use elsewhere."""
+
+    pace = Pace()
+    ranks = False  # whether `finish` has a use for more than the best candidate
+    closed = False
+
+    def __init__(self, problem: Problem, budgets: Sequence[Budget]) -> None:
+        self.problem, self.budgets = problem, list(budgets)
+
+    def courses(self) -> list[list[Budget]]:
+        """Budgets that one stream of iterates serves together: all of them, unless the stream depends on the budget."""
+        return [self.budgets]
+
+    def decide(self, course: Sequence[Budget]) -> Problem:
+        """Settle what was left to us (a ridge, a bound), and return the problem that this course solves."""
+        return self.problem
+
+    def begin(self, start: Solution, problem: Problem) -> Candidate | None:
+        """An earlier answer over the same set, brought to this problem and its budget; None if it is taken up by the
+        stream itself, or no use."""
+        return None
+
+    @abstractmethod
+    def iterates(self, course: Sequence[Budget]) -> Iterator[Iterate]:
+        """The stream of a course: dual vectors, or points that know theirs."""
+
+    @abstractmethod
+    def retrieve(self, iterate: Iterate, budget: Budget) -> Candidate:
+        """A candidate with no more atoms than the budget allows."""
+
+    def goal(self, problem: Problem) -> Goal:
+        """What counts as better, and as enough, for a problem with its budget."""
+        return LowestLoss(problem) if problem.alpha is None else MeetBound(problem)
+
+    def finish(self, problem: Problem, leaders: Sequence[Candidate], *, last: bool) -> Candidate:
+        """The final form of the best candidates of a run, best first; `last` says that they are worth a last polish."""
+        return leaders[0]
+
+    def evaluate(self, iterate: Iterate) -> DualPoint:
+        """The dual point of an iterate that came without it."""
+        assert iterate.dual is not None
+        return iterate.dual
+
+    def notes(self, problem: Problem, face: Face) -> list[str]:
+        """What has to be said beside the status of an answer with these atoms."""
+        return []
+
+    def held_out(self, budget: Budget) -> float | None:
+        """Where a ridge was chosen by entries held out, the root mean square error there."""
+        return None
+
+    def snapshot(self) -> dict[str, object]:
+        """Enough to go on from here: nothing, for streams that are quickly made anew."""
+        return {}
+
+    def forget(self) -> None:
+        """Let go of what the run kept. What is asked for afterwards is made anew."""
+
+    def close(self) -> None:
+        """The run is over."""
+        self.closed = True
+        self.forget()
+
+
+def choose(method: Method | None, problem: Problem, budgets: Sequence[Budget], *, quick: bool = False) -> Job:
+    """The job of the method given, or of the first of ours that opens the problem."""
+    from fewatoms.methods import METHODS
+
+    for candidate in METHODS if method is None else (method,):
+        job = (candidate.quick() if quick else candidate).open(problem, budgets)
+        if job is not None:
+            return job
+    raise ValueError(f"method must be one for this problem; {method!r} is not one for {problem!r}")

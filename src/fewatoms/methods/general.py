@@ -1,0 +1,128 @@
+"""Any problem: dual vectors from an oracle, atoms read off them by a retrieval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from fewatoms.budget import Budget
+from fewatoms.candidates import Candidate, DualPoint, Iterate
+from fewatoms.capabilities import Prox
+from fewatoms.faces import Face
+from fewatoms.methods.base import Job, Method, Pace
+from fewatoms.oracles import Continuation, Corrective, Oracle
+from fewatoms.problem import Problem
+from fewatoms.retrieval import Retrieval, Retrieving, reduced_fit
+from fewatoms.solution import Solution
+from fewatoms.words import same_parts
+
+
+@dataclass(frozen=True, eq=False)
+class General(Method):
+    """One stream of dual vectors for all budgets, and a retrieval that turns each into a candidate.
+
+    oracle : where dual vectors come from, anything with iterates(problem); by default (P1) down a ladder of penalties,
+        or, for sets without a proximal map, atoms added one by one
+    retrieval : anything with retrieve(problem, dual); by default identify, fit, prune, polish. With an oracle of your
+        own and no retrieval, atoms that can be listed are retrieved as `Listed` does
+    """
+
+    oracle: Oracle | None = None
+    retrieval: Retrieving | None = None
+
+    def __post_init__(self) -> None:
+        for name, value, verb in (("oracle", self.oracle, "iterates"), ("retrieval", self.retrieval, "retrieve")):
+            if isinstance(value, type):
+                raise TypeError(f"{name} must be an object with a method {verb}(...), not a class; got {value.__name__}")
+            if value is not None and not callable(getattr(value, verb, None)):
+                raise TypeError(f"{name} must have a method {verb}(...); got {value!r}")
+
+    def open(self, problem: Problem, budgets: Sequence[Budget]) -> Job | None:
+        if self.oracle is not None and self.retrieval is None:
+            from fewatoms.methods.listed import Listed
+
+            listed = Listed(oracle=self.oracle).open(problem, budgets)
+            if listed is not None:
+                return listed
+        _refuse(problem, budgets)
+        return GeneralJob(problem, budgets, self)
+
+
+class GeneralJob(Job):
+    """The oracle's stream as it comes."""
+
+    def __init__(self, problem: Problem, budgets: Sequence[Budget], method: General) -> None:
+        super().__init__(problem, budgets)
+        self.oracle = default_oracle(problem) if method.oracle is None else method.oracle
+        self.retrieval: Retrieving = Retrieval() if method.retrieval is None else method.retrieval
+        self.pace = Pace(getattr(self.oracle, "patience", Pace.patience))
+
+    def iterates(self, course: Sequence[Budget]) -> Iterator[Iterate]:
+        return streamed(self.oracle, self.problem)
+
+    def retrieve(self, iterate: Iterate, budget: Budget) -> Candidate:
+        assert iterate.dual is not None
+        return self.retrieval.retrieve(self.problem.with_budget(budget), iterate.dual)
+
+    def begin(self, start: Solution, problem: Problem) -> Candidate | None:
+        face, c = start.compact
+        return reduced_fit(problem, face if problem.budget.allows(face) else face.prune(c, problem.k)[0])
+
+    def notes(self, problem: Problem, face: Face) -> list[str]:
+        return twin_parts(problem)
+
+
+def streamed(oracle: Oracle, problem: Problem) -> Iterator[Iterate]:
+    """What an oracle yields, checked."""
+    for dual in oracle.iterates(problem):
+        if not isinstance(dual, DualPoint):
+            raise TypeError(f"oracle must yield DualPoints (FromIterates makes them of vectors); got {dual!r}")
+        yield Iterate(dual, dual.primal)
+
+
+def default_oracle(problem: Problem) -> Oracle:
+    """What needs neither alpha nor tau."""
+    return Corrective() if problem.atoms.offers(Prox) is None else Continuation()
+
+
+def twin_parts(problem: Problem) -> list[str]:
+    """Parts that nothing tells apart."""
+    parts = [part.unwrapped() for part in problem.atoms.parts]
+    alike = (
+        (i, j)
+        for j, b in enumerate(parts)
+        for i, a in enumerate(parts[:j])
+        if a.inner.same_as(b.inner)
+        and len(a.maps) == len(b.maps)
+        and all(f.same_as(g) for f, g in zip(a.maps, b.maps, strict=True))
+    )
+    return [same_parts(i, j) for i, j in alike]
+
+
+def _refuse(problem: Problem, budgets: Sequence[Budget]) -> None:
+    """What only other methods can do, with the argument that asks for it."""
+    atoms, price = problem.atoms, problem.price
+    if price.ridge or price.ridge is None:
+        raise ValueError(
+            f"ridge is for RankOne atoms, sampled entries and least squares without free columns; got {problem!r}"
+        )
+    listing = atoms.listing()
+    chosen = listing is not None and listing.forced.size + listing.barred.size
+    if chosen or price.cap is not None:
+        name = "cap" if price.cap is not None else "atoms.restricted(...)"
+        raise ValueError(f"{name} needs a vector model, the default method and room for images; got {problem!r}")
+    for budget in budgets:
+        if budget.nothing_said and problem.alpha is None:
+            raise TypeError("k must say how many atoms are allowed, unless a bound (alpha or misfit) is given; got None")
+        if budget.nothing_said:
+            raise TypeError(f"k must be given for {atoms!r}, whose atoms cannot be listed; got None")
+        shared = budget.shared_by(atoms)
+        if shared is not None:
+            raise TypeError(
+                f"k must give one budget for each of the {len(shared.parts)} parts of {shared!r}; got {budget.k!r}"
+            )
+        if budget.open:
+            raise ValueError(
+                f"k must give a number for each of the {len(atoms.parts)} parts of {atoms!r}; None is for data seen as "
+                f"they are, least squares without free columns, and parts of orthonormal atoms; got {budget.k!r}"
+            )

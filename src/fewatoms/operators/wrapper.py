@@ -1,0 +1,77 @@
+"""The one base of operators around another operator: it forwards everything, and lifts what the other one offers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar, TypeVar
+
+import numpy.typing as npt
+
+from fewatoms._types import Array, FloatArray, IntArray, Matrix, ModelDual
+from fewatoms.operators.base import Operator
+
+C = TypeVar("C")
+Lift = Callable[..., object]
+
+
+class Wrapper(Operator):
+    """Another operator seen through a linear map P on the side of the data: x -> P(Mx).
+
+    Subclasses say what P does to images (`seen`, for a vector or the columns of a block) and its transpose to data
+    (`unseen`); both are the identity here. `lifts` says how each capability of the inner operator is seen from outside:
+    a function (wrapper, what the inner one offers) -> what this one offers, or None. What is not named is not offered.
+    """
+
+    lifts: ClassVar[Mapping[type, Lift]] = {}
+
+    def __init__(self, inner: Operator, rows: int | None = None) -> None:
+        self.inner = inner
+        self.shape = (inner.shape[0] if rows is None else rows, inner.shape[1])
+        self.complex, self.by_columns = inner.complex, inner.by_columns
+
+    def seen(self, images: Matrix) -> Matrix:
+        """P applied to an image, or to the columns of a block."""
+        return images
+
+    def unseen(self, y: Array) -> Array:
+        """The transpose of P, for a vector or the columns of a block."""
+        return y
+
+    def offers(self, capability: type[C]) -> C | None:
+        lift = self.lifts.get(capability)
+        inner = None if lift is None else self.inner.offers(capability)
+        found = None if lift is None or inner is None else lift(self, inner)
+        return found if isinstance(found, capability) else None
+
+    def charge(self, products: int) -> None:
+        self.inner.charge(products)
+
+    @property
+    def model_shape(self) -> tuple[int, ...]:
+        return self.inner.model_shape
+
+    def read_data(self, b: npt.ArrayLike) -> FloatArray:
+        return self.inner.read_data(b) if self.shape == self.inner.shape else super().read_data(b)
+
+    def apply(self, x: Array) -> FloatArray:
+        return self.seen(self.inner.apply(x))
+
+    def adjoint(self, y: FloatArray) -> ModelDual:
+        return self.inner.adjoint(self.unseen(y))
+
+    def columns(self, indices: IntArray) -> Matrix:
+        return self.seen(self.inner.columns(indices))
+
+    def apply_block(self, X: Array) -> Array:
+        return self.seen(self.inner.apply_block(X))
+
+    def adjoint_block(self, Y: Array) -> Array:
+        return self.inner.adjoint_block(self.unseen(Y))
+
+    def apply_factors(self, U: Array, V: Array) -> FloatArray:
+        return self.seen(self.inner.apply_factors(U, V))
+
+
+def as_it_is(wrapper: Wrapper, offered: object) -> object:
+    """A capability that the wrapper changes nothing about."""
+    return offered

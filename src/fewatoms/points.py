@@ -1,0 +1,128 @@
+"""What users read of an answer: a few atoms with coefficients, in compact form."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from fewatoms import _checks
+from fewatoms._types import Array, FloatArray
+from fewatoms.beside import FittedBiases
+from fewatoms.capabilities import SampledEntries
+from fewatoms.faces import Face
+from fewatoms.operators import Operator, as_operator
+
+
+class Point:
+    """x = sum_i c_i a_i in compact form. Nothing of the model's size is formed unless `x` is asked for."""
+
+    def __init__(self, face: Face, c: FloatArray) -> None:
+        self._face, self._c = face, c
+
+    @property
+    def compact(self) -> tuple[Face, FloatArray]:
+        """The face of the atoms, and their coefficients."""
+        return self._face, self._c
+
+    @cached_property
+    def x(self) -> Array:
+        """The model itself, dense, in its natural shape."""
+        return self._face.point(self._c)
+
+    @property
+    def indices(self) -> Array:
+        """Which atoms, largest contribution first: indices, (row, column) pairs or group labels."""
+        return self._face.labels()
+
+    @property
+    def coefficients(self) -> Array:
+        """Their coefficients with signs, in the same order; singular values (eigenvalues) for matrix sets."""
+        return self._face.values(self._c)
+
+    @property
+    def cardinality(self) -> int:
+        """How many atoms."""
+        return sum(f.size for f in self._face.parts)
+
+    @cached_property
+    def _factors(self) -> tuple[Array, Array]:
+        return self._face.factors(self._c)
+
+    @property
+    def left(self) -> Array:
+        """left @ right.T is the matrix; the scale is split evenly."""
+        return self._factors[0]
+
+    @property
+    def right(self) -> Array:
+        """See `left`; for PSD sets it is the conjugate of `left`."""
+        return self._factors[1]
+
+    @property
+    def gauge(self) -> float:
+        """The gauge of the representation: the sum of the coefficients' sizes, an upper bound of the set's gauge."""
+        return self._face.gauge(self._c)
+
+    @cached_property
+    def parts(self) -> tuple[Point, ...]:
+        """For sums and unions, the summands; otherwise the point alone."""
+        pairs = zip(self._face.parts, self._face.split(self._c), strict=True)
+        return tuple(Point(f, c) for f, c in pairs)
+
+    # Data not seen ----------------------------------------------------------------------------------------------------
+
+    biases: FittedBiases | None = None  # of a matrix, beside its atoms
+    _several = False  # a matrix model whose columns are measured one by one
+
+    def predict(self, where: object, cols: npt.ArrayLike | None = None, *, free: npt.ArrayLike | None = None) -> Array:
+        """What the model says about data not seen: `predict(M_new)`, or `predict(rows, cols)` for a matrix's entries.
+
+        Parameters
+        ----------
+        where : integer array of rows, or an operator as `fit` takes it, with as many columns as M
+        cols : integer array, optional
+            Given with rows.
+        free : (m_new, q) array, optional
+            The free columns for the new data; an intercept needs none.
+
+        Neither the matrix nor x is formed.
+        """
+        if cols is None:
+            M_new = as_operator(where)
+            return self._apply(M_new) + self._beside(M_new, free)
+        shape = self._face.shape
+        if free is not None:
+            raise ValueError("free is for predict(M_new, free=...); entries of a matrix have no free columns")
+        if len(shape) != 2:
+            raise ValueError(f"predict(rows, cols) is for matrix models; this one has shape {shape}")
+        rows, cols = _checks.broadcast("rows", where, "cols", cols)
+        i, j = _checks.indices("rows", rows, shape[0]), _checks.indices("cols", cols, shape[1])
+        values = self._face.entries(self._c, i, j)
+        return (values if self.biases is None else values + self.biases.at(i, j)).reshape(rows.shape)
+
+    def _beside(self, M_new: Operator, free: npt.ArrayLike | None) -> Array:
+        """What biases or free columns add to new data."""
+        if self.biases is None:
+            return self._free_part(free, M_new.shape[0])
+        entries = M_new.offers(SampledEntries)
+        if entries is None:
+            raise ValueError(
+                f"M_new must be a Sampling where there are biases, which belong to entries; got {type(M_new).__name__}"
+            )
+        return self.biases.at(*entries.positions)
+
+    def _apply(self, M_new: Operator) -> Array:
+        shape = self._face.shape
+        count = shape[1] if self._several else 1
+        if M_new.shape[1] * count != int(np.prod(shape)):
+            raise ValueError(f"M_new must take models of shape {shape}; got an operator of shape {M_new.shape}")
+        if self._several:
+            return M_new.apply_block(self.x)
+        if not self._face.dim:
+            return np.zeros(M_new.shape[0])
+        return M_new.restrict(self._face).apply(self._c)
+
+    def _free_part(self, free: npt.ArrayLike | None, rows: int) -> Array:
+        return np.zeros(())

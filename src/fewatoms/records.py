@@ -1,0 +1,201 @@
+"""What a run keeps for one budget: the best candidate, what is proven, for how long nothing better came."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from fewatoms import ledger
+from fewatoms.candidates import Candidate, DualPoint, Iterate
+from fewatoms.certificates import Certificate, certify
+from fewatoms.evidence import Evidence, prove_unreachable
+from fewatoms.methods.base import Job
+from fewatoms.problem import Problem
+from fewatoms.solution import Solution, Status
+from fewatoms.words import message
+
+LEADERS = 3  # candidates kept for a last polish
+AGAIN = 3  # iterates that one which descends to the same loss from another start counts for
+SAME = 1e-6  # relative: losses this close are one
+
+
+@dataclass(frozen=True, eq=False)
+class Progress:
+    """What a callback sees after each iterate, and during long work; `StopIteration` raised there ends the run.
+
+    stage : what the run is doing
+    iteration : iterates so far
+    candidate_loss : of the latest iterate's candidate
+    products : with M and M*, so far
+    problem, candidate : what is solved, and the best candidate so far (None if there is none yet)
+    loss, misfit, cardinality : of that candidate, or of x = 0
+    gap : the best duality gap so far of the relaxation in use; of this iterate alone where it is dear to evaluate
+    """
+
+    stage: str
+    iteration: int
+    candidate_loss: float
+    products: int
+    problem: Problem = field(repr=False)
+    candidate: Candidate | None = field(repr=False)
+    iterate: Iterate | None = field(repr=False)
+    evidence: Evidence = field(repr=False)
+
+    @property
+    def loss(self) -> float:
+        return self.problem.at_zero if self.candidate is None else self.candidate.loss
+
+    @cached_property
+    def misfit(self) -> float:
+        return math.nan if self.candidate is None else self.problem.misfit_of(self.candidate)
+
+    @property
+    def cardinality(self) -> int:
+        return 0 if self.candidate is None else self.candidate.cardinality
+
+    @cached_property
+    def gap(self) -> float:
+        if self.iterate is None or self.candidate is None:
+            return math.inf
+        if self.iterate.dual is None:
+            return self.evidence.gap_at(self.iterate, self.candidate)
+        return self.evidence.gap
+
+
+class Record:
+    """The account of one budget."""
+
+    def __init__(self, problem: Problem, job: Job) -> None:
+        self.problem, self.job = problem, job
+        self.goal = job.goal(problem)
+        self.evidence = Evidence(problem, self._evaluate)
+        self.best: Candidate | None = None
+        self.leaders: list[Candidate] = []
+        self.iterate: Iterate | None = None
+        self.latest = math.inf
+        self.status: Status | None = Status.ZERO if problem.zero_suffices else None
+        self.iterations = self.since = 0
+
+    def _evaluate(self, iterate: Iterate) -> DualPoint:
+        """The dual point of an iterate; what the job keeps for that is let go again once the run is over."""
+        dual = self.job.evaluate(iterate)
+        if self.job.closed:
+            self.job.forget()
+        return dual
+
+    @property
+    def live(self) -> bool:
+        return self.status is None
+
+    def begin(self, candidate: Candidate) -> None:
+        """Take an earlier answer to start from."""
+        self.best = candidate
+        self.evidence.see_candidate(candidate)
+        self._rank(candidate)
+        if not self.problem.budget.nothing_said and self.problem.meets(candidate.loss):
+            self.status = Status.BOUND_MET
+
+    def see(self, iterate: Iterate, candidate: Candidate) -> None:
+        """Take one iterate and its candidate: keep the best, and end if there is nothing more to ask for."""
+        self.iterations += 1
+        self.iterate, self.latest = iterate, candidate.loss
+        self.evidence.see(iterate)
+        self.evidence.see_candidate(candidate)
+        self._keep(iterate, candidate)
+        self._rank(candidate)
+
+    def _keep(self, iterate: Iterate, candidate: Candidate) -> None:
+        if self.best is None or self.goal.better(candidate, self.best):
+            self.since, self.best = 0, candidate
+            return
+        before, reached = self.problem.objective(self.best), self.problem.objective(candidate)
+        # factors that descend to the same loss from another start say more than a worse candidate
+        again = reached <= before * (1 + SAME) and candidate.face.turning() is not None
+        tried = candidate is not iterate.primal  # or it was not worth a fit of its own
+        self.since += AGAIN if again else int(tried)
+        if self.goal.counts_any_fall and reached < before:
+            self.best = candidate
+
+    def _rank(self, candidate: Candidate) -> None:
+        """Keep the best few candidates, the best first, for a job that has a use for them."""
+        if not self.job.ranks:
+            return
+        known = [candidate.face.key(), *(c.face.key() for c in self.leaders)]
+        if known[0] is None or known[0] not in known[1:]:
+            self.leaders = sorted([*self.leaders, candidate], key=self.problem.objective)[:LEADERS]
+
+    def judge(self) -> None:
+        """Whether the run ends here for this budget, and why."""
+        problem, best = self.problem, self.best
+        assert best is not None
+        if self.goal.enough(best):
+            self.status = self._settled()
+        elif self.evidence.hopeless:
+            self.status = Status.UNREACHABLE
+        elif self.since >= self.goal.patience(self.job.pace.patience):
+            self.status = self._settled()
+        elif problem.alpha is None and best.isolated:
+            self.status = Status.SMALLEST_LOSS
+
+    def stop(self, found: object) -> None:
+        """The callback has ended the run; a candidate found in the middle of some work counts."""
+        if isinstance(found, Candidate) and self.problem.budget.allows(found.face):
+            if self.best is None or self.goal.better(found, self.best):
+                self.best = found
+        self.status = Status.STOPPED
+
+    def end(self, limit: int) -> None:
+        """The stream is over."""
+        if self.iterations == limit:
+            self.status = Status.ITERATION_LIMIT
+        else:
+            self.status = self._settled() if self.job.pace.complete else Status.STREAM_ENDED
+
+    def _settled(self) -> Status:
+        """What the end of the search means."""
+        if self.problem.alpha is None:
+            return Status.SMALLEST_LOSS
+        return Status.BOUND_MET if self.best is not None and self.problem.meets(self.best.loss) else Status.NOT_REACHED
+
+    def progress(self, spent: ledger.Ledger) -> Progress:
+        return Progress(
+            spent.stage, self.iterations, self.latest, spent.products, self.problem, self.best, self.iterate, self.evidence
+        )
+
+    def answer(self, spent: ledger.Ledger) -> Solution:
+        """The answer in its final form, with loss and cardinality recomputed from the compact point alone."""
+        problem, status = self.problem, self.status
+        assert status is not None
+        if status is Status.NOT_REACHED:
+            prove_unreachable(self.evidence)
+            status = Status.UNREACHABLE if self.evidence.hopeless else status
+        best = self.best
+        if best is not None:
+            last = problem.alpha is None and status is not Status.STOPPED
+            leaders = self.leaders if self.leaders and last else [best]
+            best = self.job.finish(problem, leaders, last=last)
+        final, beside = certify(problem, best)
+        self.evidence.see_candidate(final)
+        if status is Status.BOUND_MET and not problem.meets(final.loss):  # rounding took it back
+            status = Status.NOT_REACHED
+        success = status is Status.ZERO or (best is not None if problem.alpha is None else problem.meets(final.loss))
+        notes = [final.note] * bool(final.note) + self.job.notes(problem, final.face)
+        misfit = problem.misfit_of(final)
+        return Solution(
+            final.face,
+            final.c,
+            status=status,
+            success=success,
+            message=message(problem, status, self.goal, final, misfit, self.evidence, notes),
+            loss=final.loss,
+            misfit=misfit,
+            beside=problem.beside.told(beside),
+            several=problem.measured.by_columns,
+            ridge=problem.ridge,
+            iterations=self.iterations,
+            products=spent.products,
+            svd_products=spent.svd_products,
+            certificate=Certificate(problem, final, self.evidence),
+            held_out=self.job.held_out(problem.budget),
+        )

@@ -1,0 +1,109 @@
+"""Algorithm 1 of the paper: dual vectors in, few atoms out, a certificate with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from copy import deepcopy
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from fewatoms import ledger
+from fewatoms.budget import Budget
+from fewatoms.methods.base import Job, Method, choose
+from fewatoms.problem import Problem
+from fewatoms.records import Progress, Record
+from fewatoms.solution import Solution, Status
+
+Callback = Callable[[Progress], object]
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """How a problem is to be solved, as far as that is said."""
+
+    method: Method | None = None
+    start: Solution | None = None
+    max_iterations: int = 1000
+    callback: Callback | None = None
+    rng: object = None
+
+
+def solve(problem: Problem, budgets: Sequence[Budget], way: Way, *, quick: bool = False) -> list[Solution]:
+    """Find x with f(b - Mx) <= alpha made of at most k atoms, for every k: each is answered as if it were alone."""
+    job = choose(way.method, problem, budgets, quick=quick)
+    answers: dict[Budget, Solution] = {}
+    with closing(job):
+        for course in job.courses():  # budgets that one stream of dual vectors serves
+            answers |= zip(course, _solved(job, course, way), strict=True)
+    return [answers[budget] for budget in budgets]
+
+
+def _solved(job: Job, course: Sequence[Budget], way: Way) -> list[Solution]:
+    """Algorithm 1."""
+    records = [Record(job.problem.with_budget(k), job) for k in course]
+    with ledger.opened(_fresh(way.rng), lambda: _tell(records, way.callback)) as spent:
+        try:
+            records[:] = _begun(job, course, way.start)
+            stream = job.iterates(course) if _live(records) else iter(())
+            for iterate in islice(stream, way.max_iterations):  # y <- oracle
+                for record in _live(records):
+                    x = job.retrieve(iterate, record.problem.budget)  # x <- (PR), at most k atoms
+                    record.see(iterate, x)  # keep the best, and what is proven
+                _tell(records, way.callback)
+                for record in _live(records):
+                    record.judge()  # f(b - Mx) <= alpha?
+                if not _live(records):
+                    break
+            for record in _live(records):
+                record.end(way.max_iterations)
+        except ledger.Stopped:
+            for record in _live(records):
+                record.stop(spent.found)
+        return [_answered(record, spent) for record in records]
+
+
+def _begun(job: Job, course: Sequence[Budget], start: Solution | None) -> list[Record]:
+    """What was left to us is settled, and an earlier answer is taken up."""
+    problem = job.decide(course)
+    records = [Record(problem.with_budget(k), job) for k in course]
+    for record in _live(records):
+        candidate = None if start is None else job.begin(start, record.problem)
+        if candidate is not None:
+            record.begin(candidate)
+    return records
+
+
+def _live(records: list[Record]) -> list[Record]:
+    return [record for record in records if record.status is None]
+
+
+def _tell(records: list[Record], callback: Callback | None) -> None:
+    """Show the callback how far each budget is."""
+    if callback is None:
+        return
+    spent = ledger.current()
+    for record in _live(records):
+        try:
+            callback(record.progress(spent))
+        except StopIteration:
+            raise ledger.Stopped from None
+
+
+def _answered(record: Record, spent: ledger.Ledger) -> Solution:
+    """The last polish may be stopped as well; the answer is then made without it."""
+    if record.status is Status.STOPPED:
+        spent.hear = None
+    try:
+        return record.answer(spent)
+    except ledger.Stopped:
+        spent.hear = None
+        record.stop(spent.found)
+        return record.answer(spent)
+
+
+def _fresh(rng: object) -> object:
+    """A generator in the same state for every course: each budget is answered as if it were alone."""
+    return deepcopy(rng) if isinstance(rng, np.random.Generator) else rng

@@ -1,0 +1,51 @@
+"""Sampled entries row by row: many small regressions at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fewatoms import kernels
+from fewatoms._types import Array, FloatArray
+
+NONE = kernels.NONE
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """The entries row by row (or column by column): where rows start, the other index, value, weight (or none)."""
+
+    starts: Array
+    others: Array
+    values: FloatArray
+    weights: FloatArray
+
+    def solve(self, features: Array, offset: FloatArray, ridge: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Per row, the coefficients of its ridge regression on features of the other side, and twice the minimum."""
+        return kernels.row_solves(self.values, self.weights, offset, features, ridge, self.starts, self.others)
+
+    def improve(
+        self, features: Array, offset: FloatArray, ridge: FloatArray, bound: Array, begin: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """The same with nonnegative coefficients where `bound` says so, improving on `begin`."""
+        return kernels.row_solves_nonnegative(
+            self.values, self.weights, offset, features, ridge, bound, self.starts, self.others, begin
+        )
+
+    def times(self, features: Array, own: FloatArray, other: FloatArray) -> FloatArray:
+        """Z @ features for the matrix Z of the weighted values less the biases of this side and the other."""
+        values = self.values
+        if own.size:
+            nothing = np.zeros((own.size, 0)), np.zeros((other.size, 0))
+            values = values - at_entries(self, *nothing, own, other)
+        values = self.weights * values if self.weights.size else values
+        return kernels.scattered(values, features, self.starts, self.others)
+
+
+def at_entries(side: Side, left: Array, right: Array, row: FloatArray, col: FloatArray) -> FloatArray:
+    """left right^T + biases at the entries of a side, in its order."""
+    if row.size:
+        left = np.concatenate([left, row[:, None], np.ones((len(row), 1))], axis=1)
+        right = np.concatenate([right, np.ones((len(col), 1)), col[:, None]], axis=1)
+    return kernels.sampled_products(left, right, side.starts, side.others)

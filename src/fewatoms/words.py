@@ -1,0 +1,170 @@
+"""The one place that speaks: messages of answers, notes, certificates in prose."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fewatoms._types import IntArray
+from fewatoms.budget import Budget
+
+if TYPE_CHECKING:
+    from fewatoms.candidates import Candidate
+    from fewatoms.certificates import Certificate
+    from fewatoms.evidence import Evidence
+    from fewatoms.goals import Goal
+    from fewatoms.problem import Problem
+    from fewatoms.solution import Status
+
+
+def message(
+    problem: Problem,
+    status: Status,
+    goal: Goal,
+    final: Candidate,
+    misfit: float,
+    evidence: Evidence,
+    notes: Sequence[str],
+) -> str:
+    """What was asked, what was found, whether it holds, and what has to be said beside that."""
+    parts = final.face.parts
+    found = Budget(parts=tuple(Budget(f.size) for f in parts)) if len(parts) > 1 else Budget(parts[0].size)
+    shown = "" if math.isnan(misfit) else f" (misfit {misfit:.3g})"
+    ending = _ending(problem, status, goal)
+    text = (
+        f"Asked: {_asked(problem, goal)}. Found: {found.words} with loss {final.loss:.6g}{shown}. "
+        f"{ending[0].upper()}{ending[1:]}{_proof(status, evidence)}"
+    )
+    return f"{text} Note: {'; '.join(notes)}." if notes else text
+
+
+def _asked(problem: Problem, goal: Goal) -> str:
+    bound = "" if problem.alpha is None else f"a loss of at most {problem.alpha:.6g}"
+    if problem.budget.nothing_said:
+        asked = f"{goal.asked} with {bound}"
+    else:
+        asked = f"at most {problem.budget.words}{bound and ' and '}{bound}"
+    return f"{asked}, the loss plus {problem.ridge:.4g} times the gauge to be small" if problem.ridge else asked
+
+
+def _ending(problem: Problem, status: Status, goal: Goal) -> str:
+    if status.name == "SMALLEST_LOSS" and problem.ridge:
+        return "this is the smallest loss + ridge times gauge found with at most k atoms."
+    if status.name == "NOT_REACHED" and problem.ridge:
+        return (
+            "the bound was not reached with the ridge and the atoms allowed, and progress has stopped: give a "
+            "smaller ridge (0 leaves it to the bound), more atoms or a larger bound."
+        )
+    told = goal.ending if status.name == "SMALLEST_LOSS" else None
+    return status.value if told is None else told
+
+
+def _proof(status: Status, evidence: Evidence) -> str:
+    if status.name != "UNREACHABLE":
+        return ""
+    size = evidence.relaxed.tau_low
+    if math.isinf(size):
+        return " Proved: no atom is aligned, to working precision, with a dual vector that excludes it."
+    units = "" if evidence.relaxed is evidence.levels else " over atoms in units of their images"
+    return f" Proved: any x that reaches it has a gauge of at least {size:.3g}{units}."
+
+
+# Notes ---------------------------------------------------------------------------------------------------------------
+
+
+def idle_atoms(idle: IntArray) -> str:
+    """Of atoms that were to be included."""
+    return f"{idle.size} of the atoms to include add nothing and have coefficient 0, number {idle[0]} for one"
+
+
+def same_image(pair: tuple[int, int]) -> str:
+    return f"atoms {pair[0]} and {pair[1]}, for one pair, have the same image: which one is used is arbitrary"
+
+
+def same_parts(i: int, j: int) -> str:
+    return f"parts {i} and {j} are the same set: how their atoms are shared out is arbitrary"
+
+
+SEPARABLE = "the classes are separable on these atoms: the fit has no minimiser and was stopped on its way"
+
+
+def empty_lines(name: str, empty: IntArray, instead: str) -> str:
+    """Of rows or columns without entries."""
+    many, are = (f"{empty.size} {name}s have", "are") if empty.size > 1 else (f"1 {name} has", "is")
+    return f"{many} no entries (number {empty[0]} for one) and {are} predicted by {instead}"
+
+
+def too_many_unknowns(unknowns: int, entries: int) -> str:
+    return f"{unknowns} unknowns are more than {_entries(entries)} can determine: a smaller k or a ridge would help"
+
+
+def few_entries(unknowns: int, entries: int) -> str:
+    told = _entries(entries)
+    return f"{told} are few for {unknowns} unknowns: noise in them is fitted too, a smaller k or a ridge would help"
+
+
+def _entries(count: int) -> str:
+    return "1 entry" if count == 1 else f"{count} entries"
+
+
+def negative_intensities(negative: int, count: int) -> str:
+    verb = "is" if negative == 1 else "are"
+    return f"{negative} of {count} intensities {verb} negative, which only noise explains"
+
+
+def underdetermined(unknowns: int, count: int) -> str:
+    return f"{unknowns} unknowns are more than {count} measurements can determine"
+
+
+def asymmetric(pairs: int) -> str:
+    return f"{pairs} pairs of entries (i, j) and (j, i) differ: a symmetric matrix fits their means"
+
+
+def stands_out(count: int, deviation: float) -> str:
+    return f"{count} entries stand out of noise of standard deviation {deviation:.3g}, by 3 times as much or more"
+
+
+# Certificates --------------------------------------------------------------------------------------------------------
+
+
+def certificate(proven: Certificate) -> str:
+    """What is proven about an answer, and what is not."""
+    budget, alpha = proven.problem.budget, proven.problem.alpha
+    allowed = "" if budget.nothing_said else f" of {budget.figures} allowed"
+    lines = [f"Recomputed: loss {proven.loss:.6g} with {proven.cardinality} atoms{allowed}."]
+    if alpha is not None:
+        lines.append(f"The bound alpha = {alpha:.6g} is {'met' if proven.meets_bound else 'not met'}.")
+    if math.isinf(proven.tau_lower):
+        lines.append("Proven: no x meets alpha.")
+    elif proven.tau_lower > 0:
+        lines.append(f"Proven: every x that meets alpha has a gauge of at least {proven.tau_lower:.6g}.")
+    if proven.relaxation is None:
+        lines.append("No dual vector was computed, so nothing else is proven.")
+        return "\n".join(lines)
+    lines += _of_the_relaxation(proven)
+    if proven.tau_lower < math.inf and proven.meets_bound is not False:
+        lines.append("Not proven: that no other k atoms fit better. The relaxation does not decide this.")
+    return "\n".join(lines)
+
+
+def _of_the_relaxation(proven: Certificate) -> list[str]:
+    relaxation, lines = proven.relaxation, []
+    assert relaxation is not None
+    units = ", atoms in units of their images" if proven.in_units else ""
+    about = f"({relaxation.name} at {relaxation.parameter:.6g}{units})"
+    if math.isinf(proven.gap):
+        lines.append(f"No feasible pair of the relaxation {about} was found: its gap is not known.")
+    else:
+        lines.append(f"Proven: the relaxation {about} has its optimum within {proven.gap:.3g} of {proven.primal:.6g}.")
+    ridge = proven.problem.ridge
+    if ridge and relaxation.name == "P1" and relaxation.parameter == ridge and math.isfinite(proven.dual):
+        lines.append(
+            f"So no x, with any number of atoms, has loss + {ridge:.6g} gauge below {proven.primal - proven.gap:.6g}; "
+            f"this one has {proven.loss + ridge * proven.gauge:.6g}."
+        )
+    if proven.knows_epsilon and proven.epsilon is None:
+        lines.append("No epsilon: the operator's norm, a feasible pair or bounds on beta are missing.")
+    elif proven.knows_epsilon:
+        lines.append(f"Proven: atoms of its solutions are aligned with M*y to at least {proven.threshold:.6g}.")
+    return lines
