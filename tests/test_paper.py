@@ -12,8 +12,7 @@ PAPER_K = {"blocksig": 71, "cosspike": 122, "sgnspike": 20, "spiketrn": 35}
 def test_blocksig_takes_at_most_five_iterations():
     data = datasets.blocksig(levels=5)
     s = fa.fit(
-        data.M, data.b, atoms=fa.SignedOneHot(1024), k=71, misfit=1e-3, oracle=fa.LevelSet(), retrieval=fa.paper_rule()
-    )
+        data.M, data.b, atoms=fa.SignedOneHot(1024), k=71, misfit=1e-3, method=fa.General(oracle=fa.LevelSet(), retrieval=fa.paper_rule()))
     assert s.success
     assert s.iterations <= 5
     assert s.cardinality == 71

@@ -5,11 +5,14 @@
 finds x with |b - Mx| <= 1e-3 |b| made of at most 20 atoms, and says what is proven about it.
 """
 
-from fewatoms import methods, operators, oracles, phase, retrieval
+from fewatoms import callbacks, methods, operators, oracles, phase, retrieval
+from fewatoms._renamed import moved
 from fewatoms.atoms import (
     AtomicSet,
     Dictionary,
+    FiniteSet,
     Groups,
+    Joint,
     Mapped,
     NonnegativeCone,
     NonnegativeOneHot,
@@ -17,34 +20,40 @@ from fewatoms.atoms import (
     RankOne,
     SignedOneHot,
 )
+from fewatoms.beside import Biases
 from fewatoms.certificates import Certificate
 from fewatoms.fit import fit, fit_many
 from fewatoms.losses import Huber, LeastSquares, Logistic, Loss
 from fewatoms.lowrank import LowRank
+from fewatoms.methods import General, Paper
 from fewatoms.operators import Counting, Identity, Operator, Quadratic, Sampling
 from fewatoms.oracles import FromIterates, LevelSet
 from fewatoms.path import Path, choose_k, fit_path
 from fewatoms.problem import Problem
+from fewatoms.records import Progress
 from fewatoms.relaxations import P1, P2, P3
 from fewatoms.retrieval import paper_rule
-from fewatoms.records import Progress
 from fewatoms.solution import Solution, Status
 from fewatoms.solutions import Solutions
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "P1",
     "P2",
     "P3",
     "AtomicSet",
+    "Biases",
     "Certificate",
     "Counting",
     "Dictionary",
+    "FiniteSet",
     "FromIterates",
+    "General",
     "Groups",
     "Huber",
     "Identity",
+    "Joint",
     "LeastSquares",
     "LevelSet",
     "Logistic",
@@ -55,6 +64,7 @@ __all__ = [
     "NonnegativeOneHot",
     "Operator",
     "PSDRankOne",
+    "Paper",
     "Path",
     "Problem",
     "Progress",
@@ -65,12 +75,17 @@ __all__ = [
     "Solution",
     "Solutions",
     "Status",
+    "callbacks",
     "choose_k",
     "fit",
+    "fit_many",
     "fit_path",
+    "methods",
     "operators",
     "oracles",
     "paper_rule",
     "phase",
     "retrieval",
 ]
+
+__getattr__ = moved(__name__)

@@ -30,3 +30,32 @@ def renamed(door: Callable[P, R]) -> Callable[P, R]:
         return door(*args, **kwargs)
 
     return checked
+
+
+NAMES = {
+    "fewatoms.oracles": {
+        "Alternating": "fewatoms.methods.Completion",
+        "Trimming": "fewatoms.methods.Separation",
+        "Splitting": "fewatoms.methods.Separation",
+        "Peeling": "fewatoms.methods.Demixing",
+        "WorkingSet": "fewatoms.methods.Listed",
+    },
+    "fewatoms.retrieval": {
+        "Splice": "fewatoms.methods.listed.Splice",
+        "Fewest": "fewatoms.methods.listed.Fewest",
+        "Pursuit": "fewatoms.methods.listed.Pursuit",
+        "Alternate": "fewatoms.methods.Completion",
+        "default_retrieval": "method=None",
+    },
+}
+
+
+def moved(module: str) -> Callable[[str], object]:
+    """A module's `__getattr__` that says where a name has gone."""
+
+    def missing(name: str) -> object:
+        where = NAMES.get(module, {}).get(name)
+        told = "" if where is None else f": it is {where} since version 0.2"
+        raise AttributeError(f"module {module!r} has no attribute {name!r}{told}")
+
+    return missing

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from fewatoms import ledger, words
-from fewatoms._types import FloatArray, ModelDual
+from fewatoms._types import FloatArray, IntArray, ModelDual
 from fewatoms.atoms import AtomicSet
 from fewatoms.budget import none_of
 from fewatoms.candidates import Candidate
@@ -23,7 +23,7 @@ from fewatoms.problem import Problem
 from fewatoms.relaxations import Relaxation
 
 # Classes of atoms that solutions can use at most, nested as the parts of sums are; None where nothing is known.
-SafeSet = FloatArray | tuple["SafeSet", ...] | None
+SafeSet = IntArray | tuple["SafeSet", ...] | None
 
 
 class Certificate:

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from fewatoms.solution import Progress, Solution
+from fewatoms.records import Progress
+from fewatoms.solution import Solution
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -13,7 +13,8 @@ from fewatoms._types import Array
 from fewatoms.atoms import NonnegativeOneHot, PSDRankOne, RankOne, SignedOneHot
 from fewatoms.fit import fit
 from fewatoms.operators import Identity, Quadratic, Sampling
-from fewatoms.solution import Progress, Solution
+from fewatoms.records import Progress
+from fewatoms.solution import Solution
 
 Callback = Callable[[Progress], object]
 

@@ -94,8 +94,8 @@ class Evidence:
     evaluate : makes the dual point of an iterate whose own is dear, whenever somebody asks
     """
 
-    def __init__(self, problem: Problem, evaluate: Callable[[Iterate], DualPoint]) -> None:
-        self.problem, self.evaluate = problem, evaluate
+    def __init__(self, problem: Problem, evaluate: Callable[[Iterate], DualPoint] | None = None) -> None:
+        self.problem, self.evaluate = problem, _known if evaluate is None else evaluate
         self.relaxation: Relaxation | None = None
         self.y: FloatArray | None = None
         self.dual = math.inf
@@ -193,6 +193,12 @@ class Evidence:
         """The best duality gap so far, with what rounding may hide."""
         self.settle()
         return rounded_gap(self.primal, self.dual, self.terms)
+
+
+def _known(iterate: Iterate) -> DualPoint:
+    """Where no iterate comes without its dual point."""
+    assert iterate.dual is not None
+    return iterate.dual
 
 
 def rounded_gap(primal: float, dual: float, terms: float) -> float:

@@ -20,6 +20,9 @@ from fewatoms.solution import Solution
 from fewatoms.solutions import Solutions
 
 
+MOST = 10_000  # dual vectors, where nobody says
+
+
 class Words(TypedDict, total=False):
     """What may be said beside M, b and k, with the same meaning in `fit`, `fit_many` and `fit_path`."""
 
@@ -52,7 +55,7 @@ def fit(
     free: object = None,
     start: Solution | None = None,
     method: Method | None = None,
-    max_iterations: int = 1000,
+    max_iterations: int = MOST,
     callback: Callback | None = None,
     rng: object = None,
 ) -> Solution:
@@ -138,28 +141,32 @@ def fit_many(M: object, B: npt.ArrayLike, *, k: object = None, **words: Unpack[W
 
 def posed(M: object, b: npt.ArrayLike, k: object, **words: Unpack[Words]) -> tuple[Problem, Way]:
     """What is asked, and how it is to be solved, from the words of a door."""
-    given = {**words}
-    way = _way(
-        given.pop("start", None), given.pop("method", None), given.pop("max_iterations", 1000),
-        given.pop("callback", None), given.pop("rng", None),
-    )  # fmt: skip
-    bounded = given.get("alpha") is not None or given.get("misfit") is not None
-    free = given.get("free")
+    for unknown in words.keys() - Words.__annotations__.keys():
+        raise TypeError(f"{unknown} is no word of fit, fit_many and fit_path, which are {', '.join(Words.__annotations__)}")
+    if "atoms" not in words:
+        raise TypeError("atoms must be given, an atomic set such as SignedOneHot(n)")
+    alpha, misfit, free, ridge = words.get("alpha"), words.get("misfit"), words.get("free"), words.get("ridge")
     biased = isinstance(free, Biases) or (isinstance(free, str) and free == "biases")
-    if biased and not bounded and given.get("ridge") is None:
-        given["ridge"] = "auto"  # without a bound biases are for predictions, and those need shrinkage
-    problem = Problem.of(M, b, k=k, **given)
+    if biased and alpha is None and misfit is None and ridge is None:
+        ridge = "auto"  # without a bound biases are for predictions, and those need shrinkage
+    problem = Problem.of(
+        M, b, k=k, atoms=words["atoms"], alpha=alpha, misfit=misfit, loss=words.get("loss"), ridge=ridge,
+        cap=words.get("cap"), free=free,
+    )  # fmt: skip
+    way = _way(words)
     if way.start is not None and not way.start.certificate.problem.atoms.same_as(problem.atoms):
         theirs = way.start.certificate.problem.atoms
         raise ValueError(f"start must be a model made of {problem.atoms!r}; got one made of {theirs!r}")
     return problem, way
 
 
-def _way(start: object, method: object, max_iterations: object, callback: object, rng: object) -> Way:
+def _way(words: Words) -> Way:
+    start, method, callback = words.get("start"), words.get("method"), words.get("callback")
     if start is not None and not isinstance(start, Solution):
         raise TypeError(f"start must be the Solution of an earlier fit; got {type(start).__name__}")
     if method is not None and not isinstance(method, Method):
         raise TypeError(f"method must be a Method such as Paper(), General(oracle, retrieval) or None; got {method!r}")
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be callable; got {callback!r}")
-    return Way(method, start, _checks.integer("max_iterations", max_iterations, 1), callback, rng)
+    most = _checks.integer("max_iterations", words.get("max_iterations", MOST), 1)
+    return Way(method, start, most, callback, words.get("rng"))

@@ -207,7 +207,7 @@ class P3(Relaxation):
         return self.alpha
 
     def primal_value(self, loss: float, gauge: float) -> float:
-        return gauge if self.problem.meets(loss) else math.inf
+        return gauge if loss <= self.problem.tolerance else math.inf
 
     def dual_value(self, y: FloatArray, sigma: float) -> float:
         if sigma > FEASIBLE:

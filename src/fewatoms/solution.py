@@ -102,7 +102,7 @@ class Solution(Point):
         """The sum of sets that this is an answer over, its parts scaled to equal gauges here: as the relaxations of a
         sum, where the largest gauge counts, expect them to be."""
         atoms = self.certificate.problem.atoms
-        if atoms.others_support(np.zeros(atoms.shape)) is None:
+        if len(atoms.summands) == 1:
             raise AttributeError(f"only sums of sets, A + B, are balanced; this is an answer over {atoms!r}")
         gauges = [part.gauge for part in self.parts]
         largest = max(gauges)

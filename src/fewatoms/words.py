@@ -40,7 +40,7 @@ def message(
 
 
 def _asked(problem: Problem, goal: Goal) -> str:
-    bound = "" if problem.alpha is None else f"a loss of at most {problem.alpha:.6g}"
+    bound = "" if problem.alpha is None else f"a loss of at most {problem.alpha + problem.slack:.6g}"
     if problem.budget.nothing_said:
         asked = f"{goal.asked} with {bound}"
     else:
@@ -134,7 +134,8 @@ def certificate(proven: Certificate) -> str:
     allowed = "" if budget.nothing_said else f" of {budget.figures} allowed"
     lines = [f"Recomputed: loss {proven.loss:.6g} with {proven.cardinality} atoms{allowed}."]
     if alpha is not None:
-        lines.append(f"The bound alpha = {alpha:.6g} is {'met' if proven.meets_bound else 'not met'}.")
+        slack = f" + {proven.problem.slack:.6g}" if proven.problem.slack else ""
+        lines.append(f"The bound alpha = {alpha:.6g}{slack} is {'met' if proven.meets_bound else 'not met'}.")
     if math.isinf(proven.tau_lower):
         lines.append("Proven: no x meets alpha.")
     elif proven.tau_lower > 0:

@@ -640,21 +640,21 @@ def test_sums_of_what_does_not_add_up():
 
 
 def test_oracles_and_retrievals_must_have_their_method():
-    assert_refused(TypeError, r"^oracle must have a method iterates\(\.\.\.\); got 3$", lambda: fit(oracle=3))
+    assert_refused(TypeError, r"^oracle must have a method iterates\(\.\.\.\); got 3$", lambda: fit(method=fa.General(oracle=3)))
     assert_refused(
         TypeError,
         r"^oracle must have a method iterates\(\.\.\.\); got <generator",
-        lambda: fit(oracle=(y for y in [B])),
+        lambda: fit(method=fa.General(oracle=(y for y in [B]))),
     )
     assert_refused(
         TypeError,
         r"^oracle must be an object .*, not a class; got LevelSet$",
-        lambda: fit(oracle=fa.LevelSet, alpha=0.1),
+        lambda: fit(method=fa.General(oracle=fa.LevelSet), alpha=0.1),
     )
     assert_refused(
-        TypeError, r"^retrieval must have a method retrieve\(\.\.\.\); got <object", lambda: fit(retrieval=object())
+        TypeError, r"^retrieval must have a method retrieve\(\.\.\.\); got <object", lambda: fit(method=fa.General(retrieval=object()))
     )
-    assert_refused(TypeError, r"^retrieval must have a method retrieve", lambda: fit(retrieval=fa.paper_rule))
+    assert_refused(TypeError, r"^retrieval must have a method retrieve", lambda: fit(method=fa.General(retrieval=fa.paper_rule)))
 
 
 def test_what_an_oracle_yields_is_checked():
@@ -665,23 +665,23 @@ def test_what_an_oracle_yields_is_checked():
     assert_refused(
         TypeError,
         r"^oracle must yield DualPoints \(FromIterates makes them of vectors\); got array",
-        lambda: fit(oracle=Vectors()),
+        lambda: fit(method=fa.General(oracle=Vectors())),
     )
     given = r"^a vector of the oracle must "
     assert_refused(
         ValueError,
         given + r"have 3 entries \(the length of b\); got shape \(2,\)$",
-        lambda: fit(oracle=fa.FromIterates([[1, 2]])),
+        lambda: fit(method=fa.General(oracle=fa.FromIterates([[1, 2]]))),
     )
     assert_refused(
         ValueError,
         given + r"hold finite numbers only; it contains nan$",
-        lambda: fit(oracle=fa.FromIterates([spoiled(B, 0, NAN)])),
+        lambda: fit(method=fa.General(oracle=fa.FromIterates([spoiled(B, 0, NAN)]))),
     )
     assert_refused(
-        TypeError, given + r"be real; got an array of complex128$", lambda: fit(oracle=fa.FromIterates([1j * B]))
+        TypeError, given + r"be real; got an array of complex128$", lambda: fit(method=fa.General(oracle=fa.FromIterates([1j * B])))
     )
-    assert_refused(ValueError, given + r"have 3 entries .*; got shape \(\)$", lambda: fit(oracle=fa.FromIterates(B)))
+    assert_refused(ValueError, given + r"have 3 entries .*; got shape \(\)$", lambda: fit(method=fa.General(oracle=fa.FromIterates(B))))
     assert_refused(
         TypeError, r"^iterable must yield dual vectors; got int, which cannot be iterated$", lambda: fa.FromIterates(3)
     )
@@ -692,7 +692,7 @@ def test_tau_must_be_given_and_positive(make):
     assert_refused(
         ValueError,
         rf"^tau must be given to use {make.__name__} as an oracle of its own; got None$",
-        lambda: fit(oracle=make()),
+        lambda: fit(method=fa.General(oracle=make())),
     )
     for tau in (0, -1, NAN, INF):
         assert_refused(ValueError, r"^tau must be a positive finite number; got ", lambda tau=tau: make(tau))
@@ -719,7 +719,7 @@ def test_settings_of_oracles():
     assert_refused(
         TypeError, r"^inner must have a method start\(\).*; got ", lambda: fa.LevelSet(inner=oracles.Continuation())
     )
-    assert_refused(ValueError, r"must have a bound, alpha or misfit", lambda: fit(oracle=fa.LevelSet()))
+    assert_refused(ValueError, r"must have a bound, alpha or misfit", lambda: fit(method=fa.General(oracle=fa.LevelSet())))
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ def test_all_oracles(set_name, operator_name, loss_name):
     planted = plant(set_name, operator_name, loss_name)
     met = []
     for name, oracle in oracles_for(set_name, planted):
-        s = planted.fit(alpha=planted.alpha, oracle=oracle, max_iterations=40)
+        s = planted.fit(alpha=planted.alpha, method=fa.General(oracle=oracle), max_iterations=40)
         recomputed = planted.loss_of(s.x)
         assert s.loss == pytest.approx(recomputed, rel=1e-6, abs=1e-13 * planted.value(planted.b)), name
         assert (np.atleast_1d(planted.count(s)) <= np.atleast_1d(planted.k)).all(), name

@@ -69,8 +69,7 @@ def test_the_best_candidate_is_kept(seed, bound):
         atoms=fa.SignedOneHot(60),
         k=6,
         alpha=0.0 if bound else None,
-        oracle=fa.LevelSet() if bound else oracles.ProximalGradient(1.0),
-        retrieval=fa.paper_rule(),
+        method=fa.General(oracle=fa.LevelSet() if bound else oracles.ProximalGradient(1.0), retrieval=fa.paper_rule()),
         max_iterations=40,
     )
     candidates = [p.candidate_loss for p in seen]
@@ -220,7 +219,7 @@ def test_products_are_honest_for_every_oracle(oracle):
     rng = np.random.default_rng(6)
     D = rng.standard_normal((20, 30))
     M = Counted(D)
-    s = fa.fit(M, D @ rng.random(30), atoms=fa.SignedOneHot(30), k=3, misfit=0.05, oracle=oracle, max_iterations=6)
+    s = fa.fit(M, D @ rng.random(30), atoms=fa.SignedOneHot(30), k=3, misfit=0.05, method=fa.General(oracle=oracle), max_iterations=6)
     assert s.products == M.count > 0
     assert s.certificate.products == 0
 
@@ -229,7 +228,7 @@ def test_the_certificate_pays_for_itself_on_first_access_only():
     rng = np.random.default_rng(7)
     D = rng.standard_normal((20, 30))
     M = Counted(D)
-    s = fa.fit(M, D @ spikes(rng, 30, 2), atoms=fa.SignedOneHot(30), k=2, misfit=1e-3, oracle=fa.LevelSet())
+    s = fa.fit(M, D @ spikes(rng, 30, 2), atoms=fa.SignedOneHot(30), k=2, misfit=1e-3, method=fa.General(oracle=fa.LevelSet()))
     before = M.count
     _ = s.certificate.gap, s.certificate.loss, s.certificate.y, s.certificate.tau_lower, str(s.certificate)
     assert s.certificate.products == 0
@@ -259,7 +258,7 @@ def test_nothing_is_multiplied_when_zero_suffices():
     b = np.array([1.0, -2.0, 0.5, 0.0])
     for atoms, k in [(fa.SignedOneHot(9), 2), (fa.RankOne(3, 3), 1), (fa.SignedOneHot(9) + fa.RankOne(3, 3), (1, 1))]:
         for bound in ({"alpha": squares(b)}, {"alpha": 1e9}, {"misfit": 1.0}, {"misfit": 7.0}):
-            s = fa.fit(Untouchable(), b, atoms=atoms, k=k, oracle=Silent(), **bound)
+            s = fa.fit(Untouchable(), b, atoms=atoms, k=k, method=fa.General(oracle=Silent()), **bound)
             assert (s.status, s.success, s.products, s.iterations, s.cardinality) == (fa.Status.ZERO, True, 0, 0, 0)
             assert s.loss == pytest.approx(squares(b))
             assert s.misfit == pytest.approx(1.0)
@@ -400,11 +399,11 @@ def test_runs_repeat_themselves(set_name):
 
 def test_a_problem_of_one_run_does_not_leak_into_the_next():
     D, b, _ = regression(4)
-    first = fa.fit(D, b, atoms=fa.SignedOneHot(60), k=6, oracle=oracles.Continuation(), max_iterations=3)
+    first = fa.fit(D, b, atoms=fa.SignedOneHot(60), k=6, method=fa.General(oracle=oracles.Continuation()), max_iterations=3)
     fa.fit(D[:20], b[:20], atoms=fa.SignedOneHot(60), k=3, loss=fa.Huber(0.1), max_iterations=2)
     oracle = oracles.Continuation()
-    fa.fit(2 * D, b, atoms=fa.SignedOneHot(60), k=6, oracle=oracle, max_iterations=2)
-    assert_same(first, fa.fit(D, b, atoms=fa.SignedOneHot(60), k=6, oracle=oracle, max_iterations=3))
+    fa.fit(2 * D, b, atoms=fa.SignedOneHot(60), k=6, method=fa.General(oracle=oracle), max_iterations=2)
+    assert_same(first, fa.fit(D, b, atoms=fa.SignedOneHot(60), k=6, method=fa.General(oracle=oracle), max_iterations=3))
 
 
 # Inputs are left alone -----------------------------------------------------------------------------------------------
@@ -459,7 +458,7 @@ def test_inputs_are_not_modified(kind, oracle):
     ]
     for atoms, k in sets:
         for loss in (fa.LeastSquares(arrays["weights"]), fa.Huber(0.5)):
-            s = fa.fit(M, arrays["b"], atoms=atoms, k=k, loss=loss, alpha=1e-12, oracle=oracle, max_iterations=2)
+            s = fa.fit(M, arrays["b"], atoms=atoms, k=k, loss=loss, alpha=1e-12, method=fa.General(oracle=oracle), max_iterations=2)
             _ = s.x, s.certificate.epsilon
             assert s.cardinality <= sum(np.atleast_1d(k))
     for name, a in arrays.items():
@@ -471,7 +470,7 @@ def test_dual_vectors_of_the_user_are_not_modified():
     D, given = rng.standard_normal((6, 9)), [locked(3 * rng.standard_normal(6)) for _ in range(4)]
     before = [y.copy() for y in given]
     for loss in (fa.LeastSquares(), fa.Huber(0.5), fa.Logistic()):
-        fa.fit(D, rng.standard_normal(6), atoms=fa.SignedOneHot(9), k=2, loss=loss, oracle=fa.FromIterates(given))
+        fa.fit(D, rng.standard_normal(6), atoms=fa.SignedOneHot(9), k=2, loss=loss, method=fa.General(oracle=fa.FromIterates(given)))
     for y, copy in zip(given, before, strict=True):
         np.testing.assert_array_equal(y, copy)
 
@@ -501,7 +500,7 @@ def overdetermined(seed, noise=0.5):
 @pytest.mark.parametrize("seed", range(3))
 def test_a_bound_below_all_losses_is_a_status_with_the_best_answer(seed, oracle):
     D, b, least = overdetermined(seed)
-    s = fa.fit(D, b, atoms=fa.SignedOneHot(8), k=8, alpha=0.5 * least, oracle=oracle)
+    s = fa.fit(D, b, atoms=fa.SignedOneHot(8), k=8, alpha=0.5 * least, method=fa.General(oracle=oracle))
     assert s.status in (fa.Status.NOT_REACHED, fa.Status.UNREACHABLE, fa.Status.ITERATION_LIMIT)
     assert not s.success
     assert s.certificate.meets_bound is False
@@ -512,7 +511,7 @@ def test_a_bound_below_all_losses_is_a_status_with_the_best_answer(seed, oracle)
 @pytest.mark.parametrize("seed", range(3))
 def test_unreachable_is_proved(seed):
     D, b, least = overdetermined(seed)
-    s = fa.fit(D, b, atoms=fa.SignedOneHot(8), k=3, alpha=0.9 * least, oracle=fa.LevelSet(inner=oracles.Bundle()))
+    s = fa.fit(D, b, atoms=fa.SignedOneHot(8), k=3, alpha=0.9 * least, method=fa.General(oracle=fa.LevelSet(inner=oracles.Bundle())))
     assert s.status is fa.Status.UNREACHABLE
     assert not s.success
     assert "Proved" in s.message
@@ -526,7 +525,7 @@ def test_what_is_proved_about_the_size_is_true(seed):
     D, b, least = overdetermined(seed)
     x = np.linalg.lstsq(D, b, rcond=None)[0]
     for oracle in (None, fa.LevelSet(), fa.LevelSet(inner=oracles.Bundle())):
-        s = fa.fit(D, b, atoms=fa.SignedOneHot(8), k=1, alpha=least * (1 + 1e-6), oracle=oracle, max_iterations=200)
+        s = fa.fit(D, b, atoms=fa.SignedOneHot(8), k=1, alpha=least * (1 + 1e-6), method=fa.General(oracle=oracle), max_iterations=200)
         assert s.status is not fa.Status.UNREACHABLE
         assert not s.success
         assert 0 < s.certificate.tau_lower <= np.abs(x).sum() * (1 + 1e-9)
@@ -562,18 +561,18 @@ def test_the_iteration_limit_is_a_status():
 def test_a_stream_that_ends():
     D, b, _ = regression(1)
     vectors = [b, 2 * b, np.ones(30), np.zeros(30), -b]
-    s = fa.fit(D, b, atoms=fa.SignedOneHot(60), k=6, alpha=1e-9, oracle=fa.FromIterates(vectors))
+    s = fa.fit(D, b, atoms=fa.SignedOneHot(60), k=6, alpha=1e-9, method=fa.General(oracle=fa.FromIterates(vectors)))
     assert s.status is fa.Status.STREAM_ENDED
     assert s.iterations == 5
     assert not s.success
-    s = fa.fit(D, b, atoms=fa.SignedOneHot(60), k=6, oracle=fa.FromIterates(vectors))
+    s = fa.fit(D, b, atoms=fa.SignedOneHot(60), k=6, method=fa.General(oracle=fa.FromIterates(vectors)))
     assert s.success
     assert np.count_nonzero(s.x) <= 6
 
 
 def test_an_empty_stream_gives_no_atoms_and_no_success():
     for bound in ({}, {"misfit": 0.5}):
-        s = fa.fit(np.eye(3), np.ones(3), atoms=fa.SignedOneHot(3), k=1, oracle=fa.FromIterates([]), **bound)
+        s = fa.fit(np.eye(3), np.ones(3), atoms=fa.SignedOneHot(3), k=1, method=fa.General(oracle=fa.FromIterates([])), **bound)
         assert (s.status, s.success, s.cardinality) == (fa.Status.STREAM_ENDED, False, 0)
         assert s.loss == 1.5
         assert str(s.certificate)
@@ -591,12 +590,12 @@ def test_an_endless_stream_without_progress_comes_to_an_end():
         patience = 3
 
     D, b, _ = regression(1)
-    slow = fa.fit(D, b, atoms=fa.SignedOneHot(60), k=6, oracle=Stuck(), retrieval=fa.paper_rule())
-    hasty = fa.fit(D, b, atoms=fa.SignedOneHot(60), k=6, oracle=Hasty(), retrieval=fa.paper_rule())
+    slow = fa.fit(D, b, atoms=fa.SignedOneHot(60), k=6, method=fa.General(oracle=Stuck(), retrieval=fa.paper_rule()))
+    hasty = fa.fit(D, b, atoms=fa.SignedOneHot(60), k=6, method=fa.General(oracle=Hasty(), retrieval=fa.paper_rule()))
     assert slow.status is hasty.status is fa.Status.SMALLEST_LOSS
     assert slow.loss == hasty.loss
     assert hasty.iterations == 4 < slow.iterations < 1000
-    s = fa.fit(D, b, atoms=fa.SignedOneHot(60), k=2, misfit=1e-9, oracle=Hasty(), retrieval=fa.paper_rule())
+    s = fa.fit(D, b, atoms=fa.SignedOneHot(60), k=2, misfit=1e-9, method=fa.General(oracle=Hasty(), retrieval=fa.paper_rule()))
     assert s.status is fa.Status.NOT_REACHED
 
 
@@ -611,8 +610,7 @@ def test_nonsense_vectors_cannot_spoil_a_good_answer():
             yield 1e6 * rng.standard_normal(20)
 
     s, seen = trace(
-        M=D, b=b, atoms=fa.SignedOneHot(30), k=2, oracle=fa.FromIterates(stream()), retrieval=fa.paper_rule()
-    )
+        M=D, b=b, atoms=fa.SignedOneHot(30), k=2, method=fa.General(oracle=fa.FromIterates(stream()), retrieval=fa.paper_rule()))
     assert s.loss == pytest.approx(min(p.candidate_loss for p in seen), rel=1e-9, abs=1e-25)
     assert all(p.gap >= 0 for p in seen)
 
@@ -718,8 +716,8 @@ def test_weights_are_scaled_rows(oracle):
     D, b, _ = regression(6)
     w = np.random.default_rng(0).random(30) + 0.1
     root = np.sqrt(w)
-    s = fa.fit(D, b, atoms=fa.SignedOneHot(60), k=6, loss=fa.LeastSquares(w), misfit=0.2, oracle=oracle)
-    t = fa.fit(root[:, None] * D, root * b, atoms=fa.SignedOneHot(60), k=6, misfit=0.2, oracle=oracle)
+    s = fa.fit(D, b, atoms=fa.SignedOneHot(60), k=6, loss=fa.LeastSquares(w), misfit=0.2, method=fa.General(oracle=oracle))
+    t = fa.fit(root[:, None] * D, root * b, atoms=fa.SignedOneHot(60), k=6, misfit=0.2, method=fa.General(oracle=oracle))
     np.testing.assert_allclose(s.x, t.x, atol=1e-8)
     assert s.loss == pytest.approx(t.loss) == pytest.approx(0.5 * np.sum(w * (b - D @ s.x) ** 2))
     assert s.misfit == pytest.approx(t.misfit)
@@ -817,7 +815,7 @@ def test_the_level_set_oracle_lives_on_eight_vectors(root):
     M = Wide(m)
     x = np.zeros(1000 * m)
     x[np.random.default_rng(0).choice(1000 * m, 20, replace=False)] = 1.0
-    problem = fa.Problem(M, M.matvec(x), atoms=fa.SignedOneHot(1000 * m), k=20, misfit=1e-2)
+    problem = fa.Problem.of(M, M.matvec(x), atoms=fa.SignedOneHot(1000 * m), k=20, misfit=1e-2)
     vectors_held(fa.LevelSet(root), problem, 2)  # what Python and NumPy set up once is not the oracle's
     held = vectors_held(fa.LevelSet(root), problem, 6)
     assert 1 <= held <= 8

@@ -134,7 +134,7 @@ def gauge_of(planted):
 
 
 def slope_at_zero(planted):
-    problem = fa.Problem(planted.M, planted.b, atoms=planted.atoms, loss=planted.loss)
+    problem = fa.Problem.of(planted.M, planted.b, atoms=planted.atoms, loss=planted.loss)
     return problem.atoms.support(problem.M.adjoint(planted.loss.gradient(planted.b)))
 
 
@@ -168,7 +168,7 @@ REAL_SETS = [s for s in SETS if s not in COMPLEX_SETS]
 @pytest.mark.parametrize("set_name", [s for s in REAL_SETS if s != "cone"])
 def test_every_oracle_serves_every_set(set_name, oracle_name):
     planted = plant(set_name, "dense", "squares")
-    s = planted.fit(alpha=planted.alpha, oracle=ORACLES[oracle_name](planted))
+    s = planted.fit(alpha=planted.alpha, method=fa.General(oracle=ORACLES[oracle_name](planted)))
     assert_answers(planted, s, planted.alpha)
     assert_member(set_name, s)
     assert_found(planted, s)
@@ -177,7 +177,7 @@ def test_every_oracle_serves_every_set(set_name, oracle_name):
 @pytest.mark.parametrize("oracle_name", ["newton", "bisection", "proximal-gradient", "continuation"])
 def test_every_oracle_serves_complex_matrices(oracle_name):
     planted = plant("complex-psd", "quadratic", "squares")
-    s = planted.fit(alpha=planted.alpha, oracle=ORACLES[oracle_name](planted))
+    s = planted.fit(alpha=planted.alpha, method=fa.General(oracle=ORACLES[oracle_name](planted)))
     assert_answers(planted, s, planted.alpha)
     assert_found(planted, s)
 
@@ -187,7 +187,7 @@ def test_every_oracle_serves_complex_matrices(oracle_name):
 def test_every_oracle_serves_every_operator(operator_name, oracle_name):
     for set_name in ("signed", "rank-one"):
         planted = plant(set_name, operator_name, "squares", seed=1)
-        s = planted.fit(alpha=planted.alpha, oracle=ORACLES[oracle_name](planted))
+        s = planted.fit(alpha=planted.alpha, method=fa.General(oracle=ORACLES[oracle_name](planted)))
         assert_answers(planted, s, planted.alpha)
         assert_found(planted, s)
 
@@ -197,7 +197,7 @@ def test_every_oracle_serves_every_operator(operator_name, oracle_name):
 def test_every_oracle_serves_every_loss(loss_name, oracle_name):
     for set_name in ("signed", "nonnegative", "psd"):
         planted = plant(set_name, "dense", loss_name, seed=2)
-        s = planted.fit(alpha=planted.alpha, oracle=ORACLES[oracle_name](planted))
+        s = planted.fit(alpha=planted.alpha, method=fa.General(oracle=ORACLES[oracle_name](planted)))
         assert_answers(planted, s, planted.alpha)
 
 
@@ -215,7 +215,7 @@ def test_dual_vectors_alone_lead_to_the_planted_point(set_name, oracle_name):
     """The paper's rule neither prunes nor polishes: what it finds is the oracle's own work."""
     planted = plant(set_name, "identity" if set_name in ("rank-one", "psd") else "dense", "squares", seed=3)
     s = planted.fit(
-        alpha=planted.alpha, oracle=ALONE[oracle_name](planted), retrieval=fa.paper_rule(), max_iterations=300
+        alpha=planted.alpha, method=fa.General(oracle=ALONE[oracle_name](planted), retrieval=fa.paper_rule()), max_iterations=300
     )
     assert_answers(planted, s, planted.alpha)
     assert_found(planted, s)
@@ -227,9 +227,9 @@ def test_k_alone_with_other_oracles(oracle_name):
     oracle = ORACLES[oracle_name](planted)
     if oracle_name == "newton":
         with pytest.raises(ValueError, match=r"must have a bound, alpha or misfit"):
-            planted.fit(oracle=oracle)
+            planted.fit(method=fa.General(oracle=oracle))
         return
-    s = planted.fit(oracle=oracle, max_iterations=10)
+    s = planted.fit(method=fa.General(oracle=oracle), max_iterations=10)
     assert_answers(planted, s, None)
     assert planted.loss_of(s.x) <= planted.alpha
 
@@ -245,14 +245,14 @@ def test_the_cone_is_refused_by_methods_for_bounded_sets(oracle_name):
         "bundle": oracles.Bundle(1.0),
     }.get(oracle_name) or ORACLES[oracle_name](planted)
     with pytest.raises(ValueError, match=r"oracle \w+ needs a bounded set of atoms; NonnegativeCone\(42\) is a cone"):
-        planted.fit(alpha=planted.alpha, oracle=oracle)
+        planted.fit(alpha=planted.alpha, method=fa.General(oracle=oracle))
 
 
 @pytest.mark.parametrize("oracle_name", ["proximal-gradient", "continuation", "from-iterates"])
 def test_the_cone_is_served_by_the_others(oracle_name):
     planted = plant("cone", "dense", "squares", seed=5)
     oracle = oracles.ProximalGradient() if oracle_name == "proximal-gradient" else ORACLES[oracle_name](planted)
-    s = planted.fit(alpha=planted.alpha, oracle=oracle)
+    s = planted.fit(alpha=planted.alpha, method=fa.General(oracle=oracle))
     assert_answers(planted, s, planted.alpha)
     assert_found(planted, s)
     assert s.gauge == 0.0

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 import fewatoms as fa
-from fewatoms.certificates import Certificate, Evidence
-from fewatoms.solution import Candidate, DualPoint
+from fewatoms.certificates import Certificate
+from fewatoms.evidence import Evidence
+from fewatoms.candidates import Candidate, DualPoint, Iterate
 from theory.pairs import aligned, flat
 
 
@@ -25,10 +26,10 @@ def certificate(problem, *points, around=()):
     for point in around:
         evidence.levels.see_dual(point)
     for point in points:
-        evidence.see(point)
+        evidence.see(Iterate(point))
     face = problem.atoms.expose(np.zeros(problem.atoms.shape), 0)
-    nothing = Candidate(face, np.zeros(0), problem.b, problem.at_zero)
-    return Certificate(problem, nothing, evidence, cardinality=0)
+    nothing = Candidate.of(face, np.zeros(0), problem.b, problem.at_zero)
+    return Certificate(problem, nothing, evidence)
 
 
 def near(pair, rng, size):

@@ -230,13 +230,13 @@ def solved(name, loss_name, seed=0):
     loss = make_loss(loss_name, m, rng)
     b = np.zeros(m) if isinstance(loss, fa.Logistic) and name != "cone" else rng.standard_normal(m) * 2.0
     f = loss_expression(loss, b - M @ model.x)
-    free = fa.Problem(M, b, atoms=model.atoms, loss=loss)
+    free = fa.Problem.of(M, b, atoms=model.atoms, loss=loss)
     top = free.atoms.support(free.M.adjoint(loss.gradient(b)))
     lam = 0.2 * top if np.isfinite(top) else 0.0
     solve(f + lam * model.gauge, model.constraints)
     x, gauge, pieces = model.solution()
     alpha = 0.5 * (free.at_zero + loss.value(b - M @ x))
-    problem = fa.Problem(M, b, atoms=model.atoms, loss=loss, alpha=alpha)
+    problem = fa.Problem.of(M, b, atoms=model.atoms, loss=loss, alpha=alpha)
     answers = [(fa.P1(problem, lam), x, gauge, pieces)]
 
     tau = 0.7 * gauge

@@ -80,7 +80,7 @@ class Pair:
     def problem(self, k=None, bounded=True):
         """The problem, with alpha = f(r*) unless it is to have no bound."""
         alpha = self.alpha if bounded else None
-        return fa.Problem(self.M, self.b, atoms=self.atoms, k=k, alpha=alpha, loss=self.loss)
+        return fa.Problem.of(self.M, self.b, atoms=self.atoms, k=k, alpha=alpha, loss=self.loss)
 
 
 def flat(z):

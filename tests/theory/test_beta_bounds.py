@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import fewatoms as fa
-from fewatoms.certificates import LevelBounds
+from fewatoms.evidence import LevelBounds
 from fewatoms.oracles import Bisection, Bundle, ConditionalGradient, LevelSet, Newton
 from theory.evidence import dual_point, mixture, near, some_atom
 from theory.pairs import LOSSES, PLANS, gentle, plant
@@ -151,12 +151,12 @@ def test_the_sharpest_points_are_kept_when_many_come():
 def test_without_a_bound_or_a_root_nothing_is_claimed():
     rng = np.random.default_rng(6)
     pair = plant(rng, "signed", noise=1.0)
-    free = fa.Problem(pair.M, pair.b, atoms=pair.atoms)
+    free = fa.Problem.of(pair.M, pair.b, atoms=pair.atoms)
     bounds = LevelBounds(free)
     bounds.see_dual(dual_point(free, fa.P1(free, 1.0), pair.y, pair.alpha, pair.tau))
     assert bounds.beta == (0.0, np.inf)
     assert bounds.tau_low == 0.0
-    loose = fa.Problem(pair.M, pair.b, atoms=pair.atoms, alpha=2 * free.at_zero)  # x = 0 meets it
+    loose = fa.Problem.of(pair.M, pair.b, atoms=pair.atoms, alpha=2 * free.at_zero)  # x = 0 meets it
     bounds = LevelBounds(loose)
     bounds.see_dual(dual_point(loose, fa.P3(loose), pair.y, pair.alpha, pair.tau))
     assert bounds.tau_low == 0.0
@@ -168,7 +168,7 @@ def test_a_bound_below_the_least_loss_sends_tau_to_infinity():
     M = rng.standard_normal((8, 3))
     b = rng.standard_normal(8)
     least = 0.5 * np.linalg.norm(b - M @ np.linalg.lstsq(M, b)[0]) ** 2
-    problem = fa.Problem(M, b, atoms=fa.SignedOneHot(3), alpha=0.5 * least)
+    problem = fa.Problem.of(M, b, atoms=fa.SignedOneHot(3), alpha=0.5 * least)
     bounds, relaxation = LevelBounds(problem), fa.P3(problem)
     r = b - M @ np.linalg.lstsq(M, b)[0]
     towers = []

@@ -96,8 +96,7 @@ def test_every_number_by_brute_force(kind, name):
             k=k,
             alpha=pair.alpha if name == "P3" else None,
             loss=pair.loss,
-            oracle=ORACLES[name](pair),
-            retrieval=fa.paper_rule(),
+            method=fa.General(oracle=ORACLES[name](pair), retrieval=fa.paper_rule()),
             max_iterations=12,
         )
         cert = answer.certificate
@@ -169,7 +168,7 @@ def test_the_norm_bounds_every_atom():
 def test_products_of_the_dear_parts_are_counted():
     rng = np.random.default_rng(3)
     pair = gentle(rng, "signed")
-    answer = fa.fit(pair.M, pair.b, atoms=pair.atoms, k=3, oracle=ProximalGradient(pair.lam))
+    answer = fa.fit(pair.M, pair.b, atoms=pair.atoms, k=3, method=fa.General(oracle=ProximalGradient(pair.lam)))
     cert = answer.certificate
     before = cert.products
     assert before == 0
@@ -183,8 +182,7 @@ def test_on_a_structured_operator():
     rows, cols = np.nonzero(rng.random((8, 7)) < 0.7)
     pair = plant_under(rng, fa.Sampling(rows, cols, (8, 7)), fa.RankOne(8, 7), fa.LeastSquares(), noise=0.1)
     answer = fa.fit(
-        pair.M, pair.b, atoms=pair.atoms, k=1, oracle=ConditionalGradient(pair.tau), retrieval=fa.paper_rule()
-    )
+        pair.M, pair.b, atoms=pair.atoms, k=1, method=fa.General(oracle=ConditionalGradient(pair.tau), retrieval=fa.paper_rule()))
     cert = answer.certificate
     X = answer.left @ answer.right.T
     assert cert.loss == pytest.approx(0.5 * np.sum((pair.b - X[rows, cols]) ** 2), rel=1e-10)

@@ -14,11 +14,11 @@ LOSSES = (fa.LeastSquares(), fa.Huber(0.5), fa.Logistic())
 def draw(rng, atoms, m=15):
     M = rng.standard_normal((m, atoms.n)) / np.sqrt(m)
     b = M @ rng.standard_normal(atoms.n) + 0.3 * rng.standard_normal(m)
-    return fa.Problem(M, b, atoms=atoms), rng.standard_normal(atoms.shape)
+    return fa.Problem.of(M, b, atoms=atoms), rng.standard_normal(atoms.shape)
 
 
 def both_fits(problem, face, loss):
-    asked = fa.Problem(problem.M.inner, problem.b, atoms=problem.atoms, loss=loss)
+    asked = fa.Problem.of(problem.M.inner, problem.b, atoms=problem.atoms, loss=loss)
     return reduced_fit(asked, face).loss, reduced_fit(asked, face.as_cone()).loss
 
 

@@ -65,9 +65,8 @@ def test_the_papers_rule_ends_with_the_exact_support(kind, oracle):
                 k=budget(pair),
                 alpha=pair.alpha,
                 loss=pair.loss,
-                oracle=ORACLES[oracle](pair),
-                retrieval=fa.paper_rule(cone=cone),
-            )
+                method=fa.General(oracle=ORACLES[oracle](pair), retrieval=fa.paper_rule(cone=cone)),
+                )
             assert answer.status is fa.Status.BOUND_MET
             found = [set(part.indices.tolist()) for part in answer.parts]
             assert found == [set(part.tolist()) for part in pair.plan.parts]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import fewatoms as fa
-from fewatoms.certificates import Evidence
+from fewatoms.candidates import Iterate
+from fewatoms.evidence import Evidence
 from fewatoms.oracles import (
     Bisection,
     Bundle,
@@ -67,7 +68,7 @@ def test_gaps(kind, oracle):
             slack = 1e-10 * (best + np.abs(pair.b) @ np.abs(y))
             assert -value <= best + slack
             assert primal >= best - slack
-            evidence.see(dual)
+            evidence.see(Iterate(dual))
             gaps.append(evidence.gap)
         assert np.all(np.array(gaps) >= 0)
         assert gaps == sorted(gaps, key=np.isfinite)  # once known, known for good
@@ -84,10 +85,10 @@ def test_over_the_cone_the_gap_of_proximal_gradients_closes():
     M = rng.random((20, 8))
     b = M @ np.array([1.0, 2.0, 0, 0, 0, 0, 0, 0]) + 0.1 * rng.standard_normal(20)
     for loss in (fa.LeastSquares(), fa.Huber(0.05)):
-        problem = fa.Problem(M, b, atoms=fa.NonnegativeCone(8), loss=loss)
+        problem = fa.Problem.of(M, b, atoms=fa.NonnegativeCone(8), loss=loss)
         evidence, gaps = Evidence(problem), []
         for dual in islice(ProximalGradient().iterates(problem), 400):
-            evidence.see(dual)
+            evidence.see(Iterate(dual))
             gaps.append(evidence.gap)
         assert np.all(np.diff(gaps) <= 1e-12)
         assert gaps[-1] < 1e-4 * evidence.primal
@@ -115,7 +116,7 @@ def test_the_gap_that_a_callback_sees_falls():
             pair.b,
             atoms=pair.atoms,
             k=len(pair.plan.points),
-            oracle=ORACLES[oracle](pair),
+            method=fa.General(oracle=ORACLES[oracle](pair)),
             callback=lambda progress, seen=seen: seen.append((progress.gap, progress.loss)),
             max_iterations=25,
         )

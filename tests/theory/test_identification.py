@@ -134,7 +134,7 @@ def test_certificates_of_whole_runs(kind, run):
             k=sizes if len(sizes) > 1 else sizes[0],
             alpha=pair.alpha if bounded else None,
             loss=pair.loss,
-            oracle=RUNS[run](pair),
+            method=fa.General(oracle=RUNS[run](pair)),
             max_iterations=10,
         )
         cert = answer.certificate
@@ -161,7 +161,7 @@ def test_norms_per_atom_screen_more_than_their_maximum():
 def test_the_safe_set_is_about_this_penalty_only():
     # Orthonormal columns: at lambda the solution is soft thresholding, so smaller penalties use more atoms.
     b = np.array([3.0, 2.0, 1.0, 0.5])
-    problem = fa.Problem(np.eye(4), b, atoms=fa.SignedOneHot(4))
+    problem = fa.Problem.of(np.eye(4), b, atoms=fa.SignedOneHot(4))
     safe = {}
     for lam in (2.5, 0.1):
         x = np.maximum(b - lam, 0.0)

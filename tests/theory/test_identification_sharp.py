@@ -47,7 +47,7 @@ def test_the_second_part_needs_its_factor_two():
     h, c = 1e-3, 1e-12
     M, y = np.array([[1.0, -1.0], [h, h]]), np.array([0.0, 1.0])
     x = np.array([0.0, c])
-    problem = fa.Problem(M, M @ x + y, atoms=fa.NonnegativeOneHot(2))
+    problem = fa.Problem.of(M, M @ x + y, atoms=fa.NonnegativeOneHot(2))
     for size in (1e-2, 1e-3, 1e-5):
         moved = y + np.array([size, 0.0])
         cert = certificate(problem, dual_point(problem, fa.P2(problem, c), moved, problem.loss.value(y), c))

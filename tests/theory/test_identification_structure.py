@@ -131,7 +131,7 @@ def test_over_the_cone_the_rule_is_per_ray():
         M += np.linalg.pinv(rows) @ (np.stack([np.abs(M).sum(axis=0) / m, z]) - rows @ M)
         x = np.zeros(n)
         x[support] = 10.0 ** rng.uniform(-3, 1, support.size)
-        problem = fa.Problem(M, M @ x + r, atoms=fa.NonnegativeCone(n), loss=loss)
+        problem = fa.Problem.of(M, M @ x + r, atoms=fa.NonnegativeCone(n), loss=loss)
         size = 10.0 ** rng.uniform(-8, 0)
         away = np.maximum(x + size * np.abs(rng.standard_normal(n)), 0.0)
         near_y = loss.clip(y + size * rng.standard_normal(m))

@@ -26,7 +26,7 @@ def example(n, eps, last=0.1):
 
 
 def certified(B, X, Y, k):
-    problem = fa.Problem(fa.Identity(B.shape), B, atoms=fa.RankOne(*B.shape), k=k)
+    problem = fa.Problem.of(fa.Identity(B.shape), B, atoms=fa.RankOne(*B.shape), k=k)
     residual = (B - X).ravel()
     relaxation = fa.P2(problem, 1.0)
     return problem, certificate(problem, dual_point(problem, relaxation, Y.ravel(), problem.loss.value(residual), 1.0))
@@ -91,7 +91,7 @@ def test_retrieval_from_the_example_loses_what_was_missed():
     losses = {}
     for eps in (1e-2, 1e-4):
         B, X, Y, _ = example(6, eps, 0.1 - 1e-3)
-        problem = fa.Problem(fa.Identity((6, 6)), B, atoms=fa.RankOne(6, 6), k=1)
+        problem = fa.Problem.of(fa.Identity((6, 6)), B, atoms=fa.RankOne(6, 6), k=1)
         face = problem.atoms.expose(Y, 1)
         losses[eps] = fa.retrieval.reduced_fit(problem, face).loss
         true = fa.retrieval.reduced_fit(problem, problem.atoms.expose(B - X, 1)).loss

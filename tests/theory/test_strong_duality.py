@@ -103,7 +103,7 @@ def test_over_the_cone_a_dual_vector_at_the_border_of_the_domain_is_shrunk_into_
     M = rng.random((12, 5))
     b = M @ np.array([1.0, 0.5, 0, 0, 0]) + 0.01 * rng.standard_normal(12)
     b[:3] -= 5.0
-    problem = fa.Problem(M, b, atoms=fa.NonnegativeCone(5), loss=fa.Huber(0.1))
+    problem = fa.Problem.of(M, b, atoms=fa.NonnegativeCone(5), loss=fa.Huber(0.1))
     relaxation = fa.P1(problem, 0.0)
     y, dual = feasible(relaxation, problem.loss.gradient(b - M @ np.array([1.0, 0.4, 0, 0, 0])))
     assert math.isfinite(dual)
@@ -118,7 +118,7 @@ def test_over_the_cone_a_dual_vector_at_the_border_of_the_domain_is_shrunk_into_
 def test_with_the_plain_supremum_the_second_dual_is_wrong(atoms):
     # All atoms point away from b: x = 0 is optimal, and the plain sup of <a, M*b> is negative.
     b = -np.eye(2).ravel() if isinstance(atoms, fa.PSDRankOne) else -np.ones(4)
-    problem = fa.Problem(np.eye(4), b, atoms=atoms)
+    problem = fa.Problem.of(np.eye(4), b, atoms=atoms)
     relaxation = fa.P2(problem, 2.0)
     zero = np.zeros(4)
     assert relaxation.gap(zero, b) == pytest.approx(0.0, abs=1e-14)

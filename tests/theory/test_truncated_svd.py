@@ -100,7 +100,7 @@ def test_the_certificate_reports_this_bound(k):
     rng = np.random.default_rng(2)
     for _ in range(20):
         B, X = rng.standard_normal((4, 5)), 0.1 * rng.standard_normal((4, 5))
-        problem = fa.Problem(fa.Identity((4, 5)), B, atoms=fa.RankOne(4, 5), k=k)
+        problem = fa.Problem.of(fa.Identity((4, 5)), B, atoms=fa.RankOne(4, 5), k=k)
         gauge = np.linalg.svd(X, compute_uv=False).sum()
         y = (B - X).ravel()
         point = dual_point(problem, fa.P2(problem, 1.2 * gauge), y, problem.loss.value(y), gauge)
@@ -112,7 +112,7 @@ def test_the_certificate_reports_this_bound(k):
 def test_no_bound_where_there_is_nothing_to_bound():
     rng = np.random.default_rng(3)
     for atoms, k in ((fa.RankOne(3, 4), 3), (fa.RankOne(3, 4), None), (fa.SignedOneHot((3, 4)), 2)):
-        problem = fa.Problem(fa.Identity((3, 4)), rng.standard_normal((3, 4)), atoms=atoms, k=k)
+        problem = fa.Problem.of(fa.Identity((3, 4)), rng.standard_normal((3, 4)), atoms=atoms, k=k)
         point = dual_point(problem, fa.P1(problem, 0.5), 0.1 * problem.b, problem.at_zero, 0.0)
         cert = certificate(problem, point)
         assert cert.epsilon is not None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class AtomicSet(Offering, ABC):
     finite: bool = False  # atoms (or classes of atoms) are numbered, so that safe sets are index sets
     bounded: bool = True  # the gauge vanishes at 0 only
     takes_complex: bool = False  # z may be complex
-    parts: ClassVar[tuple[AtomicSet, ...]] | tuple[AtomicSet, ...] = ()  # of a sum or union
+    parts: tuple[AtomicSet, ...] = ()  # of a sum or union
 
     def offers(self, capability: type[C]) -> C | None:
         found: object = self.listing() if capability is Listing else self
@@ -109,6 +109,11 @@ class AtomicSet(Offering, ABC):
     def others_support(self, z: ModelDual) -> list[float] | None:
         """For each part of a sum, what the other parts add to an alignment at most; None for unions, where none do."""
         return None
+
+    @property
+    def summands(self) -> tuple[AtomicSet, ...]:
+        """The parts whose gauges are compared: those of a sum; a union, and any other set, has one gauge for all."""
+        return (self,)
 
     def joined(self, faces: Sequence[Face]) -> Face:
         """The face of a sum from the faces of its parts."""

@@ -124,6 +124,10 @@ class Sum(_Parts):
     def _shrinkage(self, pieces: list[Shrinkage]) -> Shrinkage:
         return _MaxShrinkage(self, pieces)
 
+    @property
+    def summands(self) -> tuple[AtomicSet, ...]:
+        return self.parts
+
     def others_support(self, z: ModelDual) -> list[float]:
         supports = [p.support(z) for p in self.parts]
         return [sum(supports) - s for s in supports]

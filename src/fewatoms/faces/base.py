@@ -170,4 +170,5 @@ class Face(ABC):
 
 def leading(shares: FloatArray, k: BudgetLike) -> IntArray:
     """Indices of the k largest shares, largest first; of all of them without a budget."""
+    assert not isinstance(k, tuple)
     return linalg.top_k(shares, shares.size if k is None else k)

@@ -2,7 +2,8 @@
 
 from fewatoms.methods.base import Job, Method, Pace
 from fewatoms.methods.general import General
+from fewatoms.methods.paper import Paper
 
 METHODS: tuple[Method, ...] = (General(),)
 
-__all__ = ["METHODS", "General", "Job", "Method", "Pace"]
+__all__ = ["METHODS", "General", "Job", "Method", "Pace", "Paper"]
