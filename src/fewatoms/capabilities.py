@@ -121,8 +121,8 @@ class Intensities(Protocol):
         """M(L L^H), and the function y -> 2 (M*y) L, its gradient."""
         ...
 
-    def row_squares(self) -> FloatArray:
-        """|a_i|^2, or estimates."""
+    def row_squares(self) -> FloatArray | None:
+        """|a_i|^2 where they cost no products, otherwise None."""
         ...
 
     def restrict_symmetric(self, face: SymmetricFactors) -> ReducedOperator:
@@ -181,6 +181,15 @@ class Gauge(Protocol):
 
     def gauge(self, x: Array) -> float:
         """gauge(x), infinite outside the cone of the atoms."""
+        ...
+
+
+@runtime_checkable
+class Semidefinite(Protocol):
+    """Atoms are v v^H for unit vectors v: the points of k of them are L L^H, for factors L of k columns."""
+
+    def spanned(self, L: Array) -> SymmetricFactors:
+        """The face of all points whose factors have the column span of L."""
         ...
 
 

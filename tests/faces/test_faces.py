@@ -27,6 +27,7 @@ from fewatoms.faces import (
     within,
 )
 from fewatoms.operators import as_operator
+from fewatoms.operators.reduced import Implicit
 from fewatoms.testing import check_face
 
 P, Q = 4, 5
@@ -238,7 +239,7 @@ class Bare(Face):
         return type(self)(np.hstack([self.A, other.A[:, fresh]]), self.cone)
 
     def restrict(self, M):
-        return M.restrict_any(self)
+        return Implicit(M, self)
 
 
 def bare(kind=Bare, **more):
@@ -339,7 +340,7 @@ class Twice(Bare):
 
 class Elsewhere(Bare):
     def restrict(self, M):
-        return M.restrict_any(self).scaled(1.001)
+        return Implicit(M, self).scaled(1.001)
 
 
 BROKEN = {

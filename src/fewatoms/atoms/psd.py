@@ -80,6 +80,9 @@ class PSDRankOne(AtomicSet):
         top = float(values[0])
         return max(0.0, top), SymmetricFactors(vectors if top >= 0 else vectors[:, :0])
 
+    def spanned(self, L: Array) -> SymmetricFactors:
+        return SymmetricFactors(np.linalg.qr(L)[0])
+
     def spectrum(self, z: ModelDual, k: int) -> FloatArray:
         return linalg.top_eigh(self._matrix(z), k)[0]
 

@@ -80,7 +80,9 @@ class SymmetricFactors(Face):
         """The eigenvalues. Norms are not used: they belong to the entries of C, not to its eigenvectors."""
         return self.values(c)
 
-    def prune(self, c: FloatArray, k: BudgetLike, norms: FloatArray | None = None) -> tuple[SymmetricFactors, FloatArray]:
+    def prune(
+        self, c: FloatArray, k: BudgetLike, norms: FloatArray | None = None
+    ) -> tuple[SymmetricFactors, FloatArray]:
         values, vectors = self._eigh(c)
         face = SymmetricFactors(self.V @ vectors[:, :k])
         return face, hermitian_coordinates(np.diag(values[:k]).astype(self.V.dtype))
@@ -91,9 +93,10 @@ class SymmetricFactors(Face):
     def restrict(self, M: Operator) -> ReducedOperator:
         from fewatoms.operators.reduced import Implicit, Symmetrised
 
-        intensities, fits = M.offers(Intensities), M.offers(FactorFits)
+        intensities = M.offers(Intensities)
         if intensities is not None:
             return intensities.restrict_symmetric(self)
+        fits = M.offers(FactorFits)
         if fits is not None and not self.complex:
             return Symmetrised(fits.restrict_factors(Factors(self.V, self.V)), self.size)
         return Implicit(M, self)

@@ -3,7 +3,8 @@
 from fewatoms.methods.base import Job, Method, Pace
 from fewatoms.methods.general import General
 from fewatoms.methods.paper import Paper
+from fewatoms.methods.phases import Phases
 
-METHODS: tuple[Method, ...] = (General(),)
+METHODS: tuple[Method, ...] = (Phases(), General())
 
-__all__ = ["METHODS", "General", "Job", "Method", "Pace", "Paper"]
+__all__ = ["METHODS", "General", "Job", "Method", "Pace", "Paper", "Phases"]

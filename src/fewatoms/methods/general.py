@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
-from fewatoms.capabilities import Prox
+from fewatoms.capabilities import Prox, SeenAsIs, Semidefinite
 from fewatoms.faces import Face
 from fewatoms.methods.base import Job, Method, Pace
 from fewatoms.oracles import Continuation, Corrective, Oracle
 from fewatoms.problem import Problem
 from fewatoms.retrieval import Retrieval, Retrieving, reduced_fit
 from fewatoms.solution import Solution
-from fewatoms.words import same_parts
+from fewatoms.words import asymmetric, same_parts
+
+SKEW = 1e-12  # of the largest entry: by less than this entries (i, j) and (j, i) do not differ
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +28,7 @@ class General(Method):
     oracle : where dual vectors come from, anything with iterates(problem); by default (P1) down a ladder of penalties,
         or, for sets without a proximal map, atoms added one by one
     retrieval : anything with retrieve(problem, dual); by default identify, fit, prune, polish. With an oracle of your
-        own and no retrieval, atoms that can be listed are retrieved as `Listed` does
+        own and no retrieval, atoms that can be listed are retrieved as `Listed` does, factors as `Phases` does
     """
 
     oracle: Oracle | None = None
@@ -40,10 +44,12 @@ class General(Method):
     def open(self, problem: Problem, budgets: Sequence[Budget]) -> Job | None:
         if self.oracle is not None and self.retrieval is None:
             from fewatoms.methods.listed import Listed
+            from fewatoms.methods.phases import Phases
 
-            listed = Listed(oracle=self.oracle).open(problem, budgets)
-            if listed is not None:
-                return listed
+            for method in (Phases(oracle=self.oracle), Listed(oracle=self.oracle)):
+                job = method.open(problem, budgets)
+                if job is not None:
+                    return job
         _refuse(problem, budgets)
         return GeneralJob(problem, budgets, self)
 
@@ -69,7 +75,7 @@ class GeneralJob(Job):
         return reduced_fit(problem, face if problem.budget.allows(face) else face.prune(c, problem.k)[0])
 
     def notes(self, problem: Problem, face: Face) -> list[str]:
-        return twin_parts(problem)
+        return [*twin_parts(problem), *skew_entries(problem)]
 
 
 def streamed(oracle: Oracle, problem: Problem) -> Iterator[Iterate]:
@@ -97,6 +103,22 @@ def twin_parts(problem: Problem) -> list[str]:
         and all(f.same_as(g) for f, g in zip(a.maps, b.maps, strict=True))
     )
     return [same_parts(i, j) for i, j in alike]
+
+
+def skew_entries(problem: Problem) -> list[str]:
+    """Entries of a semidefinite matrix, seen as they are, that contradict each other."""
+    seen = problem.measured.offers(SeenAsIs)
+    if seen is None or problem.atoms.offers(Semidefinite) is None:
+        return []
+    n, places = problem.atoms.shape[0], seen.places()
+    rows, cols = np.divmod(np.arange(n * n) if places is None else places, n)
+    order = np.argsort(rows * n + cols)
+    keys, mirrored = (rows * n + cols)[order], cols * n + rows
+    spots = np.minimum(np.searchsorted(keys, mirrored), keys.size - 1)
+    both = keys[spots] == mirrored
+    off = np.abs(problem.data - problem.data[order[spots]])[both] > SKEW * np.abs(problem.data).max()
+    pairs = int(np.count_nonzero(off)) // 2
+    return [asymmetric(pairs)] if pairs else []
 
 
 def _refuse(problem: Problem, budgets: Sequence[Budget]) -> None:

@@ -126,7 +126,7 @@ class _CountedIntensities:
 
         return image, counted
 
-    def row_squares(self) -> FloatArray:
+    def row_squares(self) -> FloatArray | None:
         return self.inner.row_squares()
 
     def restrict_symmetric(self, face: SymmetricFactors) -> ReducedOperator:

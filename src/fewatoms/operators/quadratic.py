@@ -17,7 +17,6 @@ from fewatoms.operators.base import Operator
 from fewatoms.operators.reduced import QuadraticFactors, ReducedOperator
 
 FORM_SIDE = 300  # up to this n, M*y is formed as an n x n array: its exact decomposition is as cheap
-PROBES = 8  # random vectors that tell the lengths of the rows of an operator
 
 
 class Quadratic(Operator):
@@ -106,16 +105,12 @@ class Quadratic(Operator):
             axis=1
         ), lambda y: 2.0 * self._backward(y[:, None] * W)
 
-    def row_squares(self) -> FloatArray:
-        """|a_i|^2 for the rows of A; for an operator that does not know them (`row_squares`), estimates from products
-        with a few random vectors."""
+    def row_squares(self) -> FloatArray | None:
+        """|a_i|^2 for the rows of A; None for an operator that does not know them (`row_squares`)."""
         if self.array is not None:
             A = self.array
             return np.asarray((abs(A).power(2) if sp.issparse(A) else _squares(A)).sum(axis=1), np.float64).ravel()
-        if hasattr(self.op, "row_squares"):
-            return np.asarray(self.op.row_squares(), dtype=np.float64)
-        probes = np.random.default_rng(0).standard_normal((self.n, PROBES))
-        return np.mean(np.abs(self._forward(probes)) ** 2, axis=1)
+        return np.asarray(self.op.row_squares(), dtype=np.float64) if hasattr(self.op, "row_squares") else None
 
     def column_norms(self) -> None:
         return None

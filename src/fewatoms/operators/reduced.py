@@ -39,7 +39,7 @@ class ReducedOperator(ABC):
     dim: int
     direct = False  # normal_equations is cheap and exact enough to solve with
     matrix: Matrix = None  # the columns, dense or sparse, where they have been formed
-    formed_by = 0  # products that it was made by, where nobody has counted them yet
+    formed_by = 0  # products that it was made by, for who counts
     costs = Costs()  # products with M or M* that its methods make, where M does not count them itself
 
     @abstractmethod
@@ -345,6 +345,7 @@ class Tallied(ReducedOperator):
     def __init__(self, inner: ReducedOperator, count: Callable[[int], None]) -> None:
         self.inner, self.count, self.dim = inner, count, inner.dim
         self.direct, self.matrix, self.costs = inner.direct, inner.matrix, inner.costs
+        self.formed_by = inner.formed_by
 
     def apply(self, c: FloatArray) -> FloatArray:
         self.count(self.costs.apply)

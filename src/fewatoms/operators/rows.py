@@ -11,7 +11,7 @@ from fewatoms._types import Array, FloatArray, IntArray, Matrix
 from fewatoms.capabilities import ColumnBlocks, Intensities, Norms, SampledEntries, SeenAsIs
 from fewatoms.faces import SymmetricFactors
 from fewatoms.operators.base import Operator
-from fewatoms.operators.reduced import Implicit, ReducedOperator
+from fewatoms.operators.reduced import ReducedOperator
 from fewatoms.operators.wrapper import Wrapper, as_it_is
 
 
@@ -79,11 +79,30 @@ class _Intensities:
         image, pull = self.inner.measure_factor(L)
         return image[self.M.kept], lambda y: pull(self.M.unseen(y))
 
-    def row_squares(self) -> FloatArray:
-        return self.inner.row_squares()[self.M.kept]
+    def row_squares(self) -> FloatArray | None:
+        squares = self.inner.row_squares()
+        return None if squares is None else squares[self.M.kept]
 
     def restrict_symmetric(self, face: SymmetricFactors) -> ReducedOperator:
-        return Implicit(self.M, face)
+        return _Kept(self.M, self.inner.restrict_symmetric(face))
+
+
+class _Kept(ReducedOperator):
+    """The rows kept of another reduced operator: the others have weight 0."""
+
+    def __init__(self, M: Rows, inner: ReducedOperator) -> None:
+        self.M, self.inner, self.dim = M, inner, inner.dim
+        self.direct, self.costs, self.formed_by = inner.direct, inner.costs, inner.formed_by
+
+    def apply(self, c: FloatArray) -> FloatArray:
+        return self.inner.apply(c)[self.M.kept]
+
+    def adjoint(self, r: FloatArray) -> FloatArray:
+        return self.inner.adjoint(self.M.unseen(r))
+
+    def normal_equations(self, b: FloatArray, weights: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+        w = np.ones(self.M.shape[0]) if weights is None else weights
+        return self.inner.normal_equations(self.M.unseen(b), self.M.unseen(w))
 
 
 Rows.lifts = {

@@ -14,55 +14,83 @@ Reference: Gao, Sun, Wang, "Perturbed amplitude flow for phase retrieval", IEEE 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fewatoms import linalg
+from fewatoms import ledger, linalg
 from fewatoms._types import Array, FloatArray
-from fewatoms.faces import Face, SymmetricFactors
-from fewatoms.losses import Huber, LeastSquares
-from fewatoms.operators import Quadratic
+from fewatoms.candidates import Candidate
+from fewatoms.capabilities import Intensities, Semidefinite
+from fewatoms.faces import Face
 from fewatoms.problem import Problem
 from fewatoms.retrieval.reduced_fit import reduced_fit
-from fewatoms.solution import Candidate
 
-STEPS = 500  # of one descent at most
-WINDOW, FALL = 10, 0.02  # a descent ends when this many steps lower its value by less than this share
-IDLE = 1e-6  # weights below this share of the largest do not count
-ROUNDING = 1e-30  # a value, of 1 at zero, that cannot become smaller
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
+
+STAGE = "descending on amplitudes"
+
+
+@dataclass(frozen=True)
+class AmplitudeFlow:
+    """How descents on amplitudes go.
+
+    steps : of one descent at most
+    window, fall : a descent ends when so many steps lower its value by less than this share: what is left to gain is
+        gained faster by the descent on the loss that follows
+    floor : a value, of 1 at zero, that cannot become smaller: rounding
+    idle : weights below this share of the largest do not count
+    probes : random vectors that tell the lengths of rows which are known by products only
+    """
+
+    steps: int = 500
+    window: int = 10
+    fall: float = 0.02
+    floor: float = 1e-30
+    idle: float = 1e-6
+    probes: int = 8
 
 
 @dataclass(frozen=True, eq=False)
 class Amplitudes:
-    """The amplitudes of a problem with a `Quadratic` operator, and descents on them."""
+    """The amplitudes of a problem whose data are intensities and whose unknown is a factor, and descents on them.
+
+    problem : with its budget, over the semidefinite set itself
+    M, atoms : what its operator and its set offer
+    rng : where a start anywhere is drawn
+    """
 
     problem: Problem
-
-    @staticmethod
-    def apply_to(problem: Problem, face: Face) -> bool:
-        """Whether the data are intensities and the unknown a factor."""
-        fits = isinstance(problem.M.inner, Quadratic) and isinstance(problem.loss, (LeastSquares, Huber))
-        return fits and isinstance(face, SymmetricFactors)
+    M: Intensities
+    atoms: Semidefinite
+    flow: AmplitudeFlow
+    rng: np.random.Generator
 
     @property
-    def M(self) -> Quadratic:
-        assert isinstance(self.problem.M.inner, Quadratic)
-        return self.problem.M.inner
+    def k(self) -> int:
+        return self.problem.budget.single
+
+    @property
+    def n(self) -> int:
+        return self.problem.atoms.shape[0]
 
     @cached_property
     def used(self) -> FloatArray:
         """1 for data that count, 0 for those whose weight is next to nothing."""
         w = self.problem.loss.weights
-        return np.ones(self.problem.m) if w is None else (w > IDLE * float(w.max())).astype(np.float64)
+        return np.ones(self.problem.m) if w is None else (w > self.flow.idle * float(w.max())).astype(np.float64)
 
     @cached_property
     def units(self) -> FloatArray:
-        """1 / |a_i|^2; 0 for rows that are zero or do not count."""
+        """1 / |a_i|^2; 0 for rows that are zero or do not count. Lengths that are not known are estimated."""
         squares = self.M.row_squares()
+        if squares is None:
+            probes = self.rng.standard_normal((self.n, self.flow.probes)) / math.sqrt(self.flow.probes)
+            squares, _ = self.M.measure_factor(probes)
         return np.divide(self.used, squares, out=np.zeros_like(squares), where=squares > 0)
 
     @cached_property
@@ -72,31 +100,29 @@ class Amplitudes:
 
     def starts(self, candidate: Candidate, *, all_of_them: bool) -> Iterator[Candidate]:
         """Candidates to descend from on the loss itself, the most promising first."""
-        k, n = self.problem.k, self.M.n
-        face, c = candidate.face.prune(candidate.c, k)
-        assert isinstance(face, SymmetricFactors)
+        face, c = candidate.face.prune(candidate.c, self.k)
         if not face.size:
             return
         left = face.factors(c)[0]
         yield self.fitted(self.descent(left, self.units))
         if not all_of_them:
             return
-        wider = min(n, k + max(1, k // 2))  # a column to spare leads around many traps
+        wider = min(self.n, self.k + max(1, self.k // 2))  # a column to spare leads around many traps
         yield self.fitted(self.descent(self.pruned(self.descent(self.spectral(wider), self.units)), self.units))
         if np.ptp(self.units) > 0:  # noise may have drowned the short rows
             yield self.fitted(self.descent(left, self.used))
-        anywhere = linalg.generator().standard_normal((2, n, wider))
+        anywhere = self.rng.standard_normal((2, self.n, wider))
         left = anywhere[0] + 1j * anywhere[1] if self.M.complex else anywhere[0]
         yield self.fitted(self.descent(self.pruned(self.descent(left, self.units)), self.units))
 
     def pruned(self, left: Array) -> Array:
         """The k leading directions of a factor, with their sizes."""
         u, s, _ = np.linalg.svd(left, full_matrices=False)
-        return (u * s)[:, : self.problem.k]
+        return (u * s)[:, : self.k]
 
     def fitted(self, left: Array) -> Candidate:
         """The loss fitted on the span of a factor."""
-        return reduced_fit(self.problem, SymmetricFactors(np.linalg.qr(left)[0]))
+        return reduced_fit(self.problem, self.atoms.spanned(left))
 
     def spectral(self, k: int) -> Array:
         """The leading eigenvectors of A^H diag(t) A, with t = (s - 1) / (s + sqrt(m / n) - 1) for intensities s of mean
@@ -107,67 +133,82 @@ class Amplitudes:
         """
         s = self.units * self.intensities
         s = s / max(float(s.sum() / max(self.used.sum(), 1.0)), 1e-300)
-        t = (s - 1.0) / (s + max(math.sqrt(self.problem.m / self.M.n), 1.0 + 1e-3) - 1.0)
+        t = (s - 1.0) / (s + max(math.sqrt(self.problem.m / self.n), 1.0 + 1e-3) - 1.0)
         z = self.problem.M.adjoint(self.units * t)
-        return linalg.top_eigh(linalg.hermitian_part(z, self.M.n), k, tol=1e-3)[1]
+        return linalg.top_eigh(linalg.hermitian_part(z, self.n), k, tol=1e-3)[1]
 
     def descent(self, left: Array, units: FloatArray) -> Array:
-        """Descend on amplitudes from a factor of any size to one that fits."""
+        """Descend on amplitudes from a factor of any size to one that fits, in units in which the value is 1 at zero
+        and the unknowns begin with length 1."""
         from scipy.optimize import minimize
 
-        M, b, size = self.M, self.intensities, left.shape[1]
-        left = left.astype(np.complex128 if M.complex else np.float64)
-        goal = np.sqrt(2.0 * b)
-        total = max(float(np.dot(units, b)), 1e-300)
-        image, _ = M.measure_factor(left)
-        length = math.sqrt(total / max(float(np.dot(units, image)), 1e-300)) * float(np.linalg.norm(left))
+        left = left.astype(np.complex128 if self.M.complex else np.float64)
         left = left / max(float(np.linalg.norm(left)), 1e-300)
-        values: list[float] = []
+        start = np.ascontiguousarray(left).ravel().view(np.float64)
+        with ledger.stage(STAGE), linalg.single_thread():
+            length, objective = self._objective(left, units)
+            result = minimize(
+                objective,
+                start,
+                jac=True,
+                method="L-BFGS-B",
+                callback=self._enough(),
+                options={"maxiter": self.flow.steps, "maxfun": 2 * self.flow.steps, "maxcor": 10, "ftol": 0, "gtol": 0},
+            )
+        return length * result.x.view(left.dtype).reshape(left.shape)
+
+    def _objective(
+        self, left: Array, units: FloatArray
+    ) -> tuple[float, Callable[[FloatArray], tuple[float, FloatArray]]]:
+        """The length that fits the data best along the start, and the value at length times v with its gradient, asked
+        for at the start first."""
+        M, b = self.M, self.intensities
+        goal, total = np.sqrt(2.0 * b), max(float(np.dot(units, b)), 1e-300)
+        image, pull = M.measure_factor(left)
+        length = math.sqrt(total / max(float(np.dot(units, image)), 1e-300))
+        at_hand = [(length**2 * image, lambda y: length * pull(y))]  # what the start's own measurement tells
+
+        def measured(v: FloatArray) -> tuple[FloatArray, Callable[[FloatArray], Array]]:
+            return at_hand.pop() if at_hand else M.measure_factor(length * v.view(left.dtype).reshape(left.shape))
 
         def objective(v: FloatArray) -> tuple[float, FloatArray]:
-            L = length * v.view(left.dtype).reshape(left.shape)
-            image, pull = M.measure_factor(L)
-            self.problem.M.products += 2 * size
+            image, pull = measured(v)
             smooth = np.sqrt(image + b)
             off = smooth - goal
             # at b = 0 and a_i L = 0 the term is |a_i L|^2 itself
             share = np.divide(off, smooth, out=np.ones_like(off), where=smooth > 0)
             slope = pull(units * share) * (length / total)
-            return float(np.dot(units, off * off)) / total, slope.ravel().view(np.float64)
+            return float(np.dot(units, off * off)) / total, np.ascontiguousarray(slope).ravel().view(np.float64)
 
-        def enough(intermediate_result: Any) -> None:
+        return length, objective
+
+    def _enough(self) -> Callable[[OptimizeResult], None]:
+        """Ends a descent that hardly falls any more, and says after each step that work goes on."""
+        values: list[float] = []
+        window, rest = self.flow.window, 1 - self.flow.fall
+
+        def enough(intermediate_result: OptimizeResult) -> None:
+            ledger.tick()
             values.append(float(intermediate_result.fun))
-            if values[-1] <= ROUNDING or (len(values) > WINDOW and values[-1] > (1 - FALL) * values[-1 - WINDOW]):
+            stalls = len(values) > window and values[-1] > rest * values[-1 - window]
+            if values[-1] <= self.flow.floor or stalls:
                 raise StopIteration
 
-        with linalg.single_thread():
-            result = minimize(
-                objective,
-                np.ascontiguousarray(left).ravel().view(np.float64),
-                jac=True,
-                method="L-BFGS-B",
-                callback=enough,
-                options={"maxiter": STEPS, "maxfun": 2 * STEPS, "maxcor": 10, "ftol": 0.0, "gtol": 0.0},
-            )
-        return length * result.x.view(left.dtype).reshape(left.shape)
+        return enough
 
     def spare(self, face: Face) -> float:
         """The share of the data beyond as many as there are unknowns."""
         return max(0.0, 1.0 - face.freedom / max(float(self.used.sum()), 1.0))
 
-    def judged(self, candidate: Candidate) -> Candidate:
-        """The candidate with its margin: what the least of its atoms is worth over all that is left to explain, which
-        is more than any atom outside can add; the lower one, of that in the loss and that with rows in units. Unknowns
-        nearly as many as data explain most of these even in a trap, so that the margin shrinks with what is spare."""
-        problem = self.problem
+    def margin(self, candidate: Candidate) -> float:
+        """What the least atom of a candidate is worth over all that is left to explain, which is more than any atom
+        outside can add; the lower one, of that in the loss and that with rows in units. Unknowns nearly as many as data
+        explain most of these even in a trap, so that the margin shrinks with what is spare."""
         if not candidate.face.size:
-            return candidate
+            return 0.0
         face, _ = candidate.face.prune(candidate.c, candidate.face.size - 1)
-        without = reduced_fit(problem, face)
+        without = reduced_fit(self.problem, face)
         margins = [(without.loss - candidate.loss) / max(candidate.loss, 1e-300)]
         here, there = (float(np.sum((self.units * r) ** 2)) for r in (candidate.residual, without.residual))
         margins.append((there - here) / max(here, 1e-300))
-        return replace(candidate, margin=max(0.0, min(margins)) * self.spare(candidate.face) ** 3)
-
-
-__all__ = ["Amplitudes"]
+        return max(0.0, min(margins)) * self.spare(candidate.face) ** 3
