@@ -1,14 +1,15 @@
 """What an operator or a set may offer beyond its contract: small protocols, asked for through one door.
 
 `thing.offers(Capability)` is an object with all methods of the capability, or None. Methods ask once, when they open;
-wrappers lift what their inner part offers (`operators/wrapper.py`, `atoms/wrapped.py`). Which capabilities there are
-decides what an answer costs, not what it means.
+wrappers lift what their inner part offers (`operators/wrapper.py`, `atoms/scaled.py`, `atoms/mapped.py`,
+`atoms/sums.py`). Which capabilities there are decides what an answer costs, not what it means. Each has a checker in
+`fewatoms.testing`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 from fewatoms._types import Array, FloatArray, IntArray, Matrix, ModelDual
 
@@ -24,7 +25,30 @@ class Offering:
 
     def offers(self, capability: type[C]) -> C | None:
         """This object as that capability if it has all that the capability asks for, else None."""
-        return self if isinstance(self, capability) else None
+        return self if keeps(self, capability) else None
+
+
+def keeps(thing: object, capability: type[C]) -> TypeGuard[C]:
+    """Whether a thing has every member of a capability. None is evaluated: some are as long as the data."""
+    return all(_has(thing, name) for name in _members(capability))
+
+
+def _has(thing: object, name: str) -> bool:
+    """Whether a member stands in a class or in the thing itself, and is not None, which takes it back."""
+    for kind in type(thing).__mro__:
+        if name in vars(kind):
+            return vars(kind)[name] is not None
+    return getattr(thing, "__dict__", {}).get(name) is not None
+
+
+_asked: dict[type, tuple[str, ...]] = {}  # what protocols ask for, looked up once
+
+
+def _members(capability: type) -> tuple[str, ...]:
+    if capability not in _asked:
+        names = {**vars(capability), **vars(capability).get("__annotations__", {})}
+        _asked[capability] = tuple(name for name in names if not name.startswith("_"))
+    return _asked[capability]
 
 
 def need(thing: Offering, capability: type[C]) -> C:
@@ -181,6 +205,17 @@ class Gauge(Protocol):
 
     def gauge(self, x: Array) -> float:
         """gauge(x), infinite outside the cone of the atoms."""
+        ...
+
+
+@runtime_checkable
+class RankOnePairs(Protocol):
+    """Atoms are u v^T for unit vectors u and v: the points of k of them are U V^T, for factors of k columns."""
+
+    nonnegative: bool  # whether the factors of answers must not have negative entries
+
+    def paired(self, P: Array, s: FloatArray, Q: Array) -> tuple[Face, FloatArray]:
+        """The point P diag(s) Q^T as face and coefficients; P and Q orthonormal or, without signs, of unit columns."""
         ...
 
 

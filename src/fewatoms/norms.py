@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 
-from fewatoms._types import Array, FloatArray, IntArray
+from fewatoms._types import Array, FloatArray, IntArray, Matrix
 from fewatoms.capabilities import ColumnBlocks, Norms
 
 if TYPE_CHECKING:
@@ -20,21 +22,14 @@ TOGETHER = 256  # columns formed at a time
 
 def column_norms(M: Operator) -> FloatArray | None:
     """|M e_i| for all i, or upper bounds; None where they are too dear. A black box is asked for every column."""
-    known = M.offers(Norms)
-    if known is not None:
-        return known.column_norms()
-    if not _can_ask(M):
-        return None
-    pieces = np.array_split(np.arange(M.shape[1]), max(1, M.shape[1] // TOGETHER))
-    return np.concatenate([np.linalg.norm(_columns(M, i), axis=0) for i in pieces])
+    known = _known(M)
+    return None if known is None else known.column_norms()
 
 
 def block_norms(M: Operator, blocks: Sequence[IntArray]) -> FloatArray | None:
     """Upper bounds of the spectral norms of groups of columns, or None."""
-    known = M.offers(Norms)
-    if known is not None:
-        return known.block_norms(blocks)
-    return np.array([np.linalg.norm(_columns(M, i), 2) for i in blocks]) if _can_ask(M) else None
+    known = _known(M)
+    return None if known is None else known.block_norms(blocks)
 
 
 def rank_one_norm(M: Operator) -> float | None:
@@ -49,12 +44,51 @@ def psd_norm(M: Operator) -> float | None:
     return None if known is None else known.psd_norm()
 
 
-def _can_ask(M: Operator) -> bool:
-    flat = M.model_shape == (M.shape[1],) and not M.complex
-    return flat and (M.shape[1] <= PROBE_LIMIT or M.offers(ColumnBlocks) is not None)
+def _known(M: Operator) -> Norms | None:
+    known = M.offers(Norms)
+    return M.asked_norms() if known is None else known
 
 
-def _columns(M: Operator, indices: IntArray) -> Array:
-    at_hand = M.offers(ColumnBlocks)
-    block = M.columns(indices) if at_hand is None else at_hand.read(indices)
+def asked(M: Operator) -> Norms | None:
+    """The norms of an operator that does not know them, where it has few enough columns to be asked for each."""
+    few = M.shape[1] <= PROBE_LIMIT or M.offers(ColumnBlocks) is not None
+    return Asked(M) if few and not M.complex else None
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """The norms of columns that are formed, one product each, and let go; they are formed when somebody asks."""
+
+    M: Operator
+
+    @cached_property
+    def _columns(self) -> FloatArray:
+        return lengths(self._formed, self.M.shape[1])
+
+    def _formed(self, indices: IntArray) -> Matrix:
+        at_hand = self.M.offers(ColumnBlocks)
+        return self.M.columns(indices) if at_hand is None else at_hand.read(indices)
+
+    def column_norms(self) -> FloatArray:
+        return self._columns
+
+    def block_norms(self, blocks: Sequence[IntArray]) -> FloatArray:
+        return np.array([np.linalg.norm(dense(self._formed(i)), 2) for i in blocks])
+
+    def rank_one_norm(self) -> None:
+        return None
+
+    def psd_norm(self) -> None:
+        return None
+
+
+def lengths(columns: Callable[[IntArray], Matrix], count: int, weights: FloatArray | None = None) -> FloatArray:
+    """The lengths of columns 0, ..., count - 1 in the norm of the weights, read a few at a time."""
+    root = np.ones(1) if weights is None else np.sqrt(weights)
+    pieces = np.array_split(np.arange(count), max(1, count // TOGETHER))
+    return np.concatenate([np.linalg.norm(root[:, None] * dense(columns(i)), axis=0) for i in pieces])
+
+
+def dense(block: Matrix) -> Array:
+    """Columns as an array."""
     return np.asarray(block.toarray() if sp.issparse(block) else block)

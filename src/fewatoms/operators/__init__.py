@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 
 from fewatoms._types import Array
 from fewatoms.operators.base import Operator
+from fewatoms.operators.boxes import BlackBox, OwnBox
 from fewatoms.operators.composed import Composed
 from fewatoms.operators.counting import Counting, Metered
 from fewatoms.operators.diffraction import CodedDiffraction
 from fewatoms.operators.identity import Identity
-from fewatoms.operators.matrix import BlackBox, MatrixOperator
+from fewatoms.operators.matrix import MatrixOperator
 from fewatoms.operators.projected import Projected
 from fewatoms.operators.quadratic import Quadratic
 from fewatoms.operators.rows import Rows
@@ -22,23 +21,28 @@ from fewatoms.operators.several import Several
 from fewatoms.operators.wrapper import Wrapper
 
 
-def as_operator(M: Any) -> Operator:
-    """M as an operator: one of ours, an array, a sparse matrix, or anything with shape, matvec and rmatvec."""
+def as_operator(M: object) -> Operator:
+    """M as an operator: one of ours, an array, a sparse matrix, or anything with shape and products, called matvec and
+    rmatvec or apply and adjoint."""
     if isinstance(M, Operator):
         return M
+    if isinstance(M, type):
+        raise TypeError(f"M must be an object, not a class; got {M.__name__}")
     if sp.issparse(M) or isinstance(M, np.ndarray):
         return MatrixOperator(M)
     if hasattr(M, "matvec") and hasattr(M, "rmatvec"):
         return BlackBox(M)
+    if hasattr(M, "shape") and hasattr(M, "apply") and hasattr(M, "adjoint"):
+        return OwnBox(M)
     if hasattr(M, "__array__") or isinstance(M, (list, tuple)):
         return MatrixOperator(_as_array(M))
     raise TypeError(
-        "M must be an array, a SciPy sparse matrix, a LinearOperator (anything with shape, matvec and rmatvec) "
-        f"or one of fewatoms' operators; got {type(M).__name__}"
+        "M must be an array, a SciPy sparse matrix, a LinearOperator (anything with shape, matvec and rmatvec), "
+        f"anything with shape, apply and adjoint, or one of fewatoms' operators; got {type(M).__name__}"
     )
 
 
-def _as_array(M: Any) -> Array:
+def _as_array(M: object) -> Array:
     try:
         return np.asarray(M)
     except ValueError:
@@ -55,6 +59,7 @@ __all__ = [
     "MatrixOperator",
     "Metered",
     "Operator",
+    "OwnBox",
     "Projected",
     "Quadratic",
     "Rows",

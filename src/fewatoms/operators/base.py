@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from fewatoms import _checks, linalg
+from fewatoms import _checks, linalg, norms
 from fewatoms._types import Array, FloatArray, IntArray, Matrix, ModelDual
-from fewatoms.capabilities import Offering
+from fewatoms.capabilities import Norms, Offering
 from fewatoms.faces import Face
 from fewatoms.operators.reduced import ReducedOperator
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class Operator(Offering, ABC):
     """A linear map from the model space (vectors, or matrices of `model_shape`) to data of length m.
 
-    Required: `shape`, `apply`, `adjoint`. The rest follows from these, by as many products as it says, and is overridden
-    where the structure knows a better way; what is cheap or known beyond that is a capability (`offers`).
+    Required: `shape`, `apply`, `adjoint`. The rest follows from these, by as many products as it says, and is
+    overridden where the structure knows a better way; what is cheap or known beyond that is a capability (`offers`).
     `adjoint` may return z in any form that `linalg.as_flat` and `linalg.as_matrix` read; it is on loan until the next
     call and must not be changed. Data and y are real; x may be a complex Hermitian matrix where `complex` says so.
     """
@@ -88,8 +88,12 @@ class Operator(Offering, ABC):
         """The reduced operator c -> M point(c)."""
         return face.restrict(self)
 
+    def asked_norms(self) -> Norms | None:
+        """Norms for who does not offer them, from products with every column; None where those are too many."""
+        return norms.asked(self)
+
     def subset(self, rows: IntArray) -> Operator:
-        """The operator for some of the data."""
+        """The operator for some of the data, each once."""
         from fewatoms.operators.rows import Rows
 
         return Rows(self, rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,13 +12,12 @@ from fewatoms import linalg
 from fewatoms._types import Array, FloatArray, IntArray, Matrix, ModelDual
 from fewatoms.capabilities import ColumnBlocks
 from fewatoms.operators.base import Operator
-from fewatoms.operators.wrapper import Wrapper
+from fewatoms.operators.wrapper import SeenColumns, Wrapper
 
 if TYPE_CHECKING:
     from fewatoms.atoms.mapped import LinearMap
 
 READ_LIMIT = 5_000_000_000  # multiplications at most for the lengths of the columns of a product of two matrices
-TOGETHER = 256  # columns read at a time
 
 
 class Composed(Wrapper):
@@ -61,26 +59,19 @@ class Composed(Wrapper):
 
 
 @dataclass(frozen=True, eq=False)
-class _Columns:
+class _Columns(SeenColumns):
     M: Composed
-    inner: ColumnBlocks
-
-    @property
-    def image_size(self) -> float:
-        return self.M.shape[0]
 
     def column_lengths(self, weights: FloatArray | None = None) -> FloatArray | None:
-        M = self.M
-        if M.inner.shape[0] * M.inner.shape[1] * M.shape[1] > READ_LIMIT:
-            return None
-        w = np.ones(1) if weights is None else np.sqrt(weights)
-        pieces: Sequence[IntArray] = np.array_split(np.arange(M.shape[1]), max(1, M.shape[1] // TOGETHER))
-        return np.concatenate([np.linalg.norm(w[:, None] * self.read(i), axis=0) for i in pieces])
+        work = self.M.inner.shape[0] * self.M.inner.shape[1] * self.M.shape[1]
+        return super().column_lengths(weights) if work <= READ_LIMIT else None
 
     def read(self, indices: IntArray) -> Matrix:
         return self.inner.times(self.M.map.columns(indices)) if indices.size else np.zeros((self.M.shape[0], 0))
 
     def times(self, X: Array) -> Array:
+        if not X.shape[1]:
+            return np.zeros((self.M.shape[0], 0))
         return self.inner.times(np.stack([self.M.map.forward(x) for x in X.T], axis=1))
 
 

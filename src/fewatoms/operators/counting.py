@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -43,7 +44,7 @@ class Counting(Wrapper):
 
     def apply(self, x: Array) -> FloatArray:
         self.count(1)
-        image = self.inner.apply(x)
+        image = self.inner.apply(x.reshape(self.model_shape))
         if np.shape(image) != self.shape[:1]:
             raise ValueError(f"M.apply must return {self.shape[0]} numbers; got shape {np.shape(image)}")
         return image
@@ -70,6 +71,14 @@ class Counting(Wrapper):
     def apply_factors(self, U: Array, V: Array) -> FloatArray:
         self.count(1)
         return self.inner.apply_factors(U, V)
+
+    def asked_norms(self) -> Norms | None:
+        return self._asked
+
+    @cached_property
+    def _asked(self) -> Norms | None:
+        """Kept: whoever asks again pays nothing."""
+        return Operator.asked_norms(self)
 
     def subset(self, rows: IntArray) -> Operator:
         return self.around(self.inner.subset(rows))

@@ -1,17 +1,20 @@
-"""Matrices (dense and sparse) and black boxes (SciPy's LinearOperator and whatever looks like it) as operators."""
+"""Matrices, dense and sparse, as operators."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import LinearOperator
 
 from fewatoms import _checks
 from fewatoms._types import Array, FloatArray, IntArray, Matrix
+from fewatoms.capabilities import FactorImages
 from fewatoms.operators.base import Operator
+from fewatoms.operators.boxes import refuse_complex
+
+C = TypeVar("C")
 
 FULL = 0.1  # share of nonzeros from which sparse columns are better off dense
 EXACT_NORM_SIDE = 2000  # up to this shorter side the spectral norm is computed instead of bounded
@@ -29,7 +32,7 @@ class MatrixOperator(Operator):
         if sp.issparse(matrix):
             if matrix.ndim != 2:
                 raise ValueError(f"M must be a matrix (2 axes); got shape {matrix.shape}")
-            _refuse_complex(matrix.dtype)
+            refuse_complex(matrix.dtype)
             matrix = matrix if matrix.format in ("csc", "csr") else matrix.tocsc()
             _checks.finite("M", matrix.data)
         else:
@@ -38,7 +41,7 @@ class MatrixOperator(Operator):
                 raise ValueError(f"M must be a matrix (2 axes); got shape {matrix.shape}")
             if matrix.dtype.kind not in "biufc":
                 raise TypeError(f"M must hold real numbers; got an array of {matrix.dtype}")
-            _refuse_complex(matrix.dtype)
+            refuse_complex(matrix.dtype)
             _checks.finite("M", matrix)
         if 0 in matrix.shape:
             raise ValueError(f"M must have at least one row and one column; got shape {matrix.shape}")
@@ -47,6 +50,10 @@ class MatrixOperator(Operator):
         self.matrix = matrix
         self.shape = matrix.shape
         self._by_column: Any = None
+
+    def offers(self, capability: type[C]) -> C | None:
+        filled = capability is FactorImages and sp.issparse(self.matrix)  # pairs one by one cost less than zeros do
+        return None if filled else super().offers(capability)
 
     @property
     def image_size(self) -> float:
@@ -95,8 +102,7 @@ class MatrixOperator(Operator):
         out = np.empty((self.shape[0], r * s))
         rows = max(1, (1 << 22) // (p * q))
         for start in range(0, self.shape[0], rows):
-            some = self.matrix[start : start + rows]
-            block = np.asarray(some.toarray() if sp.issparse(some) else some, dtype=np.float64).reshape(-1, p, q)
+            block = np.asarray(self.matrix[start : start + rows], dtype=np.float64).reshape(-1, p, q)
             half = (block.reshape(-1, q) @ V).reshape(len(block), p, s)
             out[start : start + rows] = np.matmul(U.T, half).reshape(len(block), r * s)
         return out
@@ -153,92 +159,6 @@ class MatrixOperator(Operator):
         return float(np.sqrt(top * (1 + 1e-12) + 1e-14 * frobenius**2))
 
 
-class BlackBox(Operator):
-    """Anything with `shape`, `matvec` and `rmatvec`: SciPy's LinearOperator, PyLops operators, your own."""
-
-    def __init__(self, op: Any) -> None:
-        try:
-            m, n = (int(s) for s in op.shape)
-        except (TypeError, ValueError, AttributeError):
-            raise TypeError(f"M must have a shape (m, n); got {getattr(op, 'shape', None)!r}") from None
-        if min(m, n) < 1:
-            raise ValueError(f"M must have at least one row and one column; got shape {(m, n)}")
-        dtype = getattr(op, "dtype", None)
-        if dtype is not None:
-            _refuse_complex(np.dtype(dtype))
-        self.op, self.shape = op, (m, n)
-
-    def apply(self, x: Array) -> FloatArray:
-        return self._product("matvec", x.ravel(), self.shape[0])
-
-    def apply_factors(self, U: Array, V: Array) -> FloatArray:
-        if not hasattr(self.op, "apply_factors"):
-            return super().apply_factors(U, V)
-        result = np.asarray(self.op.apply_factors(U, V))
-        if result.size != self.shape[0]:
-            raise ValueError(f"M.apply_factors must return {self.shape[0]} numbers; got shape {result.shape}")
-        return self._numbers("apply_factors", result.ravel())
-
-    def adjoint(self, y: FloatArray) -> FloatArray:
-        return self._product("rmatvec", y, self.shape[1])
-
-    def _product(self, name: str, v: Array, size: int) -> FloatArray:
-        try:
-            result = np.asarray(getattr(self.op, name)(v))
-        except NotImplementedError as error:
-            raise TypeError(f"M must have a working {name}; {type(self.op).__name__} does not implement it") from error
-        except ValueError as error:
-            # SciPy reshapes what a subclass returns, and says only that this failed.
-            if "reshape" not in str(error):
-                raise
-            raise ValueError(f"M.{name} must return {size} numbers; {error}") from error
-        if result.size != size:
-            raise ValueError(f"M.{name} must return {size} numbers; got shape {result.shape}")
-        return self._numbers(name, result.ravel())
-
-    def _numbers(self, name: str, result: Array) -> FloatArray:
-        """What the box returned, checked: its author may not have."""
-        if result.dtype.kind not in "biuf":
-            raise TypeError(f"M.{name} must return real numbers; got an array of {result.dtype}")
-        result = np.asarray(result, dtype=np.float64)
-        with np.errstate(invalid="ignore", over="ignore"):
-            suspect = not np.isfinite(result.sum())
-        if suspect:
-            _checks.finite(f"M.{name}'s result", result)
-        return result
-
-    def columns(self, indices: IntArray) -> Array:
-        width = max(1, (1 << 22) // self.shape[1])
-        if width == 1 or not self._takes_blocks():
-            return super().columns(indices)
-        blocks = []
-        for start in range(0, indices.size, width):
-            some = indices[start : start + width]
-            E = np.zeros((self.shape[1], some.size))
-            E[some, np.arange(some.size)] = 1.0
-            blocks.append(self.apply_block(E))
-        return np.concatenate(blocks, axis=1) if blocks else np.zeros((self.shape[0], 0))
-
-    def _takes_blocks(self) -> bool:
-        """Whether the box multiplies blocks by itself. SciPy would pass columns of shape (n, 1) to a user's matvec, and
-        not every author thought of those."""
-        if isinstance(self.op, LinearOperator):
-            own = getattr(self.op, "_CustomLinearOperator__matmat_impl", None) is not None
-            return own or (
-                type(self.op)._matmat is not LinearOperator._matmat
-                and not hasattr(self.op, "_CustomLinearOperator__matmat_impl")
-            )
-        return hasattr(self.op, "matmat")
-
-    def apply_block(self, X: Array) -> Array:
-        if not self._takes_blocks():
-            return super().apply_block(X)
-        result = np.asarray(self.op.matmat(X))
-        if result.shape != (self.shape[0], X.shape[1]):
-            raise ValueError(f"M.matmat must return shape {(self.shape[0], X.shape[1])}; got {result.shape}")
-        return self._numbers("matmat", result)
-
-
 def _gram(A: Any) -> FloatArray:
     """The Gram matrix of the shorter side, summed in double precision whatever that of A."""
     A = A if A.shape[0] <= A.shape[1] else A.T
@@ -251,10 +171,3 @@ def _gram(A: Any) -> FloatArray:
         block = np.asarray(A[:, start : start + width], dtype=np.float64)
         G += block @ block.T
     return G
-
-
-def _refuse_complex(dtype: Any) -> None:
-    if np.dtype(dtype).kind == "c":
-        raise TypeError(
-            f"M must be real; got {dtype}: stack real and imaginary parts, or use Quadratic for intensities"
-        )

@@ -10,9 +10,9 @@ import scipy.sparse as sp
 
 from fewatoms import linalg
 from fewatoms._types import Array, FloatArray, IntArray, Matrix
-from fewatoms.capabilities import ColumnBlocks, Norms
+from fewatoms.capabilities import ColumnBlocks, FactorImages, Norms
 from fewatoms.operators.base import Operator
-from fewatoms.operators.wrapper import Wrapper
+from fewatoms.operators.wrapper import SeenColumns, SeenImages, Wrapper
 
 
 class Projected(Wrapper):
@@ -23,11 +23,17 @@ class Projected(Wrapper):
 
     def __init__(self, M: Operator, F: FloatArray, weights: FloatArray | None = None) -> None:
         super().__init__(M)
-        self.weighted = weights is not None
+        self.weights = weights
         self.root = np.ones(1) if weights is None else np.sqrt(weights)
         whitened = F * self.root[:, None]
         lengths = np.linalg.norm(whitened, axis=0)
         self.basis = linalg.orthonormal(whitened / np.where(lengths > 0, lengths, 1.0))
+
+    def projects_in(self, weights: FloatArray | None) -> bool:
+        """Whether the projection is an orthogonal one in the norm of these weights."""
+        if weights is None or self.weights is None:
+            return weights is self.weights
+        return np.array_equal(weights, self.weights)
 
     def _column(self, like: Array) -> FloatArray:
         """The roots of the weights, to be multiplied by a vector or by the columns of a block."""
@@ -44,19 +50,13 @@ class Projected(Wrapper):
 
 
 @dataclass(frozen=True, eq=False)
-class _Columns:
+class _Columns(SeenColumns):
     M: Projected
-    inner: ColumnBlocks
-
-    @property
-    def image_size(self) -> float:
-        return self.M.shape[0]  # no longer sparse
 
     def column_lengths(self, weights: FloatArray | None = None) -> FloatArray | None:
-        lengths = self.inner.column_lengths(weights)
-        if lengths is None:
-            return None
-        M = self.M
+        lengths, M = self.inner.column_lengths(weights), self.M
+        if lengths is None or not M.projects_in(weights):
+            return None if lengths is None else super().column_lengths(weights)
         inside = M.inner.adjoint_block(M.root[:, None] * M.basis)
         left = np.maximum(lengths**2 - np.einsum("ij,ij->i", inside, inside), 0.0)
         # what is left of columns with a large offset is all cancellation: those are measured after the projection
@@ -67,12 +67,6 @@ class _Columns:
             left[some] = np.einsum("ij,ij->j", block, block * w[:, None])
         return np.sqrt(np.where(left > 1e-24 * lengths**2, left, 0.0))  # less is rounding: F spans the column
 
-    def read(self, indices: IntArray) -> Matrix:
-        return self.M.seen(self.inner.read(indices))
-
-    def times(self, X: Array) -> Array:
-        return self.M.seen(self.inner.times(X))
-
 
 @dataclass(frozen=True, eq=False)
 class _Norms:
@@ -82,17 +76,19 @@ class _Norms:
     inner: Norms
 
     def column_norms(self) -> FloatArray | None:
-        at_hand = None if self.M.weighted else self.M.offers(ColumnBlocks)
-        return None if at_hand is None else at_hand.column_lengths()
+        if not self.M.projects_in(None):
+            return None
+        at_hand = self.M.offers(ColumnBlocks)
+        return self.inner.column_norms() if at_hand is None else at_hand.column_lengths()
 
     def block_norms(self, blocks: Sequence[IntArray]) -> FloatArray | None:
-        return None if self.M.weighted else self.inner.block_norms(blocks)
+        return self.inner.block_norms(blocks) if self.M.projects_in(None) else None
 
     def rank_one_norm(self) -> float | None:
-        return None if self.M.weighted else self.inner.rank_one_norm()
+        return self.inner.rank_one_norm() if self.M.projects_in(None) else None
 
     def psd_norm(self) -> float | None:
-        return None if self.M.weighted else self.inner.psd_norm()
+        return self.inner.psd_norm() if self.M.projects_in(None) else None
 
 
-Projected.lifts = {ColumnBlocks: _Columns, Norms: _Norms}
+Projected.lifts = {ColumnBlocks: _Columns, FactorImages: SeenImages, Norms: _Norms}

@@ -6,21 +6,35 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from fewatoms._types import Array, FloatArray, IntArray, Matrix
-from fewatoms.capabilities import ColumnBlocks, Intensities, Norms, SampledEntries, SeenAsIs
-from fewatoms.faces import SymmetricFactors
+from fewatoms.capabilities import (
+    ColumnBlocks,
+    FactorFits,
+    FactorImages,
+    Intensities,
+    Norms,
+    SampledEntries,
+    SeenAsIs,
+)
+from fewatoms.faces import Factors, SymmetricFactors
 from fewatoms.operators.base import Operator
 from fewatoms.operators.reduced import ReducedOperator
-from fewatoms.operators.wrapper import Wrapper, as_it_is
+from fewatoms.operators.wrapper import SeenColumns, SeenImages, Wrapper, as_it_is
 
 
 class Rows(Wrapper):
-    """x -> (Mx)[rows], for operators that offer no better way to leave data out."""
+    """x -> (Mx)[rows], each row once, for operators that offer no better way to leave data out."""
 
     def __init__(self, M: Operator, rows: IntArray) -> None:
         super().__init__(M, rows.size)
         self.kept = rows
+        if np.unique(rows).size < rows.size:
+            raise ValueError("rows must name each row of M once; some are named again")
+
+    def read_data(self, b: npt.ArrayLike) -> FloatArray:
+        return Operator.read_data(self, b)  # whatever shape all of the data have, these are a list
 
     def seen(self, images: Matrix) -> Matrix:
         return images[self.kept]
@@ -34,11 +48,7 @@ class Rows(Wrapper):
         return self.inner.subset(self.kept[rows])
 
 
-@dataclass(frozen=True, eq=False)
-class _Columns:
-    M: Rows
-    inner: ColumnBlocks
-
+class _Columns(SeenColumns):
     @property
     def image_size(self) -> float:
         return self.inner.image_size * self.M.shape[0] / self.M.inner.shape[0]
@@ -46,12 +56,6 @@ class _Columns:
     def column_lengths(self, weights: FloatArray | None = None) -> FloatArray | None:
         w = np.ones(self.M.shape[0]) if weights is None else weights
         return self.inner.column_lengths(self.M.unseen(w))
-
-    def read(self, indices: IntArray) -> Matrix:
-        return self.M.seen(self.inner.read(indices))
-
-    def times(self, X: Array) -> Array:
-        return self.M.seen(self.inner.times(X))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +91,15 @@ class _Intensities:
         return _Kept(self.M, self.inner.restrict_symmetric(face))
 
 
+@dataclass(frozen=True, eq=False)
+class _Fits:
+    M: Rows
+    inner: FactorFits
+
+    def restrict_factors(self, face: Factors) -> ReducedOperator:
+        return _Kept(self.M, self.inner.restrict_factors(face))
+
+
 class _Kept(ReducedOperator):
     """The rows kept of another reduced operator: the others have weight 0."""
 
@@ -109,6 +122,8 @@ Rows.lifts = {
     ColumnBlocks: _Columns,
     SeenAsIs: _Places,
     SampledEntries: _entries,
+    FactorFits: _Fits,
+    FactorImages: SeenImages,
     Intensities: _Intensities,
     Norms: as_it_is,  # leaving rows out shortens images: bounds stay bounds
 }

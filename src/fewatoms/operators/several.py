@@ -11,9 +11,9 @@ import scipy.sparse as sp
 
 from fewatoms import _checks
 from fewatoms._types import Array, FloatArray, IntArray, Matrix, ModelDual
-from fewatoms.capabilities import ColumnBlocks, Norms
+from fewatoms.capabilities import ColumnBlocks, Norms, SeenAsIs
 from fewatoms.operators.base import Operator
-from fewatoms.operators.wrapper import Wrapper
+from fewatoms.operators.wrapper import SeenColumns, Wrapper
 
 
 class Several(Wrapper):
@@ -70,13 +70,10 @@ class Several(Wrapper):
 
 
 @dataclass(frozen=True, eq=False)
-class _Columns:
-    M: Several
-    inner: ColumnBlocks
+class _Columns(SeenColumns):
+    """An image is dense as far as its size tells, though most of it is zero."""
 
-    @property
-    def image_size(self) -> float:
-        return self.M.shape[0]  # what a dense image would hold, though most of it is zero
+    M: Several
 
     def column_lengths(self, weights: FloatArray | None = None) -> FloatArray | None:
         count = self.M.count
@@ -95,6 +92,16 @@ class _Columns:
         count = self.M.count
         each = [self.inner.times(x.reshape(-1, count)).ravel() for x in X.T]
         return np.stack(each, axis=1) if each else np.zeros((self.M.shape[0], 0))
+
+
+@dataclass(frozen=True, eq=False)
+class _Places:
+    M: Several
+    inner: SeenAsIs
+
+    def places(self) -> IntArray | None:
+        whole, count = self.inner.places(), self.M.count
+        return None if whole is None else (whole[:, None] * count + np.arange(count)).ravel()
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,4 +129,4 @@ def _largest(norms: FloatArray, block: IntArray, count: int) -> float:
     return float(np.bincount(block % count, weights=norms[block] ** 2).max())
 
 
-Several.lifts = {ColumnBlocks: _Columns, Norms: _Norms}
+Several.lifts = {ColumnBlocks: _Columns, SeenAsIs: _Places, Norms: _Norms}

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
 import numpy.typing as npt
 
+from fewatoms import norms
 from fewatoms._types import Array, FloatArray, IntArray, Matrix, ModelDual
+from fewatoms.capabilities import ColumnBlocks, FactorImages, Norms, keeps
 from fewatoms.operators.base import Operator
 
 C = TypeVar("C")
@@ -38,10 +41,15 @@ class Wrapper(Operator):
         return y
 
     def offers(self, capability: type[C]) -> C | None:
-        lift = self.lifts.get(capability)
-        inner = None if lift is None else self.inner.offers(capability)
-        found = None if lift is None or inner is None else lift(self, inner)
-        return found if isinstance(found, capability) else None
+        return self._lifted(capability, self.inner.offers(capability)) if capability in self.lifts else None
+
+    def _lifted(self, capability: type[C], inner: C | None) -> C | None:
+        """What the inner operator has, as it is seen from here."""
+        found = None if inner is None else self.lifts[capability](self, inner)
+        return found if keeps(found, capability) else None
+
+    def asked_norms(self) -> Norms | None:
+        return self._lifted(Norms, self.inner.asked_norms()) if Norms in self.lifts else super().asked_norms()
 
     def charge(self, products: int) -> None:
         self.inner.charge(products)
@@ -75,3 +83,35 @@ class Wrapper(Operator):
 def as_it_is(wrapper: Wrapper, offered: object) -> object:
     """A capability that the wrapper changes nothing about."""
     return offered
+
+
+@dataclass(frozen=True, eq=False)
+class SeenColumns:
+    """Columns of the inner operator, seen. How long they are is for subclasses to say."""
+
+    M: Wrapper
+    inner: ColumnBlocks
+
+    @property
+    def image_size(self) -> float:
+        return self.M.shape[0]
+
+    def column_lengths(self, weights: FloatArray | None = None) -> FloatArray | None:
+        return norms.lengths(self.read, self.M.shape[1], weights)
+
+    def read(self, indices: IntArray) -> Matrix:
+        return self.M.seen(self.inner.read(indices))
+
+    def times(self, X: Array) -> Array:
+        return self.M.seen(self.inner.times(X))
+
+
+@dataclass(frozen=True, eq=False)
+class SeenImages:
+    """Images of pairs of factors, seen."""
+
+    M: Wrapper
+    inner: FactorImages
+
+    def factor_images(self, U: Array, V: Array) -> Array:
+        return self.M.seen(self.inner.factor_images(U, V))
