@@ -3,13 +3,15 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# One BLAS thread a worker: two workers on two cores.
+QUIET := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg
 
-.PHONY: demo test lint types coverage clean
+.PHONY: demo test lint types tests soak clean
 
 demo: $(VENV)/.demo
 	$(BIN)/fewatoms demo --figure demo.png
 
-test: lint types coverage
+test: lint types tests
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -18,11 +20,13 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
-# Compiled loops leave no trace for a line counter, so the counted run interprets them; kernels are also tested compiled,
-# in a process of their own. One BLAS thread a worker: two workers on two cores.
-coverage: $(VENV)/.dev
-	NUMBA_DISABLE_JIT=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg \
-	  $(BIN)/python -m pytest -n 2 --cov=fewatoms --cov-report=term --cov-fail-under=95
+# Loops run compiled here; their own folder also runs them interpreted, which is what a line counter sees.
+tests: $(VENV)/.dev
+	$(QUIET) $(BIN)/python -m pytest -n 2 -m "not soak" --cov=fewatoms --cov-report=term --cov-fail-under=95
+
+# The long ones: every combination, many seeds, large data.
+soak: $(VENV)/.dev
+	$(QUIET) $(BIN)/python -m pytest -n 2
 
 $(VENV)/bin/python:
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'fewatoms needs Python 3.11 or newer; say PYTHON=...')"

@@ -7,7 +7,7 @@ point only as long as it needs one. For a loop that makes plain residuals there 
 import numpy as np
 
 import fewatoms as fa
-from fewatoms.solution import DualPoint
+from fewatoms.candidates import DualPoint
 
 
 class ProjectedGradient:
@@ -44,7 +44,7 @@ def main():
     b, lipschitz = M @ x, np.linalg.norm(M, 2) ** 2
     found = []
     for oracle in (ProjectedGradient(lipschitz), fa.FromIterates(residuals(M, b, lipschitz))):
-        s = fa.fit(M, b, atoms=fa.NonnegativeCone(100), k=5, misfit=1e-6, oracle=oracle)
+        s = fa.fit(M, b, atoms=fa.NonnegativeCone(100), k=5, misfit=1e-6, method=fa.General(oracle))
         print(f"{type(oracle).__name__}: {s.message}")
         print(
             f"  atoms {sorted(s.indices.tolist())}, planted {np.flatnonzero(x).tolist()}, {s.iterations} dual vectors"

@@ -26,7 +26,7 @@ def main():
     }
     balanced = answers["budgets"].balanced()
     answers["balanced sum"] = fa.fit(
-        M, data.X, atoms=balanced, k=(2, data.sparse.nnz), misfit=1e-6, oracle=fa.LevelSet()
+        M, data.X, atoms=balanced, k=(2, data.sparse.nnz), misfit=1e-6, method=fa.General(fa.LevelSet())
     )
 
     errors = {}

@@ -37,8 +37,8 @@ def main():
         data = sparse_regression(120, 400, k, coefficients="gaussian", rng=k)
         x, iterations, residuals = solve_and_record(data.M, data.b)
         asked = {"atoms": fa.SignedOneHot(400), "k": k, "misfit": MISFIT}
-        paper = fa.fit(data.M, data.b, oracle=fa.FromIterates(residuals), retrieval=fa.paper_rule(), **asked)
-        default = fa.fit(data.M, data.b, oracle=fa.FromIterates(residuals), **asked)
+        paper = fa.fit(data.M, data.b, method=fa.General(fa.FromIterates(residuals), fa.paper_rule()), **asked)
+        default = fa.fit(data.M, data.b, method=fa.General(fa.FromIterates(residuals)), **asked)
         when, soon = (s.iterations if s.success else "never" for s in (paper, default))
         print(f"{k:5d} {iterations:22d}, {np.count_nonzero(x):8d} {when:>21} {soon:>12}")
         rows.append((data, iterations, len(residuals), paper, default))

@@ -54,6 +54,13 @@ class Progress:
     def cardinality(self) -> int:
         return 0 if self.candidate is None else self.candidate.cardinality
 
+    @property
+    def dual(self) -> DualPoint | None:
+        """The dual point of the latest iterate, made now if it is dear to evaluate."""
+        if self.iterate is None:
+            return None
+        return self.iterate.dual or self.evidence.evaluate(self.iterate)
+
     @cached_property
     def gap(self) -> float:
         if self.iterate is None or self.candidate is None:

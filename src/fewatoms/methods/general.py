@@ -14,7 +14,7 @@ from fewatoms.faces import Face
 from fewatoms.methods.base import Job, Method, Pace
 from fewatoms.oracles import Continuation, Corrective, Oracle
 from fewatoms.problem import Problem
-from fewatoms.retrieval import Retrieval, Retrieving, reduced_fit
+from fewatoms.retrieval import Active, Retrieval, Retrieving, reduced_fit
 from fewatoms.solution import Solution
 from fewatoms.words import asymmetric, same_parts
 
@@ -37,7 +37,9 @@ class General(Method):
     def __post_init__(self) -> None:
         for name, value, verb in (("oracle", self.oracle, "iterates"), ("retrieval", self.retrieval, "retrieve")):
             if isinstance(value, type):
-                raise TypeError(f"{name} must be an object with a method {verb}(...), not a class; got {value.__name__}")
+                raise TypeError(
+                    f"{name} must be an object with a method {verb}(...), not a class; got {value.__name__}"
+                )
             if value is not None and not callable(getattr(value, verb, None)):
                 raise TypeError(f"{name} must have a method {verb}(...); got {value!r}")
 
@@ -60,7 +62,7 @@ class GeneralJob(Job):
     def __init__(self, problem: Problem, budgets: Sequence[Budget], method: General) -> None:
         super().__init__(problem, budgets)
         self.oracle = default_oracle(problem) if method.oracle is None else method.oracle
-        self.retrieval: Retrieving = Retrieval() if method.retrieval is None else method.retrieval
+        self.retrieval = default_retrieval(problem) if method.retrieval is None else method.retrieval
         self.pace = Pace(getattr(self.oracle, "patience", Pace.patience))
 
     def iterates(self, course: Sequence[Budget]) -> Iterator[Iterate]:
@@ -89,6 +91,11 @@ def streamed(oracle: Oracle, problem: Problem) -> Iterator[Iterate]:
 def default_oracle(problem: Problem) -> Oracle:
     """What needs neither alpha nor tau."""
     return Corrective() if problem.atoms.offers(Prox) is None else Continuation()
+
+
+def default_retrieval(problem: Problem) -> Retrieving:
+    """Ties are told apart where more than the k best aligned atoms are exposed; elsewhere by the oracle's own point."""
+    return Retrieval(identify=Active()) if problem.atoms.offers(Prox) is None else Retrieval()
 
 
 def twin_parts(problem: Problem) -> list[str]:
@@ -135,7 +142,9 @@ def _refuse(problem: Problem, budgets: Sequence[Budget]) -> None:
         raise ValueError(f"{name} needs a vector model, the default method and room for images; got {problem!r}")
     for budget in budgets:
         if budget.nothing_said and problem.alpha is None:
-            raise TypeError("k must say how many atoms are allowed, unless a bound (alpha or misfit) is given; got None")
+            raise TypeError(
+                "k must say how many atoms are allowed, unless a bound (alpha or misfit) is given; got None"
+            )
         if budget.nothing_said:
             raise TypeError(f"k must be given for {atoms!r}, whose atoms cannot be listed; got None")
         shared = budget.shared_by(atoms)

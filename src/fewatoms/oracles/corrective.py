@@ -1,53 +1,141 @@
-"""Atoms exposed one after the other and fitted together: all that a set with a linear oracle alone needs."""
+"""(P1) down a ladder of penalties over atoms exposed one by one: all that it needs of a set is `support` and `expose`."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from fewatoms import ledger
+from fewatoms import ledger, linalg
+from fewatoms._types import FloatArray
 from fewatoms.budget import none_of, one_each
-from fewatoms.candidates import Candidate, DualPoint
+from fewatoms.candidates import Candidate, Compact, DualPoint
+from fewatoms.faces import Face
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P1, P3, Relaxation
-from fewatoms.retrieval.reduced_fit import reduced_fit
+
+SAME_IMAGE = 1e-12  # relative: images this close are of one atom
 
 
 @dataclass(frozen=True, eq=False)
 class Corrective:
-    """y = grad f(b - Mx) at the best x over the atoms seen so far; the atom that M*y exposes is seen next.
+    """minimise f(b - sum_i c_i M a_i) + lam sum_i c_i over c >= 0 and the atoms a_i seen so far, at falling lam.
 
-    It needs `expose` and nothing else of a set. When a point has more than `most` atoms, the largest contributions stay.
-    The stream ends when the atom that is exposed lowers the loss no more.
+    While M*y exposes an atom that is aligned with it by more than lam, that atom is seen, its image kept, and all
+    coefficients are fitted anew. State: the images. Where the support function is an upper bound only, a rung also ends
+    when the atom that is exposed is not aligned by more than lam, or not new.
 
-    most : atoms kept at most
-    gain : the share by which an atom must lower the loss
+    shrink : from one penalty to the next
+    exposures : atoms added on one rung at most
+    tol : share of lam by which an alignment may exceed it
+    floor : the last penalty, as a share of the first
+    most : images kept at most; the least used ones go
     """
 
-    most: int = 100
-    gain: float = 1e-12
+    shrink: float = 0.6
+    exposures: int = 60
+    tol: float = 1e-2
+    floor: float = 1e-5
+    most: int = 1000
 
-    patience = 30  # iterates without a better answer
+    patience = 30  # rungs without a better answer: as many as there are
 
     def iterates(self, problem: Problem) -> Iterator[DualPoint]:
-        atoms = problem.atoms
-        nothing = atoms.expose(np.zeros(atoms.shape), none_of(atoms).k)
-        here = Candidate.of(nothing, np.zeros(0), problem.b, problem.at_zero)
-        while True:
-            ledger.tick()
-            y = problem.loss.gradient(here.residual)
-            z = problem.M.adjoint(y)
-            sigma = atoms.support(z)
-            relaxation: Relaxation = P1(problem, sigma) if problem.alpha is None else P3(problem)
-            yield DualPoint(y, z, sigma, relaxation, here.loss, here.gauge, here)
-            offer = atoms.expose(z, one_each(atoms).k)
-            trial = reduced_fit(problem, here.face.merge(offer))
-            if not trial.loss < here.loss * (1 - self.gain) or problem.exact(here.loss) or math.isinf(sigma):
+        return self.over(Pool(problem, self.most))
+
+    def over(self, pool: Pool) -> Iterator[DualPoint]:
+        """The same over a pool that somebody else may add atoms to."""
+        problem = pool.problem
+        pool.look()
+        goal = P3(problem) if problem.alpha is not None else None
+        yield pool.point(goal or P1(problem, pool.support))
+        lam = start = max(pool.support, 1e-300)
+        while lam > self.floor * start:
+            lam *= self.shrink
+            for _ in range(self.exposures):
+                ledger.tick()
+                pool.fit(lam)
+                pool.look()
+                if not pool.add(lam * (1 + self.tol)):
+                    break
+            yield pool.point(goal or P1(problem, lam))
+            if problem.exact(pool.loss):
                 return
-            if trial.face.size > self.most:
-                face, _ = trial.face.prune(trial.c, self.most, trial.norms)
-                trial = reduced_fit(problem, face)
-            here = trial
+
+
+class Pool:
+    """The atoms seen, their images and coefficients, and what the residual says."""
+
+    def __init__(self, problem: Problem, most: int) -> None:
+        self.problem, self.most = problem, most
+        self.faces: list[Face] = []
+        self.images: FloatArray = np.zeros((problem.m, 0))
+        self.c: FloatArray = np.zeros(0)
+        self.residual = problem.b
+
+    def look(self) -> None:
+        """The dual vector of the residual: one product."""
+        problem = self.problem
+        self.loss, self.y = problem.loss.value(self.residual), problem.loss.gradient(self.residual)
+        self.z = problem.M.adjoint(self.y)
+        self.support = problem.atoms.support(self.z)
+
+    def add(self, level: float) -> bool:
+        """Take the exposed atom in, if it is aligned by more than `level`; whether it was."""
+        face = self.problem.atoms.expose(self.z, one_each(self.problem.atoms).k)
+        if not face.dim or float(np.dot(face.adjoint(self.z), face.mean_atom())) <= level:
+            return False
+        return self.take(face)
+
+    def take(self, face: Face) -> bool:
+        """Take an atom in with its image, unless that is there already: one product; whether it was new."""
+        image = face.measure(self.problem.M, face.mean_atom())
+        if (np.linalg.norm(self.images - image[:, None], axis=0) <= SAME_IMAGE * np.linalg.norm(image)).any():
+            return False
+        if self.c.size >= self.most:
+            keep = np.sort(np.argsort(-self.c, kind="stable")[: self.most // 2])
+            self.faces, self.images, self.c = [self.faces[i] for i in keep], self.images[:, keep], self.c[keep]
+        self.faces.append(face)
+        self.images, self.c = np.column_stack([self.images, image]), np.append(self.c, 0.0)
+        return True
+
+    def fit(self, lam: float) -> None:
+        """The best coefficients at this penalty."""
+        from scipy.optimize import minimize
+
+        problem, A = self.problem, self.images
+        if not self.c.size:
+            return
+        size = max(problem.at_zero, 1e-300)
+
+        def objective(c: FloatArray) -> tuple[float, FloatArray]:
+            r = problem.b - A @ c
+            value = problem.loss.value(r) + lam * float(c.sum())
+            return value / size, (lam - A.T @ problem.loss.gradient(r)) / size
+
+        with linalg.single_thread():
+            options = {"maxiter": 200, "ftol": 1e-13, "gtol": 1e-9 * lam / size}
+            found = minimize(objective, self.c, jac=True, method="L-BFGS-B", bounds=[(0, None)] * A.shape[1], options=options)
+        self.c = np.maximum(found.x, 0.0)
+        self.residual = problem.b - A @ self.c
+
+    def point(self, relaxation: Relaxation) -> DualPoint:
+        gauge = float(self.c.sum())
+        used = [(face, c) for face, c in zip(self.faces, self.c, strict=True) if c > 0]
+        primal = Candidate(self.loss, gauge, lambda: self._joined(used), lambda: self.residual)
+        return DualPoint(self.y, self.z, self.support, relaxation, self.loss, gauge, primal)
+
+    def _joined(self, used: list[tuple[Face, float]]) -> Compact:
+        """One face of all atoms in use, and their coefficients there: those that gave this point, or near them.
+
+        Atoms of one class (directions of a group) are one atom of the merged face.
+        """
+        atoms = self.problem.atoms
+        whole, c = atoms.expose(np.zeros(atoms.shape), none_of(atoms).k), np.zeros(0)
+        for face, size in used:
+            merged = whole.merge(face)
+            if merged.dim == whole.dim + face.dim:
+                c = np.concatenate([c, size * face.mean_atom()])
+            whole = merged
+        return (whole, c) if c.size == whole.dim else (whole, whole.project(np.ones(whole.dim)))

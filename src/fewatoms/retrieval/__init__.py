@@ -13,7 +13,7 @@ from typing import Protocol
 from fewatoms.candidates import Candidate, DualPoint
 from fewatoms.faces import Face
 from fewatoms.problem import Problem
-from fewatoms.retrieval.identify import Generous, TopK
+from fewatoms.retrieval.identify import Active, Generous, TopK
 from fewatoms.retrieval.polish import Exchange, Turn
 from fewatoms.retrieval.reduced_fit import reduced_fit, refit
 
@@ -57,6 +57,7 @@ def paper_rule(*, cone: bool = False) -> Retrieval:
 
 
 __all__ = [
+    "Active",
     "Exchange",
     "Generous",
     "Retrieval",

@@ -21,6 +21,16 @@ class TopK:
 
 
 @dataclass(frozen=True, eq=False)
+class Active:
+    """The atoms that the oracle's own point uses, the largest contributions; at x = 0 the best aligned ones."""
+
+    def __call__(self, problem: Problem, dual: DualPoint) -> Face:
+        if dual.primal is None or not dual.primal.face.dim:
+            return problem.atoms.expose(dual.z, problem.k)
+        return dual.primal.face.prune(dual.primal.c, problem.k)[0]
+
+
+@dataclass(frozen=True, eq=False)
 class Generous:
     """The k best aligned atoms and everything else within the tie, up to a cap.
 

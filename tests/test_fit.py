@@ -13,8 +13,8 @@ from scipy.sparse.linalg import LinearOperator
 
 import fewatoms as fa
 from fewatoms import oracles
-from fewatoms.solution import DualPoint
-from problems.planting import as_operator, cosines, huber, logistic, low_rank, plant, spikes, squares
+from fewatoms.candidates import DualPoint
+from journeys.planting import as_operator, cosines, huber, logistic, low_rank, plant, spikes, squares
 
 
 def regression(seed, m=30, n=60, k=6, noise=0.1):
@@ -23,6 +23,11 @@ def regression(seed, m=30, n=60, k=6, noise=0.1):
     D = rng.standard_normal((m, n)) + 2.0 * rng.standard_normal((m, 1))
     x = spikes(rng, n, k)
     return D, D @ x + noise * rng.standard_normal(m), x
+
+
+def by(oracle):
+    """The method that an oracle drives; the default where there is none."""
+    return None if oracle is None else fa.General(oracle)
 
 
 def trace(**arguments):
@@ -43,8 +48,7 @@ def test_with_a_bound_the_first_answer_that_meets_it(seed):
         "b": b,
         "atoms": fa.SignedOneHot(60),
         "k": 6,
-        "oracle": fa.LevelSet(),
-        "retrieval": fa.paper_rule(),
+        "method": fa.General(fa.LevelSet(), fa.paper_rule()),
     }
     _, seen = trace(**common, alpha=1e-3 * squares(b), max_iterations=60)
     alpha = sorted(p.candidate_loss for p in seen)[2]  # a loss that some iterate reaches, not the best one
@@ -219,7 +223,7 @@ def test_products_are_honest_for_every_oracle(oracle):
     rng = np.random.default_rng(6)
     D = rng.standard_normal((20, 30))
     M = Counted(D)
-    s = fa.fit(M, D @ rng.random(30), atoms=fa.SignedOneHot(30), k=3, misfit=0.05, method=fa.General(oracle=oracle), max_iterations=6)
+    s = fa.fit(M, D @ rng.random(30), atoms=fa.SignedOneHot(30), k=3, misfit=0.05, method=by(oracle), max_iterations=6)
     assert s.products == M.count > 0
     assert s.certificate.products == 0
 
@@ -376,7 +380,8 @@ def large_completion(seed=0):
 
 def test_seeds_fix_the_answer():
     M, b, X = large_completion()
-    common = {"atoms": fa.RankOne(330, 310), "k": 2, "misfit": 1e-3, "retrieval": fa.paper_rule(), "max_iterations": 3}
+    common = {"atoms": fa.RankOne(330, 310), "k": 2, "misfit": 1e-3, "max_iterations": 3}
+    common["method"] = fa.General(retrieval=fa.paper_rule())
     default = fa.fit(M, b, **common)
     assert default.svd_products > 0
     np.random.default_rng().random()
@@ -402,8 +407,8 @@ def test_a_problem_of_one_run_does_not_leak_into_the_next():
     first = fa.fit(D, b, atoms=fa.SignedOneHot(60), k=6, method=fa.General(oracle=oracles.Continuation()), max_iterations=3)
     fa.fit(D[:20], b[:20], atoms=fa.SignedOneHot(60), k=3, loss=fa.Huber(0.1), max_iterations=2)
     oracle = oracles.Continuation()
-    fa.fit(2 * D, b, atoms=fa.SignedOneHot(60), k=6, method=fa.General(oracle=oracle), max_iterations=2)
-    assert_same(first, fa.fit(D, b, atoms=fa.SignedOneHot(60), k=6, method=fa.General(oracle=oracle), max_iterations=3))
+    fa.fit(2 * D, b, atoms=fa.SignedOneHot(60), k=6, method=by(oracle), max_iterations=2)
+    assert_same(first, fa.fit(D, b, atoms=fa.SignedOneHot(60), k=6, method=by(oracle), max_iterations=3))
 
 
 # Inputs are left alone -----------------------------------------------------------------------------------------------
@@ -458,7 +463,7 @@ def test_inputs_are_not_modified(kind, oracle):
     ]
     for atoms, k in sets:
         for loss in (fa.LeastSquares(arrays["weights"]), fa.Huber(0.5)):
-            s = fa.fit(M, arrays["b"], atoms=atoms, k=k, loss=loss, alpha=1e-12, method=fa.General(oracle=oracle), max_iterations=2)
+            s = fa.fit(M, arrays["b"], atoms=atoms, k=k, loss=loss, alpha=1e-12, method=by(oracle), max_iterations=2)
             _ = s.x, s.certificate.epsilon
             assert s.cardinality <= sum(np.atleast_1d(k))
     for name, a in arrays.items():
@@ -500,7 +505,7 @@ def overdetermined(seed, noise=0.5):
 @pytest.mark.parametrize("seed", range(3))
 def test_a_bound_below_all_losses_is_a_status_with_the_best_answer(seed, oracle):
     D, b, least = overdetermined(seed)
-    s = fa.fit(D, b, atoms=fa.SignedOneHot(8), k=8, alpha=0.5 * least, method=fa.General(oracle=oracle))
+    s = fa.fit(D, b, atoms=fa.SignedOneHot(8), k=8, alpha=0.5 * least, method=by(oracle))
     assert s.status in (fa.Status.NOT_REACHED, fa.Status.UNREACHABLE, fa.Status.ITERATION_LIMIT)
     assert not s.success
     assert s.certificate.meets_bound is False
@@ -525,7 +530,7 @@ def test_what_is_proved_about_the_size_is_true(seed):
     D, b, least = overdetermined(seed)
     x = np.linalg.lstsq(D, b, rcond=None)[0]
     for oracle in (None, fa.LevelSet(), fa.LevelSet(inner=oracles.Bundle())):
-        s = fa.fit(D, b, atoms=fa.SignedOneHot(8), k=1, alpha=least * (1 + 1e-6), method=fa.General(oracle=oracle), max_iterations=200)
+        s = fa.fit(D, b, atoms=fa.SignedOneHot(8), k=1, alpha=least * (1 + 1e-6), method=by(oracle), max_iterations=200)
         assert s.status is not fa.Status.UNREACHABLE
         assert not s.success
         assert 0 < s.certificate.tau_lower <= np.abs(x).sum() * (1 + 1e-9)
@@ -716,8 +721,8 @@ def test_weights_are_scaled_rows(oracle):
     D, b, _ = regression(6)
     w = np.random.default_rng(0).random(30) + 0.1
     root = np.sqrt(w)
-    s = fa.fit(D, b, atoms=fa.SignedOneHot(60), k=6, loss=fa.LeastSquares(w), misfit=0.2, method=fa.General(oracle=oracle))
-    t = fa.fit(root[:, None] * D, root * b, atoms=fa.SignedOneHot(60), k=6, misfit=0.2, method=fa.General(oracle=oracle))
+    s = fa.fit(D, b, atoms=fa.SignedOneHot(60), k=6, loss=fa.LeastSquares(w), misfit=0.2, method=by(oracle))
+    t = fa.fit(root[:, None] * D, root * b, atoms=fa.SignedOneHot(60), k=6, misfit=0.2, method=by(oracle))
     np.testing.assert_allclose(s.x, t.x, atol=1e-8)
     assert s.loss == pytest.approx(t.loss) == pytest.approx(0.5 * np.sum(w * (b - D @ s.x) ** 2))
     assert s.misfit == pytest.approx(t.misfit)

@@ -10,7 +10,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 import fewatoms as fa
 from fewatoms import oracles
-from problems.planting import (
+from journeys.planting import (
     COMPLEX_SETS,
     LOSSES,
     MATRIX_SETS,

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
 
 import fewatoms as fa
-from problems.planting import low_rank, spikes
+from journeys.planting import low_rank, spikes
 
 # One run serves all ---------------------------------------------------------------------------------------------------
 

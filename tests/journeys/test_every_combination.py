@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import fewatoms as fa
-from problems.planting import LOSSES, plant
-from problems.test_planted import NEEDS_BOUNDED, ORACLES, PAIRS, assert_answers, assert_member
+from journeys.planting import LOSSES, plant
+from journeys.test_planted import NEEDS_BOUNDED, ORACLES, PAIRS, assert_answers, assert_member
 
 
 def oracles_for(set_name, planted):

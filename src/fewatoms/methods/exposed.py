@@ -1,0 +1,125 @@
+"""Sets of which nothing is known but `support` and `expose`: atoms are seen one by one, and the best few are chosen.
+
+Every atom that a dual vector exposes is kept with its image. The atoms seen are a list, so that choosing k of them is a
+problem over listed atoms, which is solved as such; and each atom chosen is offered a substitute, the one that the data
+without it expose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fewatoms import ledger
+from fewatoms._types import FloatArray, IntArray
+from fewatoms.atoms import NonnegativeOneHot
+from fewatoms.budget import Budget
+from fewatoms.candidates import Candidate, Iterate
+from fewatoms.capabilities import Prox
+from fewatoms.faces import Face
+from fewatoms.methods.base import Job, Method, Pace, choose
+from fewatoms.oracles.corrective import Corrective, Pool
+from fewatoms.problem import Problem
+from fewatoms.retrieval import Exchange, reduced_fit
+from fewatoms.solution import Solution
+
+
+@dataclass(frozen=True, eq=False)
+class Exposed(Method):
+    """(P1) down a ladder of penalties over atoms exposed one by one; k of the atoms seen; substitutes for each of them.
+
+    oracle : the ladder
+    polish : how atoms that can turn are turned, and exchanged
+    rounds : of substitutes at most, on each rung
+    gain : the share by which they must lower the loss
+    """
+
+    oracle: Corrective = Corrective()
+    polish: Exchange = Exchange()
+    rounds: int = 10
+    gain: float = 1e-6
+
+    def open(self, problem: Problem, budgets: Sequence[Budget]) -> Job | None:
+        plain = problem.ridge == 0 and problem.price.ridge is not None and problem.price.cap is None
+        counted = all(not k.open for k in budgets) and not problem.atoms.parts
+        unknown = problem.atoms.offers(Prox) is None and problem.atoms.listing() is None
+        return ExposedJob(problem, budgets, self) if unknown and plain and counted else None
+
+
+class ExposedJob(Job):
+    """Owns the atoms seen."""
+
+    def __init__(self, problem: Problem, budgets: Sequence[Budget], method: Exposed) -> None:
+        super().__init__(problem, budgets)
+        self.method, self.pace = method, Pace(method.oracle.patience, complete=True)
+        self.pool: Pool | None = None
+
+    def iterates(self, course: Sequence[Budget]) -> Iterator[Iterate]:
+        self.pool = Pool(self.problem, self.method.oracle.most)
+        for dual in self.method.oracle.over(self.pool):
+            yield Iterate(dual, dual.primal)
+
+    def forget(self) -> None:
+        self.pool = None
+
+    def begin(self, start: Solution, problem: Problem) -> Candidate | None:
+        face, c = start.compact
+        return reduced_fit(problem, face if problem.budget.allows(face) else face.prune(c, problem.k)[0])
+
+    def retrieve(self, iterate: Iterate, budget: Budget) -> Candidate:
+        assert self.pool is not None
+        problem, pool = self.problem.with_budget(budget), self.pool
+        if not pool.faces:
+            assert iterate.dual is not None
+            pool.take(problem.atoms.expose(iterate.dual.z, 1))
+        best = self._chosen(problem, pool)
+        for _ in range(self.method.rounds):
+            if problem.meets(best.loss) or problem.exact(best.loss) or not self._substitutes(problem, pool, best):
+                break
+            trial = self._chosen(problem, pool)
+            if not trial.loss < best.loss * (1 - self.method.gain):
+                break
+            best = trial
+        ledger.keep(best)
+        return self.method.polish(problem, best)
+
+    def _chosen(self, problem: Problem, pool: Pool) -> Candidate:
+        """The best k of the atoms seen, as columns that are at hand."""
+        which = _listed(pool.images, problem)
+        face = pool.faces[which[0]]
+        for i in which[1:]:
+            face = face.merge(pool.faces[i])
+        fitted = reduced_fit(problem, face)
+        return fitted if problem.budget.allows(face) else reduced_fit(problem, face.prune(fitted.c, problem.k)[0])
+
+    def _substitutes(self, problem: Problem, pool: Pool, best: Candidate) -> bool:
+        """Show the data without each atom in turn, and without none, to the set; whether atoms were seen that are new."""
+        before = len(pool.faces)
+        for face in (*_without_each(best.face, best.c), best.face):
+            ledger.tick()
+            y = problem.loss.gradient(reduced_fit(problem, face).residual)
+            pool.take(problem.atoms.expose(problem.M.adjoint(y), 1))
+        return len(pool.faces) > before
+
+
+def _without_each(face: Face, c: FloatArray) -> Iterator[Face]:
+    """Faces with one atom less, for atoms with one coefficient each."""
+    if face.dim != face.size:
+        return
+    for i in range(face.size):
+        left = np.ones(face.dim)
+        left[i] = 0.0
+        yield face.prune(left, face.size - 1)[0]
+
+
+def _listed(images: FloatArray, problem: Problem) -> IntArray:
+    """The best k columns with nonnegative coefficients."""
+    k = Budget(min(problem.budget.single, images.shape[1]))
+    small = Problem.of(images, problem.b, atoms=NonnegativeOneHot(images.shape[1]), k=k.most, loss=problem.loss)
+    from fewatoms.run import Way, solve
+
+    (found,) = solve(small, [k], Way(), quick=True)
+    chosen = found.indices
+    return chosen if chosen.size else np.array([int(np.argmax(images.T @ problem.loss.gradient(problem.b)))])
