@@ -1,81 +1,90 @@
-"""As few atoms as reach a bound, where k is not given: grow a support until it does, then do with ever fewer atoms."""
+"""Few atoms that reach a bound: grow a support until it does, then do with ever fewer atoms."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from fewatoms import linalg
-from fewatoms._types import IntArray
-from fewatoms.problem import Problem
-from fewatoms.retrieval.splice import Splice
-from fewatoms.retrieval.support import Support, SupportFits
-from fewatoms.solution import Candidate, DualPoint
+from fewatoms import ledger, linalg
+from fewatoms._types import FloatArray, IntArray
+from fewatoms.candidates import Candidate
+from fewatoms.methods.listed.splice import Splice
+from fewatoms.methods.listed.support import Support, SupportFits
 
 
 @dataclass(frozen=True, eq=False)
 class Fewest:
-    """For sets whose atoms can be listed and problems with a bound and without k.
-
-    At x = 0 the best aligned atoms are added, one and then a few at a time, until the bound is met; at later dual
-    points the support of the oracle's own point is the start. Either is then shrunk: atoms that cost least are dropped
-    and the rest exchanged, by halving steps, as long as the bound is met.
+    """Grow: the best aligned atoms are added, one and then a few at a time, until the bound is met. Shrink: atoms that
+    cost least are dropped and the rest exchanged, by halving steps, as long as the bound is met.
 
     share : atoms added at a time at most, as a share of those at hand
+    batch : where images are dear, and atoms do not overlap, up to so many at a time
+    together : the share of what they promise one by one that atoms added at a time must explain, or they overlap
+    beyond : where there is a budget as well, supports grow to so many times as many atoms, before they are shrunk to it
     """
 
-    splice: Splice = field(default_factory=Splice)
     share: float = 0.1
+    batch: int = 6
+    together: float = 0.7
+    beyond: float = 3.0
 
-    def retrieve(self, problem: Problem, dual: DualPoint) -> Candidate:
-        fits = SupportFits(problem)
+    def retrieve(self, fits: SupportFits, splice: Splice, primal: Candidate | None, *, first: bool) -> Candidate:
+        """As few atoms as meet the bound: grown from nothing at the first dual vector, at others from the oracle's own
+        point."""
         with linalg.single_thread():
-            support = self._grown(problem, fits) if dual.gauge == 0.0 else self._given(problem, fits, dual)
-            if problem.meets(support.loss):
-                support = self._shrunk(problem, fits, support)
+            support = self.grown(fits, fits.problem.m) if first else self._given(fits, primal)
+            if fits.problem.meets(support.loss):
+                support = self.shrunk(fits, splice, support)
         return fits.candidate(support)
 
-    def _grown(self, problem: Problem, fits: SupportFits) -> Support:
-        listed = fits.listed
-        support = fits.fit(problem.forced)
-        limit = min(problem.m, listed.count - problem.barred.size, fits.images.room)
+    def grown(self, fits: SupportFits, most: int) -> Support:
+        """A support that meets the bound, or has so many atoms, or cannot be made better by one more."""
+        problem, view, images = fits.problem, fits.view, fits.images
+        support = fits.fit(view.forced)
+        limit = min(most, problem.m, view.count - view.barred.size, images.room)
         overlap, size = False, 1
         while not problem.meets(support.loss) and not problem.exact(support.loss) and support.classes.size < limit:
-            images = fits.images
+            ledger.tick()
             y = images.dual(support.residual) if images.squares else problem.base_loss.gradient(support.residual)
-            promise = np.array(listed.atoms.alignments(listed.pull(problem.M.adjoint(y))))
-            promise[support.classes] = promise[problem.barred] = -np.inf
+            promise = view.alignments(view.pull(view.outer.adjoint(y)))
+            promise[support.classes] = -np.inf
             offers = linalg.top_k(promise, min(size, limit - support.classes.size))
             offers = offers[promise[offers] > 0]
             union = np.concatenate([support.classes, offers])
             if not offers.size or not images.fits(union):
                 break
-            expected = 0.5 * float(np.sum(promise[offers] ** 2))
             trial = fits.fit(union, support)
             if not trial.loss < support.loss:
                 break
-            # Atoms that overlap explain less together than one by one: from then on, one at a time.
-            overlap = overlap or (listed.scale is not None and support.loss - trial.loss < 0.7 * expected)
+            # atoms that overlap explain less together than one by one
+            expected = _expected(fits, offers, promise[offers])
+            overlap = overlap or support.loss - trial.loss < self.together * expected
             support = trial
-            size = 1 if overlap else max(1, int(self.share * support.classes.size))
+            size = self._next(support.classes.size, size, overlap, dear=view.at_hand is None)
         return support
 
-    def _given(self, problem: Problem, fits: SupportFits, dual: DualPoint) -> Support:
-        classes = problem.forced
-        if dual.primal is not None:
-            face, _ = dual.primal.face.prune(dual.primal.c, max(1, problem.m // 2), dual.primal.norms)
-            inside = fits.listed.classes_of(face)
-            classes = np.concatenate([classes, inside[~np.isin(inside, classes)]])
-        return fits.fit(classes if fits.images.fits(classes) else classes[: fits.images.room // 2])
+    def _next(self, held: int, size: int, overlap: bool, *, dear: bool) -> int:
+        """How many atoms are added next."""
+        if dear and not overlap:
+            return min(size + 1, self.batch)
+        return 1 if overlap and not dear else max(1, int(self.share * held))
 
-    def _shrunk(self, problem: Problem, fits: SupportFits, support: Support) -> Support:
+    def _given(self, fits: SupportFits, primal: Candidate | None) -> Support:
+        view, classes = fits.view, fits.view.forced
+        if primal is not None:
+            face, _ = primal.face.prune(primal.c, max(1, fits.problem.m // 2), primal.norms)
+            classes = view.chosen(view.classes_of(face))
+        return fits.fit(classes if fits.images.fits(classes) else classes[: fits.images.room // (2 * view.largest)])
+
+    def shrunk(self, fits: SupportFits, splice: Splice, support: Support, enough: int = 1) -> Support:
         """Ever fewer atoms: a step of s is tried by dropping the s cheapest and exchanging; s halves on refusal."""
         size = max(1, support.classes.size // 4)
-        least = max(1, problem.forced.size)
+        least = max(enough, fits.view.forced.size)
         while support.classes.size > least:
+            ledger.tick()
             size = min(size, support.classes.size - least)
-            trial = self._with(problem, fits, support, support.classes.size - size)
+            trial = self._with(fits, splice, support, support.classes.size - size)
             if trial is not None:
                 support = trial
             elif size == 1:
@@ -84,14 +93,31 @@ class Fewest:
                 size //= 2
         return support
 
-    def _with(self, problem: Problem, fits: SupportFits, support: Support, k: int) -> Support | None:
+    def _with(self, fits: SupportFits, splice: Splice, support: Support, k: int) -> Support | None:
+        """A support of at most k atoms that meets the bound still, if one is found."""
         if support.factor is None:
             return None
-        costs = support.costs.copy()
-        costs[np.isin(support.classes, problem.forced)] = np.inf
-        keep: IntArray = support.classes[np.sort(np.argsort(-costs, kind="stable")[:k])]
-        trial = fits.fit(keep, support)
-        if not problem.meets(trial.loss):
-            polished = self.splice(problem.with_budget(k), fits.candidate(trial))
-            trial = polished.support
-        return trial if problem.meets(trial.loss) and trial.classes.size <= k else None
+        trial = fits.fit(cheapest_gone(fits, support, k), support)
+        if not fits.problem.meets(trial.loss):
+            fewer = fits.within(k)
+            trial = fewer.support_of(splice(fewer, fewer.candidate(trial)))
+        return trial if fits.problem.meets(trial.loss) and trial.classes.size <= k else None
+
+
+def cheapest_gone(fits: SupportFits, support: Support, k: int) -> IntArray:
+    """The k classes of a support that are worth most, what must be in it among them."""
+    costs = support.costs
+    if fits.view.forced.size:
+        costs = np.where(np.isin(support.classes, fits.view.forced), np.inf, costs)
+    return support.classes[np.sort(np.argsort(-costs, kind="stable")[:k])]
+
+
+def _expected(fits: SupportFits, offers: IntArray, promise: FloatArray) -> float:
+    """What atoms explain one by one, from their alignments; 0 where lengths are not known."""
+    images = fits.images
+    if fits.view.scale is not None:
+        return 0.5 * float(np.sum(promise**2))
+    if fits.view.blocks is not None or not images.squares:
+        return 0.0
+    slots = images.slots(offers)
+    return 0.5 * float(np.sum(promise**2 / np.maximum(images.gram[slots, slots], 1e-300)))

@@ -1,123 +1,152 @@
-"""Problems whose atoms can be listed (coordinates, groups, their multiples and linear images), seen as columns.
+"""The images of atoms that a run has looked at, with their Gram matrix for least squares: most of a run happens in that
+small space.
 
-Class g of atoms is a block of columns of one matrix. Columns are measured in units of their own length where that
-length is at hand, since the cardinality problem does not know a feature's units. The images of atoms that a run has
-looked at are kept, with their Gram matrix for least squares: most of a run happens in that small space.
+There is room for a limited number of them. Where it is full, those asked for longest ago make room: which images are at
+hand decides what an answer costs, not what it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 
-from fewatoms import _checks, linalg
-from fewatoms._types import Array, FloatArray, IntArray
-from fewatoms.atoms import AtomicSet, FiniteSet, Groups, Mapped, Rescaled, Scaled
-from fewatoms.faces import Coordinates, Face, GroupCoordinates, MappedFace, ScaledFace
-from fewatoms.losses import LeastSquares, Loss
+from fewatoms._types import Array, FloatArray, IntArray, Matrix
+from fewatoms.problem import Problem
 
-ROOM = 16_000_000  # numbers kept as images of atoms at most, and as many in their Gram matrix
-LONGEST = 1e75  # fourth powers of this are still numbers
-SPARSE = 0.1  # share of nonzeros up to which images are kept sparse
+if TYPE_CHECKING:
+    from fewatoms.methods.listed.view import View
 
-Wrap = Callable[[Any], Any]
+IMAGE_ROOM = 16_000_000  # numbers kept as images of atoms at most, and as many in their Gram matrix
+THIN = 0.1  # share of nonzeros up to which images are kept sparse
+FIRST_ROWS = 64  # images that there is space for at first; it is doubled whenever it is full
+SAME_IMAGE = 1 - 1e-13  # the cosine of two images that are one
 
 
 class Images:
     """Columns of M in units of their length, class after class in the order in which they were first asked for.
 
     For least squares they are multiplied by the roots of the weights, and `gram` holds their inner products, `moments`
-    those with the data.
+    those with the data. Slots, the places of images in all of these, are valid until the next ones are asked for.
+
+    room : how many are kept at most
     """
 
-    def __init__(self, listed: Listed, loss: Loss, b: FloatArray) -> None:
-        self._listed = listed
-        self.squares = isinstance(loss, LeastSquares)
+    def __init__(self, view: View, problem: Problem, room: int) -> None:
+        self._view, self.room = view, room
+        loss = problem.base_loss
+        self.squares = loss.squares
         self.root = np.sqrt(loss.weights) if self.squares and loss.weights is not None else None
-        self._data = b
-        self.target = b if self.root is None else self.root * b
+        rows = view.M.shape[0]
+        self._sparse = (rows if view.at_hand is None else view.at_hand.image_size) <= THIN * rows
+        total = view.count if view.blocks is None else int(view.sizes(np.arange(view.count)).sum())
+        self._ample = total <= room  # there is room for all of them
+        self._place = np.full(view.count, -1, dtype=np.int32)  # of each class in the order of `classes`
+        self._asked = np.zeros(0 if self._ample else view.count, dtype=np.int64)  # when each was asked for last
+        self._clock = 0
+        self._empty()
+        self.aim(problem)
+
+    def _empty(self) -> None:
+        rows = self._view.M.shape[0]
         self.size = 0  # images held
-        self.classes = np.empty(0, dtype=np.intp)  # in their order here
-        self.starts = np.zeros(1, dtype=np.intp)  # where the images of each begin, with the end appended
-        self._place = np.full(listed.count, -1, dtype=np.int32)  # of each class in that order
-        rows = listed.M.shape[0]
-        self._sparse = listed.M.image_size <= SPARSE * rows
+        self.classes = np.empty(0, dtype=np.intp)
+        self.starts = np.zeros(1, dtype=np.intp)  # where the images of each class begin, with the end appended
         # dense: an image a row; sparse: an image a column
-        self._held: Any = sp.csc_array((rows, 0)) if self._sparse else np.empty((0, rows))
+        self._held: Matrix = sp.csc_array((rows, 0)) if self._sparse else np.empty((0, rows))
         self.gram = np.empty((0, 0))
         self.moments = np.empty(0)
 
-    @property
-    def room(self) -> int:
-        """How many images are kept at most."""
-        M = self._listed.M
-        return int(min(M.shape[1], ROOM / max(M.image_size, 1.0), ROOM**0.5))
-
-    def aim(self, b: FloatArray) -> None:
-        """Take other data; the images stay."""
-        self._data = b
-        self.target = b if self.root is None else self.root * b
+    def aim(self, problem: Problem) -> None:
+        """Take the data of a problem; the images stay."""
+        self.target = problem.b if self.root is None else self.root * problem.b
         if self.squares and self.size:
             held = self._held if self._sparse else self._held[: self.size].T
             self.moments[: self.size] = held.T @ self.target
 
     def fits(self, classes: IntArray) -> bool:
-        """Whether there is room for the images of these classes."""
-        missing = classes[self._place[classes] < 0]
-        return self.size + int(self._listed.sizes(missing).sum()) <= self.room
-
-    def has(self, classes: IntArray) -> Array:
-        """Which of these classes have their images here."""
-        return self._place[classes] >= 0
+        """Whether there is room for the images of these classes, if need be for no others."""
+        if self._ample:
+            return True
+        return (classes.size if self._view.blocks is None else int(self._view.sizes(classes).sum())) <= self.room
 
     def slots(self, classes: IntArray) -> IntArray:
         """Where the images of these classes are, class after class; those that are missing are made."""
-        missing = classes[self._place[classes] < 0]
-        if missing.size:
-            self._take(missing)
         places = self._place[classes]
-        if self._listed.blocks is None:
+        if places.size and places.min() < 0:
+            self._take(classes[places < 0], classes)
+            places = self._place[classes]
+        if not self._ample:
+            self._clock += 1
+            self._asked[classes] = self._clock
+        if self._view.blocks is None:
             return places.astype(np.intp)
         spans = [np.arange(self.starts[p], self.starts[p + 1]) for p in places]
         return np.concatenate(spans) if spans else np.empty(0, dtype=np.intp)
 
-    def _take(self, classes: IntArray) -> None:
-        listed = self._listed
-        fresh = listed.coordinates(classes)
-        block, scale = listed.M.columns(fresh), listed.image_scale(fresh)
+    def _take(self, missing: IntArray, wanted: IntArray) -> None:
+        view = self._view
+        fresh = view.coordinates(missing)
+        if self.size + fresh.size > self.room:
+            self._make_room(wanted, fresh.size)
+        block, scale = view.M.columns(fresh), view.image_scale(fresh)
         if self._sparse:
             self._append_sparse(sp.csc_array(block) @ sp.diags_array(scale))
         else:
             block = block.toarray() if sp.issparse(block) else block
             rows = block.T * scale[:, None]
             self._append_dense(rows if self.root is None else rows * self.root)
-        self._place[classes] = np.arange(self.classes.size, self.classes.size + classes.size)
-        self.classes = np.concatenate([self.classes, classes])
-        self.starts = np.concatenate([self.starts, self.starts[-1] + np.cumsum(listed.sizes(classes))])
+        self._place[missing] = np.arange(self.classes.size, self.classes.size + missing.size)
+        self.classes = np.concatenate([self.classes, missing])
+        self.starts = np.concatenate([self.starts, self.starts[-1] + np.cumsum(view.sizes(missing))])
         start, self.size = self.size, self.size + fresh.size
         if self.squares:
             self._extend_gram(start, self.size)
 
+    def _make_room(self, wanted: IntArray, needed: int) -> None:
+        """Let go of the classes asked for longest ago, but of none that are wanted now: others keep half of what room
+        is left, so that not every new image asks for this."""
+        sizes, now = np.diff(self.starts), np.isin(self.classes, wanted)
+        order = np.argsort(-np.where(now, self._clock + 1, self._asked[self.classes]), kind="stable")
+        held = int(sizes[now].sum())
+        limit = held + max(0, self.room - needed - held) // 2
+        self._keep(np.sort(order[np.cumsum(sizes[order]) <= limit]))
+
+    def _keep(self, stays: IntArray) -> None:
+        """Only the classes at these places."""
+        sizes = np.diff(self.starts)[stays]
+        spans = [np.arange(self.starts[p], self.starts[p + 1]) for p in stays]
+        slots = np.concatenate(spans) if spans else np.empty(0, dtype=np.intp)
+        self._place[self.classes] = -1
+        self.classes = self.classes[stays]
+        self._place[self.classes] = np.arange(stays.size)
+        self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+        self.size = slots.size
+        self._held = sp.csc_array(self._held[:, slots]) if self._sparse else self._held[slots]
+        if self.squares:
+            self.gram, self.moments = self.gram[np.ix_(slots, slots)], self.moments[slots]
+
+    def _space(self, before: int, needed: int) -> int:
+        """For how many images there is to be space."""
+        return max(needed, min(max(2 * before, FIRST_ROWS), self.room))
+
     def _append_dense(self, rows: Array) -> None:
         end = self.size + len(rows)
         if end > len(self._held):
-            larger = np.empty((max(2 * len(self._held), end, 64), rows.shape[1]))
+            larger = np.empty((self._space(len(self._held), end), rows.shape[1]))
             larger[: self.size] = self._held[: self.size]
             self._held = larger
         self._held[self.size : end] = rows
 
-    def _append_sparse(self, block: Any) -> None:
+    def _append_sparse(self, block: Matrix) -> None:
         if self.root is not None:
             block = sp.diags_array(self.root) @ block
         self._held = sp.csc_array(sp.hstack([self._held, block])) if self.size else sp.csc_array(block)
 
     def _extend_gram(self, start: int, end: int) -> None:
         if end > len(self.gram):
-            side = max(2 * len(self.gram), end, 64)
+            side = self._space(len(self.gram), end)
             gram, moments = np.empty((side, side)), np.empty(side)
             gram[:start, :start] = self.gram[:start, :start]
             moments[:start] = self.moments[:start]
@@ -135,16 +164,16 @@ class Images:
 
     def twins(self, classes: IntArray) -> tuple[int, int] | None:
         """A class among these and another whose image is the same up to its sign, if one is kept."""
-        mine = classes[self.has(classes)] if self.squares and self._listed.blocks is None else classes[:0]
-        if not mine.size or self._listed.scale is None:
+        mine = classes[self._place[classes] >= 0] if self.squares and self._view.single else classes[:0]
+        if not mine.size:
             return None
         slots = self._place[mine]
         alike = np.abs(self.gram[slots, : self.size])
         alike[np.arange(mine.size), slots] = 0.0
         i, j = divmod(int(alike.argmax()), self.size)
-        return (int(mine[i]), int(self.classes[j])) if alike[i, j] >= 1 - 1e-13 else None
+        return (int(mine[i]), int(self.classes[j])) if alike[i, j] >= SAME_IMAGE else None
 
-    def columns(self, slots: IntArray) -> Any:
+    def columns(self, slots: IntArray) -> Matrix:
         """The images in these slots as columns, dense or sparse."""
         return self._held[:, slots] if self._sparse else self._held[slots].T
 
@@ -161,144 +190,37 @@ class Images:
         return r if self.root is None else self.root * r
 
 
-class Listed:
-    """What a problem with listed atoms looks like in the space of their coefficients.
+class Crossings:
+    """The inner products of images with all images, one coordinate a class: a row for each that was asked for.
 
-    M : the operator there
-    atoms : the set there, one-hot vectors or groups
-    scale : what columns are multiplied by to have length 1 (0 for empty ones); None where lengths are not at hand
-    images : the images of atoms kept so far
+    most : rows kept at most; where they are full all make room
     """
 
-    def __init__(self, M: Any, atoms: FiniteSet, factor: float, maps: list[Any], wrap: Wrap, rewrap: Wrap) -> None:
-        self.M, self.atoms = M, atoms
-        self._factor, self._maps, self._wrap, self._rewrap = factor, maps, wrap, rewrap
-        self.blocks: list[IntArray] | None = atoms.blocks if isinstance(atoms, Groups) else None
-        self.nonnegative = not atoms.centrosymmetric
-        self.scale: FloatArray | None = None
-        self.lengths: FloatArray | None = None  # of the columns, where coefficients are capped
-        self.images: Images
-        self._loss: Loss
+    def __init__(self, view: View, most: int) -> None:
+        self._view, self._most = view, most
+        self._place = np.full(view.count, -1, dtype=np.int32)
+        self._rows = np.empty((0, view.count))
+        self._size = 0
 
-    @classmethod
-    def of(cls, M: Any, atoms: AtomicSet, loss: Loss, b: FloatArray, *, cap: float | None) -> Listed | None:
-        """The listed form of a problem, or None where atoms cannot be listed."""
-        maps: list[Any] = []
-        faces: list[Wrap] = []
-        sets: list[Wrap] = []
-        factor, inner = 1.0, atoms
-        while isinstance(inner, (Mapped, Scaled)):
-            if isinstance(inner, Scaled):
-                factor *= inner.scale
-                faces.append(partial(ScaledFace, inner.scale))
-                sets.append(partial(Scaled, inner.scale))
-            else:
-                M = M.after(inner.map, inner.inner.shape)
-                maps.append(inner.map)
-                faces.append(partial(MappedFace, inner.map, shape=inner.shape))
-                sets.append(partial(_mapped, inner.map, inner.shape))
-            inner = inner.inner
-        if not isinstance(inner, FiniteSet) or (len(M.model_shape) > 1 and not M.by_columns):
-            return None
-        listed = cls(M, inner, factor, maps, _Nested(faces), _Nested(sets))
-        lengths = M.column_lengths(loss.weights) if M.explicit else None
-        if lengths is not None:
-            longest = float(lengths.max(initial=0.0))
-            if not longest < LONGEST:
-                raise ValueError(_checks.UNITS.format("large"))
-            if longest < 1e-145 and M.adjoint(b).any():
-                raise ValueError(_checks.UNITS.format("small"))
-            empty = lengths == 0
-            if cap is None:
-                listed.scale = np.where(empty, 0.0, 1.0 / np.where(empty, 1.0, lengths))
-            else:  # a cap makes units matter: a short column cannot do much
-                listed.lengths = lengths
-        listed._loss = loss
-        listed.images = Images(listed, loss, b)
-        return listed
+    def rows(self, classes: IntArray) -> FloatArray:
+        """Those of these classes, a copy; as many products as are missing."""
+        missing = classes[self._place[classes] < 0]
+        if missing.size:
+            self._take(missing, classes)
+        return self._rows[self._place[classes]]
 
-    def forget(self) -> None:
-        """Let the images go."""
-        self.images = Images(self, self._loss, self.images._data)
-
-    @property
-    def count(self) -> int:
-        return self.atoms.count
-
-    @cached_property
-    def unit_atoms(self) -> AtomicSet | None:
-        """The set with its atoms in units of their images; None where that is the set itself, or has no gauge."""
-        if self.scale is None or not self.atoms.bounded:
-            return None
-        return self._rewrap(Rescaled(self.atoms, np.where(self.scale > 0, self.scale, 1.0) / abs(self._factor)))
-
-    def unit_gauge(self, face: Face, c: FloatArray) -> float:
-        """The gauge of a representation over `unit_atoms`."""
-        assert self.scale is not None
-        scale = self.scale[self.coordinates(self.classes_of(face))]
-        return face.gauge(c * abs(self._factor) / np.where(scale > 0, scale, 1.0))
-
-    # Classes and coordinates ------------------------------------------------------------------------------------------
-
-    def coordinates(self, classes: IntArray) -> IntArray:
-        """The coordinates of these classes, class after class."""
-        if self.blocks is None:
-            return classes
-        return np.concatenate([self.blocks[g] for g in classes]) if classes.size else np.empty(0, dtype=np.intp)
-
-    def sizes(self, classes: IntArray) -> IntArray:
-        """How many coordinates each class has."""
-        if self.blocks is None:
-            return np.ones(classes.size, dtype=np.intp)
-        return np.array([self.blocks[g].size for g in classes], dtype=np.intp)
-
-    def image_scale(self, coordinates: IntArray) -> FloatArray:
-        """What the columns of these coordinates are multiplied by to give images."""
-        sign = 1.0 if self._factor > 0 else -1.0
-        return np.full(coordinates.size, sign) if self.scale is None else sign * self.scale[coordinates]
-
-    def user_scale(self, coordinates: IntArray) -> FloatArray:
-        """What coefficients of images are multiplied by to give those of the user's atoms."""
-        return self.image_scale(coordinates) / self._factor
-
-    def pull(self, z: Any) -> FloatArray:
-        """M*y as the images see it: their inner products with y, in the order of the coordinates."""
-        z = linalg.as_flat(z)
-        for map_ in self._maps:
-            z = map_.backward(z)
-        if self.scale is not None:
-            z = z * self.scale
-        return z if self._factor > 0 else -z
-
-    def face(self, classes: IntArray) -> Face:
-        """The face of these classes in the user's space."""
-        return self._wrap(self.atoms.face(classes, np.zeros(self.M.shape[1])))
-
-    def classes_of(self, face: Face) -> IntArray:
-        """The classes of a face in the user's space."""
-        while isinstance(face, (MappedFace, ScaledFace)):
-            face = face.inner_face
-        assert isinstance(face, (Coordinates, GroupCoordinates))
-        return face.indices if isinstance(face, Coordinates) else face.group
-
-    def totals(self, classes: IntArray, values: FloatArray) -> FloatArray:
-        """Sums of the values of each class."""
-        if self.blocks is None or not classes.size:
-            return values
-        return np.add.reduceat(values, np.concatenate([[0], np.cumsum(self.sizes(classes))[:-1]]))
-
-
-def _mapped(map_: Any, shape: tuple[int, ...], inner: AtomicSet) -> AtomicSet:
-    return Mapped(map_, inner).reshaped(shape)
-
-
-class _Nested:
-    """The composition of wrappers, the first one outermost."""
-
-    def __init__(self, wraps: list[Wrap]) -> None:
-        self.wraps = wraps
-
-    def __call__(self, thing: Any) -> Any:
-        for outer in reversed(self.wraps):
-            thing = outer(thing)
-        return thing
+    def _take(self, missing: IntArray, wanted: IntArray) -> None:
+        if self._size + missing.size > self._most:
+            self._place[:] = -1
+            self._size, missing = 0, wanted
+        view, images, end = self._view, self._view.images, self._size + missing.size
+        columns: Matrix = images.columns(images.slots(missing))
+        columns = columns.toarray() if sp.issparse(columns) else columns
+        Y = columns if images.root is None else columns * images.root[:, None]
+        if end > len(self._rows):
+            larger = np.empty((max(end, min(2 * end, self._most)), view.count))
+            larger[: self._size] = self._rows[: self._size]
+            self._rows = larger
+        self._rows[self._size : end] = view.pull_block(view.outer.adjoint_block(Y))
+        self._place[missing] = np.arange(self._size, end)
+        self._size = end

@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
-from fewatoms import _checks, linalg
-from fewatoms._types import FloatArray, IntArray, ModelDual
-from fewatoms.listed import Listed
-from fewatoms.losses import LeastSquares, Loss
+from fewatoms import _checks, ledger, linalg
+from fewatoms._types import Array, FloatArray, IntArray, ModelDual
+from fewatoms.candidates import Candidate, DualPoint
+from fewatoms.methods.listed.images import IMAGE_ROOM
+from fewatoms.methods.listed.proximal import Shrink, Square, Weighted, accelerated, bent
+from fewatoms.methods.listed.view import View, listed
 from fewatoms.operators.reduced import Bordered
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P1, P3, Relaxation
-from fewatoms.solution import Candidate, DualPoint
 
-FRESH = 100  # atoms taken into the working set at a time, or as many as it has: ties come by the thousand
-
-REWEIGHTED = 3  # times that the relief is reckoned anew on a rung
-RELIEF = 3.0  # coefficients this many times lam pay no penalty, where some relief is tried
-FINE = (0.7, 100, 1e-2)  # shrink, steps and tol for least squares
-COARSE = (0.6, 40, 3e-2)  # and for losses whose steps have to be weighted anew
-
-Shrink = Callable[[FloatArray, Any], FloatArray]
+FINE_RUNGS = (0.7, 100, 1e-2)  # shrink, steps and tol for least squares
+COARSE_RUNGS = (0.6, 40, 3e-2)  # and for losses whose steps have to be weighted anew
 
 
+@dataclass(frozen=True, eq=False)
 class WorkingSet:
     """minimise f(b - Mx) + lam gauge(x) at lam = shrink^j times the largest useful one, for sets that can be listed.
 
@@ -50,46 +46,69 @@ class WorkingSet:
         Accuracy of a rung, as a share of lam. The defaults are finer for least squares, where a step costs little.
     floor : float
         The last rung, as a share of the first lam.
+    fresh : int
+        Atoms taken into the working set at a time, or as many as it has: ties come by the thousand.
+    eager : float
+        On a matrix at hand an image costs less than another look at all atoms: those aligned to this share of lam are
+        taken in as well.
+    dormant : float
+        Atoms without a coefficient that are aligned to less than this share of lam leave the working set.
+    relief : float
+        Coefficients this many times lam pay no penalty on the second ladder.
+    room : int
+        Numbers kept as images at most, for an oracle on its own.
     """
 
-    patience = 20  # iterates without a better answer, two a rung
-    patience_smooth = 3  # the same where fits take Newton's method
-    exhaustive = True  # an end of the stream is the end of what can be tried
+    shrink: float | None = None
+    _: KW_ONLY
+    steps: int | None = None
+    tol: float | None = None
+    floor: float = 1e-4
+    fresh: int = 100
+    eager: float = 0.9
+    dormant: float = 0.8
+    relief: float = 3.0
+    room: int = IMAGE_ROOM
 
-    def __init__(
-        self,
-        shrink: float | None = None,
-        *,
-        steps: int | None = None,
-        tol: float | None = None,
-        floor: float = 1e-4,
-    ) -> None:
-        if shrink is not None and not 0.0 < _checks.number("shrink", shrink) < 1.0:
-            raise ValueError(f"shrink must lie between 0 and 1; got {shrink!r}")
-        self.shrink = shrink
-        self.steps = None if steps is None else _checks.integer("steps", steps, 1)
-        self.tol = None if tol is None else _checks.number("tol", tol, positive=True)
-        self.floor = _checks.number("floor", floor, positive=True)
+    patience: ClassVar[int] = 20  # iterates without a better answer, two a rung
+    looks: ClassVar[int] = 4  # at all atoms on one rung, at most
+    passes: ClassVar[int] = 6  # in the small space before another look
+    reweighted: ClassVar[int] = 3  # times that the relief is reckoned anew on a rung
+    models: ClassVar[int] = 8  # of second order for a smooth loss on a rung, at most
+
+    def __post_init__(self) -> None:
+        if self.shrink is not None and not 0.0 < _checks.number("shrink", self.shrink) < 1.0:
+            raise ValueError(f"shrink must lie between 0 and 1; got {self.shrink!r}")
+        if self.steps is not None:
+            _checks.integer("steps", self.steps, 1)
+        if self.tol is not None:
+            _checks.number("tol", self.tol, positive=True)
+        _checks.number("floor", self.floor, positive=True)
 
     def iterates(self, problem: Problem) -> Iterator[DualPoint]:
-        listed = problem.listed
-        if listed is None:
+        if listed(problem) is None:
             raise ValueError(f"oracle: WorkingSet is for sets whose atoms can be listed; got {problem.atoms!r}")
-        unit = problem if listed.unit_atoms is None else problem.over(listed.unit_atoms)
-        shrink, steps, tol = FINE if isinstance(problem.loss, LeastSquares) else COARSE
-        shrink = shrink if self.shrink is None else self.shrink
-        rungs = [_Rung(problem, listed, self.steps or steps, self.tol or tol)]
+        return self.along(problem, View(problem, problem.M, self.room))
+
+    def along(self, problem: Problem, view: View) -> Iterator[DualPoint]:
+        """The same over a view that somebody has made."""
+        unit = problem if view.unit_atoms is None else problem.over(view.unit_atoms)
+        bounded = problem.atoms.bounded
+        goal = P3(unit) if problem.alpha is not None and bounded else None
+        shrink = (FINE_RUNGS if view.images.squares else COARSE_RUNGS)[0] if self.shrink is None else self.shrink
+        rungs = [_Rung(problem, view, self)]
         lam = start = rungs[0].largest()
-        goal = P3(unit) if problem.alpha is not None and problem.atoms.bounded else None
-        yield rungs[0].point(goal or P1(unit, lam if problem.atoms.bounded else 0.0))
-        if listed.scale is not None and listed.blocks is None and isinstance(problem.loss, LeastSquares):
-            rungs.append(_Rung(problem, listed, self.steps or steps, self.tol or tol, relief=RELIEF, like=rungs[0]))
+        yield rungs[0].point(goal or P1(unit, lam if bounded else 0.0))
+        if view.single and view.images.squares:
+            rungs.append(_Rung(problem, view, self, relief=self.relief, like=rungs[0]))
         while lam > self.floor * start and lam > 0 and rungs:
             lam *= shrink
+            relaxation = goal or P1(unit, lam if bounded else 0.0)
             for rung in list(rungs):
+                ledger.tick()
                 with linalg.single_thread():
                     room = rung.descend(lam)
-                yield rung.point(goal or P1(unit, lam if problem.atoms.bounded else 0.0))
+                yield rung.point(relaxation)
                 if not room or rung.explains():
                     rungs.remove(rung)
 
@@ -98,22 +117,14 @@ class _Rung:
     """The moving state: coefficients of the images kept, the residual, and the alignments of all atoms with it."""
 
     def __init__(
-        self,
-        problem: Problem,
-        listed: Listed,
-        steps: int,
-        tol: float,
-        relief: float = math.inf,
-        like: _Rung | None = None,
+        self, problem: Problem, view: View, settings: WorkingSet, relief: float = math.inf, like: _Rung | None = None
     ) -> None:
-        self.relief = relief
-        self.problem, self.listed, self.images = problem, listed, listed.images
-        self.steps, self.tol = steps, tol
+        self.problem, self.view, self.images, self.settings, self.relief = problem, view, view.images, settings, relief
+        _, steps, tol = FINE_RUNGS if view.images.squares else COARSE_RUNGS
+        self.steps, self.tol = settings.steps or steps, settings.tol or tol
         self.classes = np.empty(0, dtype=np.intp)  # the working set
         self.c = np.zeros(0)  # its coefficients, in units of the images
-        self.free = problem.free_in_loss
-        self.v = np.zeros(0 if self.free is None else self.free.shape[1])
-        self.weights = getattr(listed.atoms, "weights", None)  # of groups
+        self.v = np.zeros(0 if view.free is None else view.free.shape[1])
         self.residual = problem.b
         self.y: FloatArray
         self.z: ModelDual
@@ -125,11 +136,10 @@ class _Rung:
 
     def look(self) -> None:
         """The dual vector of the residual and the alignments of all atoms: one product."""
+        ledger.tick()
         self.y = self.problem.loss.gradient(self.residual)
-        self.z = self.problem.M.adjoint(self.y)
-        self.alignments = np.array(self.listed.atoms.alignments(self.listed.pull(self.z)))
-        if self.problem.barred.size:
-            self.alignments[self.problem.barred] = -np.inf
+        self.z = self.view.outer.adjoint(self.y)
+        self.alignments = self.view.alignments(self.view.pull(self.z))
 
     def largest(self) -> float:
         """The smallest penalty whose answer is zero."""
@@ -144,21 +154,25 @@ class _Rung:
 
     def descend(self, lam: float) -> bool:
         """Solve at lam, taking in atoms as long as some are violated; whether there was room for all of them."""
-        room = True
-        # on a matrix at hand an image costs less than another look at all atoms: take a few more than are violated
-        eager = 0.9 if self.problem.M.explicit else 1.0
-        for _ in range(4):
+        settings, room = self.settings, True
+        eager = 1.0 if self.view.at_hand is None else settings.eager
+        for _ in range(settings.looks):
             wanted = self.alignments > eager * lam
             wanted[self.classes] = False
             fresh = np.flatnonzero(wanted)
-            fresh = fresh[linalg.top_k(self.alignments[fresh], max(FRESH, self.classes.size))]
-            if not self.images.fits(fresh):
+            fresh = fresh[linalg.top_k(self.alignments[fresh], max(settings.fresh, self.classes.size))]
+            union = np.concatenate([self.classes, fresh])
+            if not self.images.fits(union):
                 room = False
-                fresh = self._that_fit(fresh)
-            slots = self.images.slots(fresh)
-            self.classes = np.concatenate([self.classes, fresh])
-            self.c = np.concatenate([self.c, np.zeros(slots.size)])
-            self._solve(lam)
+                union = union[np.cumsum(self.view.sizes(union)) <= self.images.room]
+                fresh = union[self.classes.size :]
+            self.view.walked[fresh] = True
+            self.classes = union
+            self.c = np.concatenate([self.c, np.zeros(int(self.view.sizes(fresh).sum()))])
+            if self.images.squares:
+                self._solve_squares(lam)
+            else:
+                self._solve_smooth(lam)
             self.look()
             violated = self.alignments > (1 + 5 * self.tol) * lam
             violated[self.classes] = False
@@ -167,219 +181,121 @@ class _Rung:
         self._tidy(lam)
         return room
 
-    def _that_fit(self, classes: IntArray) -> IntArray:
-        sizes = np.where(self.images.has(classes), 0, self.listed.sizes(classes))
-        return classes[np.cumsum(sizes) <= self.images.room - self.images.size]
-
     def _tidy(self, lam: float) -> None:
-        """Forget what has been zero for long; its images stay with the problem."""
-        sizes = self.listed.sizes(self.classes)
-        alive = (self.listed.totals(self.classes, np.abs(self.c)) > 0) | (self.alignments[self.classes] > 0.8 * lam)
-        self.c = self.c[np.repeat(alive, sizes)]
+        """Forget what has been zero for long."""
+        view = self.view
+        awake = self.alignments[self.classes] > self.settings.dormant * lam
+        alive = (view.totals(self.classes, np.abs(self.c)) > 0) | awake
+        self.c = self.c[np.repeat(alive, view.sizes(self.classes))]
         self.classes = self.classes[alive]
 
-    def _solve(self, lam: float) -> None:
-        if self.images.squares:
-            self._solve_squares(lam)
-        else:
-            self._solve_smooth(lam)
-
     def _solve_squares(self, lam: float) -> None:
-        images = self.images
+        images, even = self.images, math.isinf(self.relief)
         slots = images.slots(self.classes)
-        sizes = self.listed.sizes(self.classes)
-        G = images.gram[np.ix_(slots, slots)]
+        sizes = self.view.sizes(self.classes)
+        G = images.gram[slots[:, None], slots]
         q = images.moments[slots] - G @ self.c
-        for _ in range(6 if math.isinf(self.relief) else REWEIGHTED):
-            price = self._prices(lam)
-            busy = self._busy(q, lam * price)
+        for _ in range(self.settings.passes if even else self.settings.reweighted):
+            price = None if even else np.clip(1.0 - np.abs(self.c) / (self.relief * lam), 0.0, 1.0)
+            busy = self._busy(q, lam if price is None else lam * price)
             if not busy.any():
                 break
-            spots = np.repeat(busy, sizes)
-            small = G[np.ix_(spots, spots)]
+            spots = np.flatnonzero(np.repeat(busy, sizes))
+            small = G[spots[:, None], spots]
             before = self.c[spots]
-            shrink = self._shrinkage(self.classes[busy], price=price if np.ndim(price) == 0 else price[busy])
+            shrink = self._shrinkage(self.classes[busy], price=None if price is None else price[busy])
             after = accelerated(small, q[spots] + small @ before, before, lam, shrink, self.steps, self.tol)
             self.c[spots] = after
             q -= G[:, spots] @ (after - before)
-            if math.isinf(self.relief) and not (self._busy(q, (1 + self.tol) * lam) & ~busy).any():
+            if even and not (self._busy(q, (1 + self.tol) * lam) & ~busy).any():
                 break
         r = images.target - images.combine(slots, self.c)
         self.residual = r if images.root is None else r / images.root
 
-    def _prices(self, lam: float) -> Any:
-        """What each atom pays of the penalty: all of it, or with relief the less the larger its coefficient is."""
-        if math.isinf(self.relief):
-            return 1.0
-        return np.clip(1.0 - np.abs(self.c) / (self.relief * lam), 0.0, 1.0)
-
-    def _busy(self, q: FloatArray, lam: Any) -> Any:
+    def _busy(self, q: FloatArray, lam: FloatArray | float) -> Array:
         """Classes that are not zero, or would not stay zero."""
-        totals = self.listed.totals
-        if self.listed.blocks is not None:
-            assert self.weights is not None
-            size = np.sqrt(totals(self.classes, q * q)) / self.weights[self.classes]
+        view = self.view
+        if view.blocks is not None:
+            size = np.sqrt(view.totals(self.classes, q * q))
         else:
-            size = q if self.listed.nonnegative else np.abs(q)
-        return (totals(self.classes, np.abs(self.c)) > 0) | (size > lam)
+            size = q if view.nonnegative else np.abs(q)
+        size = size if view.weights is None else size / view.weights[self.classes]
+        return (view.totals(self.classes, np.abs(self.c)) > 0) | (size > lam)
 
-    def _shrinkage(self, classes: IntArray, free: int = 0, price: Any = 1.0) -> Shrink:
-        """The proximal map of the gauge in the small space; the last `free` coefficients are not penalised."""
-        listed = self.listed
+    def _shrinkage(self, classes: IntArray, free: int = 0, price: FloatArray | None = None) -> Shrink:
+        """The proximal map of the gauge in the small space; the last `free` coefficients are not penalised, and atoms
+        pay the share `price` of the penalty."""
+        view = self.view
+        sizes, weights = view.sizes(classes), None if view.weights is None else view.weights[classes]
+        if price is not None:
+            weights = price if weights is None else weights * price
 
-        def signed(v: FloatArray, t: Any) -> FloatArray:
-            return np.copysign(np.maximum(np.abs(v) - t * price, 0.0), v)
+        def signed(v: FloatArray, t: FloatArray | float) -> FloatArray:
+            return np.copysign(np.maximum(np.abs(v) - (t if weights is None else t * weights), 0.0), v)
 
-        def nonnegative(v: FloatArray, t: Any) -> FloatArray:
-            return np.maximum(v - t * price, 0.0)
+        def nonnegative(v: FloatArray, t: FloatArray | float) -> FloatArray:
+            return np.maximum(v - (t if weights is None else t * weights), 0.0)
 
-        sizes = listed.sizes(classes)
-
-        def grouped(v: FloatArray, t: Any) -> FloatArray:
-            norms = np.sqrt(listed.totals(classes, v * v))
-            assert self.weights is not None
-            share = np.maximum(1.0 - t * self.weights[classes] / np.where(norms > 0, norms, 1.0), 0.0)
+        def grouped(v: FloatArray, t: FloatArray | float) -> FloatArray:
+            norms = np.sqrt(view.totals(classes, v * v))
+            share = np.maximum(1.0 - t * weights / np.where(norms > 0, norms, 1.0), 0.0)
             return v * np.repeat(share, sizes)
 
-        inner = grouped if listed.blocks is not None else nonnegative if listed.nonnegative else signed
+        inner = grouped if view.blocks is not None else nonnegative if view.nonnegative else signed
         if not free:
             return inner
         return lambda v, t: np.concatenate([inner(v[:-free], t if np.ndim(t) == 0 else t[:-free]), v[-free:]])
 
     def _solve_smooth(self, lam: float) -> None:
         """Proximal Newton: the loss is replaced by its second-order model in the small space, a few times."""
-        problem, images = self.problem, self.images
-        loss, sizes = problem.base_loss, self.listed.sizes(self.classes)
-        slots = images.slots(self.classes)
-        A = images.columns(slots)
+        images, view = self.images, self.view
+        loss, sizes, F = self.problem.base_loss, view.sizes(self.classes), view.free
+        A = images.columns(images.slots(self.classes))
         A_rows = sp.csr_array(A) if sp.issparse(A) else A
         v = self.v
-        r = problem.b - A_rows @ self.c - (0.0 if self.free is None else self.free @ v)
-        value = loss.value(r) + lam * self._gauge(self.classes, self.c)
-        for _ in range(8):
-            y, w = loss.gradient(r), curvature(loss, r)
-            q = np.asarray(A.T @ y)
-            busy = self._busy(q, lam)
-            spots = np.repeat(busy, sizes)
-            small = Bordered(A[:, np.flatnonzero(spots)], self.free)
+        r = self.problem.b - A_rows @ self.c - (0.0 if F is None else F @ v)
+        value = loss.value(r) + lam * view.gauge(self.classes, self.c)
+        for _ in range(self.settings.models):
+            y, w = loss.gradient(r), bent(loss, r)
+            busy = self._busy(np.asarray(A.T @ y), lam)
+            spots = np.flatnonzero(np.repeat(busy, sizes))
+            small = Bordered(A[:, spots], F)
             # of sparse columns a few hundred products cost less than their Gram matrix
-            G: Any = _Weighted(small, w) if sp.issparse(small.A) else small.gram(w)
+            G: Square = Weighted(small, w) if sp.issparse(small.A) else small.gram(w)
             before = np.concatenate([self.c[spots], v])
-            slope = small.adjoint(y)
             shrink = self._shrinkage(self.classes[busy], v.size)
-            metric = 1.0 if self.listed.blocks is not None else small.diagonal(w)
-            after = accelerated(G, slope + G @ before, before, lam, shrink, self.steps, self.tol, metric)
+            metric = 1.0 if view.blocks is not None else small.diagonal(w)
+            after = accelerated(G, small.adjoint(y) + G @ before, before, lam, shrink, self.steps, self.tol, metric)
             step = after - before
             image, t = small.apply(step), 1.0
             while True:
                 c = self.c.copy()
-                c[spots] += t * step[: step.size - v.size]
-                fresh = loss.value(r - t * image) + lam * self._gauge(self.classes, c)
+                c[spots] += t * step[: spots.size]
+                fresh = loss.value(r - t * image) + lam * view.gauge(self.classes, c)
                 if fresh <= value or t < 1e-4:
                     break
                 t *= 0.5
             if fresh > value:
                 break
             fallen = value - fresh
-            self.c, v = c, v + t * step[step.size - v.size :]
+            self.c, v = c, v + t * step[spots.size :]
             r, value = r - t * image, fresh
             if fallen <= 0.01 * self.tol * abs(value):
                 break
         self.v = v
-        self.residual = problem.b - A_rows @ self.c
-
-    def _gauge(self, classes: IntArray, c: FloatArray) -> float:
-        if self.listed.blocks is None:
-            return float(np.abs(c).sum())
-        assert self.weights is not None
-        return float(np.sqrt(self.listed.totals(classes, c * c)) @ self.weights[classes])
+        self.residual = self.problem.b - A_rows @ self.c
 
     # What the caller sees ---------------------------------------------------------------------------------------------
 
     def point(self, relaxation: Relaxation) -> DualPoint:
-        problem, listed = self.problem, self.listed
-        used = listed.totals(self.classes, np.abs(self.c)) > 0 if self.classes.size else np.zeros(0, dtype=bool)
+        problem, view = self.problem, self.view
+        used = view.totals(self.classes, np.abs(self.c)) > 0 if self.classes.size else np.zeros(0, dtype=bool)
         classes = self.classes[used]
-        c = self.c[np.repeat(used, listed.sizes(self.classes))]
-        scale = listed.user_scale(listed.coordinates(classes))
-        loss = problem.loss.value(self.residual)
+        c = self.c[np.repeat(used, view.sizes(self.classes))]
+        scale = view.user_scale(classes)
+        loss, units = problem.loss.value(self.residual), None if view.unit_atoms is None else view.gauge(classes, c)
         norms = np.where(scale > 0, 1.0 / np.where(scale > 0, scale, 1.0), 0.0)
-        primal = Candidate(listed.face(classes), c * scale, self.residual, loss, norms)
-        gauge = 0.0 if not problem.atoms.bounded and self.classes.size == 0 else self._gauge(classes, c)
-        series = int(math.isfinite(self.relief))
-        if relaxation.problem is problem:
-            gauge = primal.gauge
-        support = relaxation.problem.atoms.support(self.z)
-        return DualPoint(self.y, self.z, support, relaxation, loss, gauge, primal, series)
-
-
-def accelerated(
-    G: Any,
-    h: FloatArray,
-    x: FloatArray,
-    lam: float,
-    shrink: Shrink,
-    steps: int,
-    tol: float,
-    metric: FloatArray | float = 1.0,
-) -> FloatArray:
-    """min x'Gx/2 - h'x + lam gauge(x) for a small G: accelerated proximal gradients with restarts.
-
-    `metric`, about the diagonal of G, makes steps along columns of different lengths equally long.
-    """
-    lipschitz = _curvature(G, x.size, metric)
-    if lipschitz <= 0:
-        return x
-    image = G @ x
-    v, image_v, momentum = x, image, 1.0
-    for _ in range(steps):
-        while True:
-            bound = lipschitz * metric
-            x_next = shrink(v + (h - image_v) / bound, lam / bound)
-            image_next = G @ x_next
-            moved = x_next - v
-            size, bend = float(moved @ (metric * moved)), float(moved @ (image_next - image_v))
-            if not bend > lipschitz * size * (1 + 1e-9) or size == 0.0:
-                break
-            lipschitz = 1.2 * bend / size  # the estimate was too low
-        step = x_next - x
-        if float(moved @ (metric * step)) < 0:  # the momentum has overshot
-            momentum = 1.0
-        momentum_next = 0.5 * (1 + math.sqrt(1 + 4 * momentum**2))
-        beta = (momentum - 1) / momentum_next
-        v, image_v = x_next + beta * step, image_next + beta * (image_next - image)
-        x, image, momentum = x_next, image_next, momentum_next
-        if lipschitz * float(np.abs(metric * moved).max()) <= tol * lam:
-            break
-    return x
-
-
-def curvature(loss: Loss, r: FloatArray) -> FloatArray:
-    """That of the loss, and where it has none (Huber's tails) that of the parabola through its slope."""
-    w = loss.curvature(r)
-    flat = w <= 0
-    if flat.any():
-        w = np.where(flat, np.abs(loss.gradient(r)) / np.maximum(np.abs(r), 1e-300), w)
-    return w
-
-
-@dataclass(frozen=True, eq=False)
-class _Weighted:
-    """R' diag(w) R, which is multiplied by and not formed."""
-
-    reduced: Bordered
-    w: FloatArray
-
-    def __matmul__(self, v: FloatArray) -> FloatArray:
-        return self.reduced.adjoint(self.w * self.reduced.apply(v))
-
-
-def _curvature(G: Any, size: int, metric: FloatArray | float) -> float:
-    """The largest eigenvalue of G in the metric, estimated from below by a few power steps."""
-    root = np.sqrt(metric)
-    v = 1.0 + 0.5 * np.cos(np.arange(size) ** 2)
-    length = 0.0
-    for _ in range(6):
-        v = (G @ (v / (root * max(float(np.linalg.norm(v)), 1e-300)))) / root
-        length = float(np.linalg.norm(v))
-    return length
+        primal = Candidate.of(view.face(classes), c * scale, self.residual, loss, norms, unit_gauge=units)
+        gauge = primal.gauge if units is None else units
+        support = relaxation.problem.atoms.ceiling(self.z)
+        return DualPoint(self.y, self.z, support, relaxation, loss, gauge, primal, int(math.isfinite(self.relief)))

@@ -8,19 +8,17 @@ and what the exchanges make of that is kept if it is better.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from fewatoms import linalg
+from fewatoms import ledger, linalg
 from fewatoms._types import FloatArray, IntArray
-from fewatoms.losses import LeastSquares
-from fewatoms.problem import Problem
-from fewatoms.retrieval.support import Support, SupportFits
-from fewatoms.solution import Candidate
+from fewatoms.candidates import Candidate
+from fewatoms.methods.listed.support import Support, SupportFits
 
-ISOLATED = 12.0  # an answer whose least atom is worth this many times the best one outside is not searched further
+NEW_LEAST = 1e-8  # squared length that the others leave of an image of length 1, less than which is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,101 +28,112 @@ class Splice:
     gain : the share by which an exchange must lower the loss
     rounds : exchanges at most
     pairs : multiplications at most for a look at all single exchanges, k^2 n, while a run goes on; at its end
-        a hundred times as many
+        `patient` times as many, and never more than `crossing` inner products of images
     shakes : of the best answer at most (five for each atom), and half as many in a row without success
     work : multiplications at most that they may cost, roughly
+    shaken : the share of the atoms that a shake replaces, by some of `among` times as many well aligned ones
+    isolated : an answer whose least atom is worth this many times the best one outside is not searched further
     seed : of what is replaced
     """
 
     gain: float = 1e-6
     rounds: int = 200
     pairs: float = 5e6
+    patient: float = 100.0
+    crossing: int = 4_000_000
     shakes: int = 40
     work: float = 1e9
+    shaken: float = 0.1
+    among: int = 4
+    isolated: float = 12.0
     seed: int = 0
 
-    def applies(self, problem: Problem) -> bool:
-        """Whether atoms can be listed and there is room for the images of twice the support."""
-        if problem.listed is None or not isinstance(problem.k, int):
-            return False
-        largest = 1 if problem.listed.blocks is None else max(b.size for b in problem.listed.blocks)
-        return min(2 * problem.k, problem.listed.count) * largest <= problem.listed.images.room
+    def quick(self) -> Splice:
+        """Without what costs most and gains least."""
+        return replace(self, shakes=0, pairs=0.0)
 
-    def __call__(self, problem: Problem, candidate: Candidate) -> Candidate:
-        if problem.alpha is None and not isinstance(problem.loss, LeastSquares):
+    def fits(self, fits: SupportFits) -> bool:
+        """Whether there is room for the images of twice the support."""
+        k, view = fits.problem.budget.single, fits.view
+        return min(2 * k, view.count) * view.largest <= view.images.room
+
+    def __call__(self, fits: SupportFits, candidate: Candidate) -> Candidate:
+        """Polished as far as is worth while in the middle of a run."""
+        if fits.problem.alpha is None and not fits.squares:
             return candidate  # fits take Newton's method there: exchanges are for the best answer alone
-        return self._run(problem, candidate, self.pairs)
+        return self._polished(fits, candidate, self.pairs)
 
-    def last(self, problem: Problem, candidates: list[Candidate]) -> Candidate:
+    def last(self, fits: SupportFits, candidates: Sequence[Candidate]) -> Candidate:
         """The polish of the best answers of a run, which are worth more work: the best one, or the best few where they
         have not been polished yet."""
-        several = candidates if not isinstance(problem.loss, LeastSquares) else candidates[:1]
-        polished = [self._run(problem, candidate, 100 * self.pairs) for candidate in several]
-        best = min(polished, key=lambda candidate: candidate.loss)
-        if best.margin >= ISOLATED or best.support is None or problem.exact(best.loss):
+        best: Candidate | None = None
+        for candidate in candidates[:1] if fits.squares else candidates:
+            polished = self._polished(fits, candidate, self.patient * self.pairs)
+            if best is None or polished.loss < best.loss:
+                best = polished
+                ledger.keep(best)
+        assert best is not None
+        if best.isolated or not isinstance(best.support, Support) or fits.problem.exact(best.loss):
             return best
-        fits = SupportFits(problem)
         with linalg.single_thread():
-            support = self._shaken(problem, fits, best.support)
+            support = self._shaken(fits, best.support)
         return best if support is best.support else fits.candidate(support)
 
-    def _shaken(self, problem: Problem, fits: SupportFits, best: Support) -> Support:
+    def _polished(self, fits: SupportFits, candidate: Candidate, pairs: float) -> Candidate:
+        if fits.problem.meets(candidate.loss) or fits.problem.exact(candidate.loss):
+            return candidate
+        with linalg.single_thread():
+            best = _Exchange(fits, fits.support_of(candidate), self)
+            best.run(pairs)
+            isolated = best.worth_over_others(pairs) >= self.isolated
+        return replace(fits.candidate(best.support), isolated=isolated)
+
+    def _shaken(self, fits: SupportFits, best: Support) -> Support:
         """Replace a tenth of the atoms by others that are well aligned with what is then left over, and exchange."""
+        k, forced = fits.problem.budget.single, fits.view.forced
         rng = np.random.default_rng(self.seed)
-        tries = int(min(self.shakes, 5 * problem.k, self.work / self._price(problem, fits, best)))
+        tries = int(min(self.shakes, 5 * k, self.work / self._price(fits, best)))
         idle = 0
         for _ in range(tries):
-            movable = np.flatnonzero(~np.isin(best.classes, problem.forced))
-            count = min(max(2, problem.k // 10), movable.size)
+            ledger.tick()
+            movable = np.flatnonzero(~np.isin(best.classes, forced)) if forced.size else np.arange(best.classes.size)
+            count = min(max(2, int(self.shaken * k)), movable.size)
             if not count:
                 break
             gone = rng.choice(movable, count, replace=False)
-            start = _Exchange(problem, fits, fits.fit(np.delete(best.classes, gone)), self.gain, self.rounds)
-            if start.refill(best.classes[gone], 4 * count, rng):
-                start.by_blocks()
-                if start.can_pair(self.pairs) and start.by_pairs():
-                    start.by_blocks()
+            start = _Exchange(fits, fits.fit(np.delete(best.classes, gone)), self)
+            if start.refill(best.classes[gone], self.among * count, rng):
+                start.run(self.pairs)
             idle += 1
             if start.support.loss < best.loss * (1 - self.gain):
                 best, idle = start.support, 0
-            if 2 * idle >= tries or problem.exact(best.loss):
+                ledger.keep(fits.candidate(best))
+            if 2 * idle >= tries or fits.problem.exact(best.loss):
                 break
         return best
 
-    def _price(self, problem: Problem, fits: SupportFits, best: Support) -> float:
+    def _price(self, fits: SupportFits, best: Support) -> float:
         """What one shake costs, roughly: some thirty small fits, and some ten looks at all atoms."""
-        size, M = best.slots.size, problem.M
-        entries = M.image_size * M.shape[1] if M.explicit else np.inf
+        size, view, m = best.c.size, fits.view, fits.problem.m
+        entries = np.inf if view.at_hand is None else view.at_hand.image_size * view.M.shape[1]
         steps = 1 if fits.squares else 20
-        return 1.0 + 30 * steps * (size**3 / 3 + 2 * size * problem.m * (1 if fits.squares else size)) + 10 * entries
-
-    def _run(self, problem: Problem, candidate: Candidate, pairs: float) -> Candidate:
-        if problem.meets(candidate.loss):
-            return candidate
-        fits = SupportFits(problem)
-        assert problem.listed is not None
-        start = candidate.support
-        if start is None:
-            classes = problem.listed.classes_of(candidate.face)
-            start = fits.fit(np.concatenate([problem.forced, classes[~np.isin(classes, problem.forced)]]))
-        with linalg.single_thread():
-            best = _Exchange(problem, fits, start, self.gain, self.rounds)
-            best.by_blocks()
-            if best.can_pair(pairs) and best.by_pairs():
-                best.by_blocks()
-            margin = best.margin(pairs)
-        return replace(fits.candidate(best.support), margin=margin)
+        return 1.0 + 30 * steps * (size**3 / 3 + 2 * size * m * (1 if fits.squares else size)) + 10 * entries
 
 
 class _Exchange:
     """One polish: the support at hand and what its residual says about the atoms outside."""
 
-    def __init__(self, problem: Problem, fits: SupportFits, support: Support, gain: float, rounds: int) -> None:
-        assert isinstance(problem.k, int)
-        assert problem.listed is not None
-        self.problem, self.fits, self.listed, self.k = problem, fits, problem.listed, problem.k
-        self.support, self.gain, self.left = support, gain, rounds
+    def __init__(self, fits: SupportFits, support: Support, settings: Splice) -> None:
+        self.problem, self.fits, self.view, self.images = fits.problem, fits, fits.view, fits.images
+        self.k = fits.problem.budget.single
+        self.support, self.settings, self.left = support, settings, settings.rounds
         self._looked: Support | None = None
+
+    def run(self, pairs: float) -> None:
+        """Exchange by blocks, then one by one where that is not too much work."""
+        self.by_blocks()
+        if self.can_pair(pairs) and self.by_pairs():
+            self.by_blocks()
 
     def _done(self) -> bool:
         loss = self.support.loss
@@ -134,47 +143,50 @@ class _Exchange:
         """The alignments of all atoms with the residual: one product."""
         if self._looked is self.support:
             return
-        images, loss = self.fits.images, self.problem.base_loss
-        r = self.support.residual
-        self.y = images.dual(r) if images.squares else loss.gradient(r)
-        self.z = self.listed.pull(self.problem.M.adjoint(self.y))
-        promise = self._promises(np.array(self.listed.atoms.alignments(self.z)))
+        ledger.tick()
+        view, r = self.view, self.support.residual
+        self.y = self.images.dual(r) if self.images.squares else self.problem.base_loss.gradient(r)
+        self.z = view.pull(view.outer.adjoint(self.y))
+        promise = self._promises(view.alignments(self.z))
         promise[self.support.classes] = -np.inf
-        promise[self.problem.barred] = -np.inf
-        if self.listed.scale is not None and self.listed.blocks is None:
-            promise[self.listed.scale == 0] = -np.inf
+        if view.scale is not None and view.blocks is None:
+            promise[view.scale == 0] = -np.inf
         self.promise = promise
         self._looked = self.support
-
-    def _take(self, classes: IntArray) -> bool:
-        """Fit these classes; whether they are better, in which case they are kept."""
-        self.left -= 1
-        classes = np.concatenate([classes, self._idle(classes)])
-        if not self.fits.images.fits(classes):
-            return False
-        trial = self.fits.fit(classes, self.support)
-        if not trial.loss < self.support.loss * (1 - self.gain):
-            return False
-        self.support = trial
-        return True
 
     def _promises(self, alignments: FloatArray) -> FloatArray:
         """Alignments, in units in which half their square is what an atom alone can gain.
 
         Images of length 1 promise just that. A capped coefficient gains at most cap |z| - curvature cap^2 / 2.
         """
-        lengths, cap = self.listed.lengths, self.problem.cap
-        if lengths is None or cap is None or self.listed.blocks is not None:
+        lengths, cap = self.view.lengths, self.view.cap
+        if lengths is None or cap is None or self.view.blocks is not None:
             return alignments
         bend = np.maximum(lengths**2 * self._curvature(), 1e-300)
         best = np.minimum(np.maximum(alignments, 0.0) / bend, cap)
-        return np.sqrt(np.maximum(2 * best * alignments - bend * best**2, 0.0))
+        barred = ~np.isfinite(alignments)
+        promise = np.sqrt(np.maximum(2 * best * np.where(barred, 0.0, alignments) - bend * best**2, 0.0))
+        promise[barred] = -np.inf
+        return promise
 
     def _curvature(self) -> float:
         """Of the loss at the residual, on average."""
-        if self.fits.images.squares:
+        if self.images.squares:
             return 1.0
         return float(self.problem.base_loss.curvature(self.support.residual).mean())
+
+    def _take(self, classes: IntArray) -> bool:
+        """Fit these classes; whether they are better, in which case they are kept."""
+        self.left -= 1
+        ledger.tick()
+        classes = np.concatenate([classes, self._idle(classes)])
+        if not self.images.fits(classes):
+            return False
+        trial = self.fits.fit(classes, self.support)
+        if not trial.loss < self.support.loss * (1 - self.settings.gain):
+            return False
+        self.support = trial
+        return True
 
     def refill(self, gone: IntArray, among: int, rng: np.random.Generator) -> bool:
         """Fill up with atoms drawn from the best aligned ones, but not those that are just gone."""
@@ -187,14 +199,14 @@ class _Exchange:
         if room <= 0:
             return False
         union = np.concatenate([self.support.classes, rng.choice(offers, room, replace=False)])
-        if not self.fits.images.fits(union):
+        if not self.images.fits(union):
             return False
         self.support = self.fits.fit(union)
         return True
 
     def _idle(self, classes: IntArray) -> IntArray:
         """Forced atoms that a support does without, because their best coefficient is 0: they keep their place."""
-        forced = self.problem.forced
+        forced = self.view.forced
         return forced[~np.isin(forced, classes)] if forced.size else forced
 
     def _room(self) -> int:
@@ -204,9 +216,9 @@ class _Exchange:
     def _costs(self) -> FloatArray:
         """What each atom is worth; forced ones are beyond price."""
         costs = self.support.costs
-        if not self.problem.forced.size:
+        if not self.view.forced.size:
             return costs
-        return np.where(np.isin(self.support.classes, self.problem.forced), np.inf, costs)
+        return np.where(np.isin(self.support.classes, self.view.forced), np.inf, costs)
 
     def by_blocks(self) -> None:
         """The s cheapest against the s best aligned, s halving."""
@@ -234,34 +246,31 @@ class _Exchange:
                 return
             size = max(1, min(size, held.size) // 2)
 
-    def margin(self, pairs: float) -> float:
+    def worth_over_others(self, pairs: float) -> float:
         """What the least atom inside is worth, compared with what the best one outside could add; 0 if not known.
 
         With K the inner products of images inside with one outside and H the inverse of their Gram matrix, 1 - K'HK of
-        the outer image is new, and z^2 / 2 over that is what it adds. Where not all K are at hand, those kept are used,
-        and of other images as much is taken to be new as of a random direction.
+        the outer image is new, and z^2 / 2 over that is what it adds. Where not all K are at hand, those of images that
+        the ladder or this budget has asked for are used, and of others as much is taken to be new as of a random
+        direction.
         """
-        support = self.support
-        known = self.fits.images.squares and self.listed.scale is not None and self.listed.blocks is None
+        support, view = self.support, self.view
         # nonnegative atoms may have nothing to add and be better all the same, once another one is gone
-        if (
-            not known
-            or self.listed.nonnegative
-            or support.classes.size < self.k
-            or support.factor is None
-            or self._done()
-        ):
+        known = self.images.squares and view.single and not view.nonnegative
+        if not known or support.classes.size < self.k or support.factor is None or self._done():
             return 0.0
         self._look()
-        new = np.full(self.listed.count, max(1.0 - support.slots.size / self.problem.m, 1e-3))
         if self.can_pair(pairs):
-            K = self._crossing(self.fits.images.columns(support.slots))
+            K = self.view.crossings.rows(support.classes)
             new = 1.0 - np.einsum("ij,ij->j", K, support.inverse @ K)
         else:
-            images = self.fits.images
-            K = images.gram[support.slots, : images.size]
-            new[images.classes] = 1.0 - np.einsum("ij,ij->j", K, support.inverse @ K)
-        added = 0.5 * np.maximum(self.promise, 0.0) ** 2 / np.maximum(new, 1e-8)
+            new = np.full(view.count, max(1.0 - support.classes.size / self.problem.m, 1e-3))
+            others = np.flatnonzero((view.walked | self.fits.asked) & np.isfinite(self.promise))
+            others = others[linalg.top_k(self.promise[others], self.images.room - support.classes.size)]
+            slots = self.images.slots(np.concatenate([support.classes, others]))
+            K = self.images.gram[slots[: support.classes.size, None], slots[support.classes.size :]]
+            new[others] = 1.0 - np.einsum("ij,ij->j", K, support.inverse @ K)
+        added = 0.5 * np.maximum(self.promise, 0.0) ** 2 / np.maximum(new, NEW_LEAST)
         best, least = float(added.max(initial=0.0)), float(self._costs().min(initial=np.inf))
         return least / best if best > 0 else np.inf
 
@@ -269,14 +278,12 @@ class _Exchange:
 
     def can_pair(self, work: float) -> bool:
         """Whether all single exchanges can be looked at: least squares over columns of known length, enough memory."""
-        k, n, m = self.support.classes.size, self.listed.count, self.problem.m
+        k, n, m = self.support.classes.size, self.view.count, self.problem.m
         return (
-            self.fits.images.squares
-            and self.listed.blocks is None
-            and self.listed.scale is not None
-            and self.problem.cap is None
-            and k > 0
-            and k * n <= 4_000_000
+            self.images.squares
+            and self.view.single
+            and self.view.cap is None
+            and 0 < k * n <= self.settings.crossing
             and max(k * k * n, 0.05 * k * m * n) <= work
         )
 
@@ -288,9 +295,9 @@ class _Exchange:
             self._look()
             support = self.support
             if crossing is None:
-                crossing = self._crossing(self.fits.images.columns(support.slots))
+                crossing = self.view.crossings.rows(support.classes)
             i, j, gained = self._best_pair(support, crossing)
-            if gained <= self.gain * support.loss:
+            if gained <= self.settings.gain * support.loss:
                 break
             classes = support.classes.copy()
             classes[i] = j
@@ -298,18 +305,10 @@ class _Exchange:
                 break
             moved = True
             if np.array_equal(self.support.classes, classes):
-                crossing[i] = self._crossing(self.fits.images.columns(self.support.slots[i : i + 1]))[0]
+                crossing[i] = self.view.crossings.rows(classes[i : i + 1])[0]
             else:
                 crossing = None
         return moved
-
-    def _crossing(self, columns: Any) -> FloatArray:
-        """The inner products of these images, dense or sparse, with all images."""
-        columns = columns.toarray() if hasattr(columns, "toarray") else columns
-        images = self.fits.images
-        Y = columns if images.root is None else columns * images.root[:, None]
-        Z = self.problem.M.adjoint_block(Y)
-        return np.stack([self.listed.pull(z) for z in Z.T])
 
     def _best_pair(self, support: Support, crossing: FloatArray) -> tuple[int, int, float]:
         """The exchange of atom i inside for j outside that lowers the loss most, to second order exactly.
@@ -327,10 +326,10 @@ class _Exchange:
         reach = HK  # from here on; these are the largest arrays of a run
         reach *= (c / diagonal)[:, None]
         reach += self.z
-        away = reach <= 0 if self.listed.nonnegative else None
+        away = reach <= 0 if self.view.nonnegative else None
         reach *= reach
-        spanned = left <= 1e-8  # by the atoms that stay
-        np.maximum(left, 1e-8, out=left)
+        spanned = left <= NEW_LEAST  # by the atoms that stay
+        np.maximum(left, NEW_LEAST, out=left)
         worth = reach
         worth /= left
         if spanned.any():
@@ -339,7 +338,7 @@ class _Exchange:
             worth[away] = 0.0
         worth -= (c * c / diagonal)[:, None]
         worth[:, np.flatnonzero(~np.isfinite(self.promise))] = -np.inf
-        if self.problem.forced.size:
-            worth[np.isin(support.classes, self.problem.forced)] = -np.inf
+        if self.view.forced.size:
+            worth[np.isin(support.classes, self.view.forced)] = -np.inf
         i, j = divmod(int(worth.argmax()), worth.shape[1])
         return i, j, 0.5 * float(worth[i, j])

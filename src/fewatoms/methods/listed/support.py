@@ -9,37 +9,44 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dpstrf
 
-from fewatoms import linalg
-from fewatoms._types import FloatArray, IntArray
-from fewatoms.faces import Face
-from fewatoms.listed import Listed
+from fewatoms import words
+from fewatoms._types import Array, FloatArray, IntArray
+from fewatoms.budget import Budget
+from fewatoms.candidates import Candidate
 from fewatoms.losses import LeastSquares
+from fewatoms.methods.listed.view import View
 from fewatoms.operators.reduced import Bordered
 from fewatoms.problem import Problem
 from fewatoms.retrieval.newton import newton
-from fewatoms.solution import Candidate, DualPoint
 
-DEPENDENT = 1e-12  # share of a column's squared length that the others must leave for it to count as independent
-SPAN = 30.0  # linear predictors beyond this size say that the classes of a logistic fit are separable
+INDEPENDENT = 1e-12  # share of a column's squared length that the others must leave for it to count as independent
+ILL_CONDITIONED = 1e-7  # the same share, from which on one step of refinement is enough
+TIE_BREAK = 1e-9  # of the longest column's squared length: the ridge that decides between dependent columns of a group
+SEPARATING = 30.0  # linear predictors beyond this size say that the classes of a logistic fit are separable
+ROUGH, FINE = 1e-4, 1e-15  # tolerances of iterative fits: of trials, and of the last one
 
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """A few classes of atoms with their best coefficients, in units of the images."""
+    """A few classes of atoms with their best coefficients, in units of the images.
 
-    listed: Listed
+    residual : as the images see it
+    factor : Cholesky factor of the Hessian, upper triangle; None where there is none
+    free : coefficients of the free columns
+    """
+
+    view: View
     classes: IntArray
-    slots: IntArray
     c: FloatArray
-    residual: FloatArray  # as the images see it
+    residual: FloatArray
     loss: float
-    factor: FloatArray | None  # Cholesky factor of the Hessian, upper triangle
-    free: FloatArray = field(default_factory=lambda: np.zeros(0))  # coefficients of the free columns
+    factor: FloatArray | None
+    free: FloatArray = field(default_factory=lambda: np.zeros(0))
     note: str = ""
 
     @cached_property
@@ -51,195 +58,203 @@ class Support:
     @cached_property
     def costs(self) -> FloatArray:
         """What the loss would rise by without each class, the others fitted anew (to second order)."""
-        H, listed = self.inverse, self.listed
-        if listed.blocks is None:
+        H, view = self.inverse, self.view
+        if view.blocks is None:
             return 0.5 * self.c**2 / np.diag(H)
-        ends = np.cumsum(listed.sizes(self.classes))
-        spans = [slice(e - s, e) for s, e in zip(listed.sizes(self.classes), ends, strict=True)]
+        sizes = view.sizes(self.classes)
+        ends = np.cumsum(sizes)
+        spans = [slice(e - s, e) for s, e in zip(sizes, ends, strict=True)]
         return np.array([0.5 * self.c[s] @ np.linalg.solve(H[s, s], self.c[s]) for s in spans])
+
+    def by_class(self) -> dict[int, FloatArray]:
+        """The coefficients of each class."""
+        if self.view.blocks is None:
+            return dict(zip(self.classes.tolist(), self.c[:, None], strict=True))
+        cuts = np.cumsum(self.view.sizes(self.classes))[:-1]
+        return dict(zip(self.classes.tolist(), np.split(self.c, cuts), strict=True)) if self.classes.size else {}
 
 
 class SupportFits:
-    """The reduced fits of one problem with listed atoms."""
+    """The reduced fits of one problem with listed atoms, for one budget.
 
-    def __init__(self, problem: Problem) -> None:
-        assert problem.listed is not None
-        self.problem, self.listed, self.images = problem, problem.listed, problem.listed.images
-        self.free: Any = problem.free_in_loss
-        self.squares = isinstance(problem.loss, LeastSquares)
+    asked : classes that have been in a fit
+    """
+
+    def __init__(self, problem: Problem, view: View, asked: Array | None = None) -> None:
+        self.problem, self.view, self.images = problem, view, view.images
+        self.squares = view.images.squares
+        self.asked = np.zeros(view.count, dtype=bool) if asked is None else asked
+
+    def within(self, k: int) -> SupportFits:
+        """The same for another budget."""
+        return SupportFits(self.problem.with_budget(Budget(k)), self.view, self.asked)
 
     def candidate(self, support: Support) -> Candidate:
         """A support as a candidate in the user's units."""
-        listed = self.listed
-        scale = listed.user_scale(listed.coordinates(support.classes))
+        view, classes = self.view, support.classes
+        scale = view.user_scale(classes)
         with np.errstate(divide="ignore"):
             norms = np.where(scale > 0, 1.0 / scale, 0.0)
         residual = support.residual if self.images.root is None else support.residual / self.images.root
-        return Candidate(
-            listed.face(support.classes), support.c * scale, residual, support.loss, norms, support.note, support
+        units = None if view.unit_atoms is None else view.gauge(classes, support.c)
+        return Candidate.of(
+            view.face(classes), support.c * scale, residual, support.loss, norms, support.note, support, units
         )
 
-    def near(self, dual: DualPoint) -> Support | None:
+    def support_of(self, candidate: Candidate) -> Support:
+        """The support behind a candidate; it is fitted if there is none."""
+        if isinstance(candidate.support, Support):
+            return candidate.support
+        return self.fit(self.view.chosen(self.view.classes_of(candidate.face)))
+
+    def near(self, primal: Candidate | None) -> Support | None:
         """The oracle's own point, for iterative fits to begin at."""
-        if self.squares or dual.primal is None:
+        if self.squares or primal is None:
             return None
-        classes = self.listed.classes_of(dual.primal.face)
-        scale = self.listed.user_scale(self.listed.coordinates(classes))
-        slots = self.images.slots(classes)
-        v = np.zeros(0 if self.free is None else self.free.shape[1])
-        c = dual.primal.c / np.where(scale > 0, scale, 1.0)
-        return Support(self.listed, classes, slots, c, dual.primal.residual, np.inf, None, free=v)
+        classes, v = self.view.classes_of(primal.face), self.view.free
+        scale = self.view.user_scale(classes)
+        c = primal.c / np.where(scale > 0, scale, 1.0)
+        free = np.zeros(0 if v is None else v.shape[1])
+        return Support(self.view, classes, c, primal.residual, np.inf, None, free)
 
     def fit(self, classes: IntArray, start: Support | None = None, *, trial: bool = True) -> Support:
         """The best coefficients on these classes. Classes that add nothing to the others are left out.
 
         Iterative fits begin at `start`; as a `trial` they are given up when they will not be better, and end early.
         """
-        slots = self.images.slots(classes)
-        return self._squares(classes, slots) if self.squares else self._smooth(classes, slots, start, trial)
+        self.asked[classes] = True
+        return self._squares(classes) if self.squares else self._smooth(classes, start, trial)
+
+    def settled(self, candidate: Candidate) -> Candidate:
+        """The same atoms with their coefficients fitted to the last digit: trials of smooth losses end early."""
+        support = candidate.support
+        if self.squares or not isinstance(support, Support):
+            return candidate
+        exact = self.fit(support.classes, support, trial=False)
+        return self.candidate(exact) if exact.loss <= candidate.loss else candidate
 
     # Least squares ----------------------------------------------------------------------------------------------------
 
-    def _squares(self, classes: IntArray, slots: IntArray) -> Support:
-        images = self.images
+    def _squares(self, classes: IntArray) -> Support:
+        images, view = self.images, self.view
         if not classes.size:
             target = images.target
-            return Support(self.listed, classes, slots, np.zeros(0), target, 0.5 * float(target @ target), None)
-        G, h = images.gram[np.ix_(slots, slots)], images.moments[slots]
+            return Support(view, classes, np.zeros(0), target, 0.5 * float(target @ target), None)
+        slots = images.slots(classes)
+        G, h = images.gram[slots[:, None], slots], images.moments[slots]
         factor, bad = dpotrf(G, clean=0)
-        if bad or not self._independent(factor, G):
-            if self.listed.blocks is None:
+        if bad or not _independent(factor, G):
+            if view.blocks is None:
                 return self._dependent(classes, G)
             # within a group columns may well depend on each other: a ridge too small to be seen decides between them
-            G = G + 1e-9 * float(np.diag(G).max()) * np.eye(len(G))
+            G = G + TIE_BREAK * float(np.diag(G).max()) * np.eye(len(G))
             factor, bad = dpotrf(G, clean=0)
             if bad:
-                return self._squares(classes[:-1], self.images.slots(classes[:-1]))
+                return self._squares(classes[:-1])
         c = dpotrs(factor, h)[0]
-        bound = self.problem.cap_of(classes) if self.problem.cap is not None else None
-        if self.listed.nonnegative and c.min() < 0:
-            return self._nonnegative(classes, slots, factor, h)
-        if bound is not None and (np.abs(c) > bound).any():
-            return self._smooth(classes, slots, None, False)
+        if view.nonnegative and c.min() < 0:
+            return self._nonnegative(classes, factor, h)
+        if view.cap is not None and (np.abs(c) > view.caps(classes)).any():
+            return self._smooth(classes, None, False)
         residual = images.target - images.combine(slots, c)
-        steep = float((np.diag(factor) ** 2 / np.maximum(np.diag(G), 1e-300)).min()) < 1e-7
+        steep = float((np.diag(factor) ** 2 / np.maximum(np.diag(G), 1e-300)).min()) < ILL_CONDITIONED
         for _ in range(3 if steep else 1):
             fix = dpotrs(factor, images.correlate(slots, residual))[0]
-            if self.listed.nonnegative and (c + fix).min() < 0:
+            if view.nonnegative and (c + fix).min() < 0:
                 break
             c = c + fix
             residual = images.target - images.combine(slots, c)
-        return Support(self.listed, classes, slots, c, residual, 0.5 * float(residual @ residual), factor)
-
-    @staticmethod
-    def _independent(factor: FloatArray, G: FloatArray) -> bool:
-        return bool((np.diag(factor) ** 2 > DEPENDENT * np.diag(G)).all())
+        return Support(view, classes, c, residual, 0.5 * float(residual @ residual), factor)
 
     def _dependent(self, classes: IntArray, G: FloatArray) -> Support:
         """Keep the atoms, one column each, that a pivoted factorisation finds independent."""
         lengths = np.sqrt(np.diag(G))
         scale = np.where(lengths > 0, lengths, 1.0)
-        _, pivots, rank, _ = dpstrf(G / np.outer(scale, scale), tol=10 * DEPENDENT)
+        _, pivots, rank, _ = dpstrf(G / np.outer(scale, scale), tol=10 * INDEPENDENT)
         sound = np.zeros(lengths.size, dtype=bool)
         sound[pivots[:rank] - 1] = True
         sound[lengths == 0] = False
         if sound.all():  # the two factorisations disagree about the last digits
             sound[-1] = False
-        return self._squares(classes[sound], self.images.slots(classes[sound]))
+        return self._squares(classes[sound])
 
-    def _nonnegative(self, classes: IntArray, slots: IntArray, factor: FloatArray, h: FloatArray) -> Support:
-        from scipy.linalg import solve_triangular
+    def _nonnegative(self, classes: IntArray, factor: FloatArray, h: FloatArray) -> Support:
         from scipy.optimize import nnls
 
         R = np.triu(factor)
         target = solve_triangular(R, h, trans="T", check_finite=False)
         size = max(float(np.abs(target).max()), 1e-300)  # nnls judges small numbers by absolute size
         try:
-            c = nnls(R, target / size, maxiter=max(100, 10 * slots.size))[0]
+            c = nnls(R, target / size, maxiter=max(100, 10 * classes.size))[0]
         except RuntimeError:  # it did not settle: let the most negative ones go
             c = dpotrs(factor, h)[0]
-        positive = c > 0
-        return self._squares(classes[positive], slots[positive])
+        return self._squares(classes[c > 0])
 
     # Other losses -----------------------------------------------------------------------------------------------------
 
-    def _smooth(self, classes: IntArray, slots: IntArray, start: Support | None, trial: bool) -> Support:
-        problem, images, listed = self.problem, self.images, self.listed
-        A = images.columns(slots)
-        free = self.free
-        dim = slots.size
-        columns = Bordered(A, free)
-        lower = np.full(columns.dim, -np.inf)
-        upper = np.full(columns.dim, np.inf)
-        if problem.cap is not None:
-            upper[:dim] = problem.cap_of(classes)
-            lower[:dim] = -upper[:dim]
-        if listed.nonnegative:
-            lower[:dim] = 0.0
-        guess = np.zeros(columns.dim)
-        if start is not None:
-            here = dict(zip(start.slots.tolist(), start.c.tolist(), strict=True))
-            guess[:dim] = [here.get(s, 0.0) for s in slots.tolist()]
-            guess[dim:] = start.free
-        base = LeastSquares() if self.squares else problem.base_loss
-        target = images.target
+    def _smooth(self, classes: IntArray, start: Support | None, trial: bool) -> Support:
+        images, view = self.images, self.view
+        columns = Bordered(images.columns(images.slots(classes)), view.free)
+        dim = columns.A.shape[1]
+        lower, upper = self._box(classes, columns.dim)
+        loss = LeastSquares() if self.squares else self.problem.base_loss
         c, residual, H = newton(
             columns,
-            target,
-            base,
+            images.target,
+            loss,
             lower,
             upper,
-            np.clip(guess, lower, upper),
-            tol=1e-4 if trial else 1e-15,
+            np.clip(_guess(classes, columns.dim, dim, view, start), lower, upper),
+            tol=ROUGH if trial else FINE,
             target=start.loss if trial and start is not None and start.classes.size >= classes.size else np.inf,
         )
-        used = listed.totals(classes, np.abs(c[:dim])) > 0
-        used |= np.isin(classes, problem.forced)  # a trial may end before they have moved
+        used = view.totals(classes, np.abs(c[:dim])) > 0
+        if view.forced.size:
+            used |= np.isin(classes, view.forced)  # a trial may end before they have moved
         if dim and not used.all():
-            keep = classes[used]
-            return self._smooth(keep, images.slots(keep), start, trial)
+            return self._smooth(classes[used], start, trial)
         factor, bad = dpotrf(H + 1e-12 * max(float(np.trace(H)), 1e-300) / max(1, len(H)) * np.eye(len(H)), clean=0)
-        if free is not None and free.shape[1] and not bad:  # the Hessian after the free columns have been fitted
+        if columns.dim > dim and not bad:  # the Hessian after the free columns have been fitted
             schur = np.linalg.inv(_inverse(factor)[:dim, :dim]) if dim else np.zeros((0, 0))
             factor, bad = dpotrf(schur, clean=0) if dim else (schur, 0)
-        note = ""
-        if not self.problem.loss.anchored and problem.cap is None and np.abs(target - residual).max(initial=0) > SPAN:
-            note = "the classes are separable on these atoms: the fit has no minimiser and was stopped on its way"
-        loss = base.value(residual)
-        return Support(
-            listed, classes, slots, c[:dim], residual, loss, None if bad else factor, free=c[dim:], note=note
-        )
+        far = np.abs(images.target - residual).max(initial=0) > SEPARATING
+        note = words.SEPARABLE if far and not loss.anchored and view.cap is None else ""
+        value = loss.value(residual)
+        return Support(view, classes, c[:dim], residual, value, None if bad else factor, c[dim:], note)
+
+    def _box(self, classes: IntArray, dim: int) -> tuple[FloatArray, FloatArray]:
+        """The least and the largest coefficients; free columns have no bounds."""
+        lower, upper = np.full(dim, -np.inf), np.full(dim, np.inf)
+        inside = dim - (0 if self.view.free is None else self.view.free.shape[1])
+        if self.view.cap is not None:
+            upper[:inside] = self.view.caps(classes)
+            lower[:inside] = -upper[:inside]
+        if self.view.nonnegative:
+            lower[:inside] = 0.0
+        return lower, upper
+
+
+def _guess(classes: IntArray, count: int, dim: int, view: View, start: Support | None) -> FloatArray:
+    """Where an iterative fit on these classes begins: at the coefficients of another one, and at 0 elsewhere."""
+    guess = np.zeros(count)
+    if start is None:
+        return guess
+    here = start.by_class()
+    known = [here.get(g) for g in classes.tolist()]
+    if view.blocks is None:
+        guess[:dim] = [0.0 if c is None else c[0] for c in known]
+    elif classes.size:
+        sizes = view.sizes(classes).tolist()
+        guess[:dim] = np.concatenate([np.zeros(n) if c is None else c for c, n in zip(known, sizes, strict=True)])
+    guess[dim:] = start.free
+    return guess
+
+
+def _independent(factor: FloatArray, G: FloatArray) -> bool:
+    return bool((np.diag(factor) ** 2 > INDEPENDENT * np.diag(G)).all())
 
 
 def _inverse(factor: FloatArray) -> FloatArray:
     """The inverse of a matrix from the upper triangle of its Cholesky factor."""
     half = dpotri(factor)[0]  # below the diagonal it holds nothing of use
     return np.where(np.tri(len(half), k=-1, dtype=bool), half.T, half)
-
-
-def support_of(problem: Problem, classes: IntArray) -> Candidate:
-    """The best coefficients on these classes."""
-    fits = SupportFits(problem)
-    with linalg.single_thread():
-        return fits.candidate(fits.fit(classes))
-
-
-def support_fit(problem: Problem, face: Face, dual: DualPoint) -> Candidate:
-    """The reduced fit over listed atoms by way of their images, which are kept; begun at the oracle's own point."""
-    assert problem.listed is not None
-    fits, primal = SupportFits(problem), dual.primal
-    searching = not fits.squares and problem.alpha is None and not problem.forced.size
-    if searching and primal is not None and 0 < 2 * primal.face.size < problem.k:
-        return primal  # on its way down, with few atoms yet: not worth Newton's method
-    with linalg.single_thread():
-        return fits.candidate(fits.fit(problem.listed.classes_of(face), fits.near(dual)))
-
-
-def settled(problem: Problem, candidate: Candidate) -> Candidate:
-    """The same atoms with their coefficients fitted to the last digit: trials of smooth losses end early."""
-    if candidate.support is None or isinstance(problem.loss, LeastSquares):
-        return candidate
-    fits = SupportFits(problem)
-    with linalg.single_thread():
-        exact = fits.fit(candidate.support.classes, candidate.support, trial=False)
-    return fits.candidate(exact) if exact.loss <= candidate.loss else candidate

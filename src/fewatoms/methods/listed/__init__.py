@@ -1,0 +1,197 @@
+"""Atoms that can be listed: sparse vectors, groups, dictionaries, their multiples, images and restrictions.
+
+Dual vectors come down a ladder of penalties, in the small space of the atoms that matter there (`ladder.py`). From each
+the k atoms that contribute most are fitted (`support.py`) and exchanged for others as long as the loss falls
+(`splice.py`). Where products are dear, or a bound may be met soon, a short cut is tried first (`pursuit.py`,
+`fewest.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from fewatoms.atoms import Listing
+from fewatoms.budget import Budget
+from fewatoms.candidates import Candidate, DualPoint, Iterate
+from fewatoms.capabilities import ColumnBlocks
+from fewatoms.faces import Face
+from fewatoms.goals import FewestAtoms, Goal
+from fewatoms.methods.base import Job, Method, Pace
+from fewatoms.methods.listed.fewest import Fewest
+from fewatoms.methods.listed.images import IMAGE_ROOM
+from fewatoms.methods.listed.ladder import WorkingSet
+from fewatoms.methods.listed.pursuit import Pursuit
+from fewatoms.methods.listed.retrieving import Retriever, Ways
+from fewatoms.methods.listed.splice import Splice
+from fewatoms.methods.listed.view import View, image_room, in_coefficients, kept_columns, listed
+from fewatoms.oracles import Oracle
+from fewatoms.problem import Problem
+from fewatoms.solution import Solution
+from fewatoms.words import idle_atoms, same_image
+
+
+@runtime_checkable
+class Along(Protocol):
+    """An oracle that goes along a view of the problem, instead of making its own."""
+
+    def along(self, problem: Problem, view: View) -> Iterator[DualPoint]:
+        """Dual points of x = 0, and of what it leads to."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Listed(Method):
+    """Problems over vectors whose atoms can be listed, with one number of atoms, or a bound alone.
+
+    oracle : where dual vectors come from; by default `WorkingSet()`, or, where images have no room, what `General` takes
+    splice : how atoms are exchanged
+    pursuit : the short cut tried at x = 0; None leaves it out
+    fewest : how supports are grown and shrunk
+    hope : without a bound, candidates with more than this many times the lowest loss of their series, before they are
+        polished, seldom end up better
+    memory : polished candidates remembered for each budget; each holds a vector as long as the data
+    patience, patience_smooth : iterates without a better answer that are enough, two a rung; the second for losses
+        whose fits take Newton's method
+    room : numbers kept as images of atoms at most, and as many in their Gram matrix
+    roomy : images that must have room for the ladder to go down in their small space
+    boxed : columns of a black box up to which they are asked for, one product each, and kept: then their units do not
+        matter, and all else costs no products
+    """
+
+    oracle: Oracle | None = None
+    splice: Splice = Splice()
+    pursuit: Pursuit | None = Pursuit()
+    fewest: Fewest = Fewest()
+    hope: float = 1.1
+    memory: int = 32
+    patience: int = 20
+    patience_smooth: int = 3
+    room: int = IMAGE_ROOM
+    roomy: int = 64
+    boxed: int = 256
+
+    def quick(self) -> Listed:
+        return replace(self, splice=self.splice.quick())
+
+    def open(self, problem: Problem, budgets: Sequence[Budget]) -> Job | None:
+        given = problem.atoms.listing()
+        plain = problem.price.ridge == 0 and not any(budget.parts for budget in budgets)
+        asked = problem.alpha is not None or not any(budget.nothing_said for budget in budgets)
+        if given is None or not plain or not asked:
+            return None
+        listing = listed(problem)
+        self._refuse(problem, budgets, given, listing)
+        return None if listing is None else ListedJob(problem, budgets, self, listing)
+
+    def _refuse(
+        self, problem: Problem, budgets: Sequence[Budget], given: Listing, listing: Listing | None
+    ) -> None:
+        """What nobody can do: demands that only exchanges by way of images keep, where those are not to be had."""
+        if not (given.forced.size or given.barred.size or problem.price.cap is not None):
+            return
+        largest = 1 if given.blocks is None else max(block.size for block in given.blocks)
+        room = 0 if listing is None else image_room(in_coefficients(problem.M, listing), listing, self.room)
+        for k in (budget.most for budget in budgets):
+            if k is not None and given.forced.size > k:
+                raise ValueError(f"include must name at most k = {k} atoms; got {given.forced.size}")
+            if listing is None or (k is not None and min(2 * k, given.atoms.count) * largest > room):
+                raise ValueError(
+                    "include, exclude and cap need a vector model and room for the images of twice k atoms; "
+                    f"got k={k} atoms of {problem.atoms!r} with {problem.m} data"
+                )
+
+
+class ListedJob(Job):
+    """Owns the view of the problem in the space of the coefficients, made when the first iterate is asked for: lengths
+    of columns cost a pass over M."""
+
+    ranks = True
+
+    def __init__(self, problem: Problem, budgets: Sequence[Budget], method: Listed, listing: Listing) -> None:
+        super().__init__(problem, budgets)
+        self.method, self.listing = method, listing
+        M = in_coefficients(problem.M, listing)
+        self._at_hand = M.offers(ColumnBlocks) is not None
+        self._box = not self._at_hand and self._fits_a_box()
+        self._oracle = self._stream(image_room(M, listing, method.room) >= min(method.roomy, M.shape[1]))
+        patience = method.patience if problem.loss.squares else method.patience_smooth
+        if not isinstance(self._oracle, Along):
+            self.pace = Pace(getattr(self._oracle, "patience", Pace.patience))
+        else:
+            self.pace = Pace(patience, complete=True)
+        self._ways = Ways(method.splice, method.pursuit, method.fewest, method.hope, method.memory)
+        self._view: View | None = None
+        self._retrievers: dict[Budget, Retriever] = {}
+
+    def _fits_a_box(self) -> bool:
+        """Whether the columns of a black box are few enough to be asked for."""
+        M, method = self.problem.measured, self.method
+        matrices = all(map_.matrix is not None for map_ in self.listing.maps)
+        return matrices and not M.by_columns and M.shape[1] <= method.boxed and M.shape[0] * M.shape[1] <= method.room
+
+    def _stream(self, roomy: bool) -> Oracle:
+        from fewatoms.methods.general import default_oracle
+
+        if self.method.oracle is not None:
+            return self.method.oracle
+        return WorkingSet() if roomy else default_oracle(self.problem)
+
+    def _seen(self) -> View:
+        """The view, made when it is first needed."""
+        if self._view is None:
+            M = kept_columns(self.problem) if self._box else self.problem.M
+            self._view = View(self.problem, M, self.method.room)
+        return self._view
+
+    def _retriever(self, budget: Budget) -> Retriever:
+        if budget not in self._retrievers:
+            self._retrievers[budget] = Retriever(self.problem.with_budget(budget), self._seen(), self._ways)
+        return self._retrievers[budget]
+
+    def goal(self, problem: Problem) -> Goal:
+        if problem.budget.nothing_said:
+            return FewestAtoms(problem, at_once=not (self._at_hand or self._box))
+        return super().goal(problem)
+
+    def begin(self, start: Solution, problem: Problem) -> Candidate:
+        return self._retriever(problem.budget).begin(self.listing.classes_of(start.compact[0]))
+
+    def iterates(self, course: Sequence[Budget]) -> Iterator[Iterate]:
+        from fewatoms.methods.general import streamed
+
+        oracle = self._oracle
+        if not isinstance(oracle, Along):
+            yield from streamed(oracle, self.problem)
+            return
+        for dual in oracle.along(self.problem, self._seen()):
+            yield Iterate(dual, dual.primal)
+
+    def retrieve(self, iterate: Iterate, budget: Budget) -> Candidate:
+        assert iterate.dual is not None
+        return self._retriever(budget).retrieve(iterate.dual)
+
+    def finish(self, problem: Problem, leaders: Sequence[Candidate], *, last: bool) -> Candidate:
+        return self._retriever(problem.budget).finish(leaders, last=last)
+
+    def notes(self, problem: Problem, face: Face) -> list[str]:
+        classes = self.listing.classes_of(face)
+        idle = np.setdiff1d(self.listing.forced, classes)
+        pair = None if self._view is None or not face.dim else self._view.images.twins(classes)
+        return [*([idle_atoms(idle)] if idle.size else []), *([] if pair is None else [same_image(pair)])]
+
+    def serves(self, problem: Problem) -> Job:
+        """The images stay, turned to the other data."""
+        other = ListedJob(problem, self.budgets, self.method, self.listing)
+        other._view = None if self._view is None else self._view.aimed(problem)
+        return other
+
+    def forget(self) -> None:
+        self._view = None
+        self._retrievers = {}
+
+
+__all__ = ["Fewest", "Listed", "ListedJob", "Pursuit", "Splice", "WorkingSet"]

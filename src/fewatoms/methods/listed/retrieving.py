@@ -1,0 +1,147 @@
+"""From the dual vectors of one budget to candidates: a short cut at x = 0, then identify, fit and polish."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fewatoms import linalg
+from fewatoms._types import IntArray
+from fewatoms.candidates import Candidate, DualPoint
+from fewatoms.methods.listed.fewest import Fewest, cheapest_gone
+from fewatoms.methods.listed.pursuit import Pursuit
+from fewatoms.methods.listed.splice import Splice
+from fewatoms.methods.listed.support import SupportFits
+from fewatoms.methods.listed.view import View
+from fewatoms.problem import Problem
+from fewatoms.retrieval import Generous, Retrieval, Retrieving
+
+
+@dataclass(frozen=True, eq=False)
+class Ways:
+    """How candidates are made: see `Listed`."""
+
+    splice: Splice
+    pursuit: Pursuit | None
+    fewest: Fewest
+    hope: float
+    memory: int
+
+
+class Retriever:
+    """What a run keeps for one budget: its fits, candidates that have been polished, the lowest losses before that."""
+
+    def __init__(self, problem: Problem, view: View, ways: Ways) -> None:
+        self.problem, self.view, self.ways = problem, view, ways
+        self.fits = SupportFits(problem, view)
+        self.open = problem.budget.nothing_said
+        self.spliced = not self.open and ways.splice.fits(self.fits)
+        self.otherwise: Retrieving = Retrieval()  # for supports whose images have no room
+        self._known: dict[Hashable, Candidate] = {}
+        self._lowest: dict[int, float] = {}
+
+    def retrieve(self, dual: DualPoint) -> Candidate:
+        """A candidate with no more atoms than the budget allows; as few as meet the bound where it is left open."""
+        first = dual.gauge == 0.0 if dual.primal is None else dual.primal.face.size == 0
+        if self.open:
+            return self.ways.fewest.retrieve(self.fits, self.ways.splice, dual.primal, first=first)
+        found = self._short_cut(dual) if first else None
+        if found is not None:
+            return found
+        if not self.spliced:
+            return self.otherwise.retrieve(self.problem, dual)
+        return self._polished(self._fitted(dual), dual.series)
+
+    def begin(self, classes: IntArray) -> Candidate:
+        """An earlier answer's classes, the largest contributions first, brought to this problem."""
+        with linalg.single_thread():
+            candidate = self.fits.candidate(self.fits.fit(self.view.chosen(classes, self.problem.budget.most)))
+        return self.ways.splice(self.fits, candidate) if self.spliced else candidate
+
+    # The short cut ----------------------------------------------------------------------------------------------------
+
+    def _short_cut(self, dual: DualPoint) -> Candidate | None:
+        """What a few products lead to; with a matrix at hand, only if it meets the bound."""
+        problem, view, pursuit = self.problem, self.view, self.ways.pursuit
+        if pursuit is None or not pursuit.applies(problem, view):
+            return None
+        found, easy = pursuit.chase(problem, view, dual.z)
+        if problem.meets(found.loss):
+            return found
+        if view.at_hand is not None:
+            return None
+        if problem.alpha is not None or not easy:
+            grown = self._grown()
+            found = grown if grown is not None and grown.loss < found.loss else found
+        return self.ways.splice(self.fits, found) if self.spliced else found
+
+    def _grown(self) -> Candidate | None:
+        """A support grown until it meets the bound, and shrunk to the budget; without a bound, to the budget at once."""
+        problem, fewest, k = self.problem, self.ways.fewest, self.problem.budget.single
+        if k * self.view.largest > self.view.images.room:
+            return None
+        with linalg.single_thread():
+            support = fewest.grown(self.fits, k if problem.alpha is None else math.ceil(fewest.beyond * k))
+            if problem.meets(support.loss):
+                support = fewest.shrunk(self.fits, self.ways.splice, support, k)
+            if support.classes.size > k:
+                support = self.fits.fit(cheapest_gone(self.fits, support, k), support)
+        return self.fits.candidate(support)
+
+    # Identify, fit, polish --------------------------------------------------------------------------------------------
+
+    def _fitted(self, dual: DualPoint) -> Candidate:
+        """The reduced fit over the atoms identified; iterative ones begin at the oracle's own point."""
+        fits, primal, k = self.fits, dual.primal, self.problem.budget.single
+        searching = not fits.squares and self.problem.alpha is None and not self.view.forced.size
+        if searching and primal is not None and 0 < 2 * primal.face.size < k:
+            return primal  # on its way down, with few atoms yet: not worth Newton's method
+        with linalg.single_thread():
+            support = fits.fit(self._generous(dual) if primal is None else self._leading(dual, primal), fits.near(primal))
+            if support.classes.size > k:
+                support = fits.fit(self._most(fits.candidate(support), k), support)
+        return fits.candidate(support)
+
+    def _leading(self, dual: DualPoint, primal: Candidate) -> IntArray:
+        """The k atoms that contribute most to the oracle's own point, topped up with the best aligned ones."""
+        view, k = self.view, self.problem.budget.single
+        inside = view.chosen(self._most(primal, k), k)
+        if inside.size < k:
+            a = view.alignments(view.pull(dual.z))
+            a[inside] = -np.inf
+            more = linalg.top_k(a, k - inside.size)
+            inside = np.concatenate([inside, more[a[more] > 0]])
+        return inside
+
+    def _generous(self, dual: DualPoint) -> IntArray:
+        """Where the oracle has no point of its own: the k best aligned atoms and what is tied with them."""
+        face = Generous()(self.problem, dual)
+        room = self.view.images.room // self.view.largest
+        return self.view.chosen(self.view.classes_of(face), room)
+
+    def _most(self, candidate: Candidate, k: int) -> IntArray:
+        """The classes of the k atoms that contribute most."""
+        return self.view.classes_of(candidate.face.prune(candidate.c, k, candidate.norms)[0])
+
+    def _polished(self, candidate: Candidate, series: int) -> Candidate:
+        """Polish, or remember what polishing these very atoms gave: nearby dual vectors repeat themselves."""
+        known, losses = self._known, self._lowest
+        losses[series] = min(candidate.loss, losses.get(series, candidate.loss))
+        if self.problem.alpha is None and candidate.loss > self.ways.hope * losses[series]:
+            return candidate
+        key = candidate.face.key()
+        if key is None or key not in known:
+            polished = self.ways.splice(self.fits, candidate)
+            if key is None or len(known) >= self.ways.memory:
+                return polished
+            known[key] = polished
+        return known[key]
+
+    def finish(self, leaders: Sequence[Candidate], *, last: bool) -> Candidate:
+        """The last polish of the best candidates, and coefficients to the last digit."""
+        best = self.ways.splice.last(self.fits, leaders) if last and self.spliced else leaders[0]
+        with linalg.single_thread():
+            return self.fits.settled(best)

@@ -1,0 +1,219 @@
+"""A problem with listed atoms in the space of their coefficients: class g of atoms is a block of columns there.
+
+Columns are measured in units of their own length where that length is at hand, since the cardinality problem does not
+know a feature's units: the image of a coordinate is its column in those units.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from fewatoms import _checks, ledger, linalg
+from fewatoms._types import Array, FloatArray, IntArray, ModelDual
+from fewatoms.atoms import AtomicSet, Listing
+from fewatoms.atoms.mapped import Rescaled
+from fewatoms.capabilities import ColumnBlocks
+from fewatoms.faces import Face
+from fewatoms.methods.listed.images import Crossings, Images
+from fewatoms.operators import MatrixOperator, Operator
+from fewatoms.problem import Problem
+
+LONGEST_COLUMN = 1e75  # fourth powers of this are still numbers
+SHORTEST_COLUMN = 1e-145  # squares of this hardly are
+
+
+def in_coefficients(M: Operator, listing: Listing) -> Operator:
+    """M after the maps of a listing: the operator in the space of its coefficients."""
+    inside = [(map_.shape[0],) for map_ in listing.maps[1:]] + [listing.atoms.shape]
+    for map_, shape in zip(listing.maps, inside, strict=False):
+        M = M.after(map_, shape)
+    return M
+
+
+def listed(problem: Problem) -> Listing | None:
+    """The listing of a problem over vectors; None where its atoms cannot be listed, or models are matrices."""
+    listing = problem.atoms.listing()
+    if listing is None:
+        return None
+    M = in_coefficients(problem.M, listing)
+    return listing if len(M.model_shape) == 1 or M.by_columns else None
+
+
+def kept_columns(problem: Problem) -> Operator:
+    """The problem's operator as a matrix: its columns are asked for once, one product each."""
+    with ledger.stage("asking for the columns"):
+        columns = problem.measured.columns(np.arange(problem.measured.shape[1]))
+    return problem.beside.eliminated(MatrixOperator(columns), problem.data, problem.base_loss).M
+
+
+def image_room(M: Operator, listing: Listing, numbers: int) -> int:
+    """How many images are kept at most, for so many numbers in them, and as many in their Gram matrix."""
+    at_hand = M.offers(ColumnBlocks)
+    size = M.shape[0] if at_hand is None else at_hand.image_size
+    count = M.shape[1] if listing.blocks is None else sum(block.size for block in listing.blocks)
+    return int(min(count, numbers / max(size, 1.0), numbers**0.5))
+
+
+class View:
+    """What a problem with listed atoms looks like in the space of their coefficients. Data are not in it.
+
+    outer : the operator as it is seen from the user's space
+    M : the operator in the space of the coefficients; at_hand : what reads its columns, where it is a matrix
+    atoms, blocks, weights, nonnegative, forced, barred : see `Listing`
+    cap : the largest size of a coefficient, if there is one
+    free : columns beside M that fits have to mind, if there are any
+    scale : what columns are multiplied by to have length 1 (0 for empty ones); None where lengths are not at hand
+    lengths : of the columns, where coefficients are capped
+    images, crossings : the images of atoms kept so far, and their inner products with all others
+    walked : classes that the ladder of penalties has asked for
+    """
+
+    def __init__(self, problem: Problem, outer: Operator, numbers: int) -> None:
+        listing = problem.atoms.listing()
+        assert listing is not None
+        self.outer, self.listing, self.M = outer, listing, in_coefficients(outer, listing)
+        self.at_hand = self.M.offers(ColumnBlocks)
+        self.atoms, self.blocks = listing.atoms, listing.blocks
+        self.nonnegative, self.forced, self.barred = listing.nonnegative, listing.forced, listing.barred
+        self.count, self.cap = listing.atoms.count, problem.price.cap
+        self.weights = listing.weights
+        if self.weights is None and self.blocks is not None:
+            self.weights = np.ones(self.count)
+        self._sizes = None if self.blocks is None else np.array([block.size for block in self.blocks], dtype=np.intp)
+        self.largest = 1 if self._sizes is None else int(self._sizes.max())
+        self.free = problem.beside.in_fits(problem.base_loss)
+        self.scale: FloatArray | None = None
+        self.lengths: FloatArray | None = None
+        self._measure(problem)
+        self.sign = 1.0 if listing.factor > 0 else -1.0
+        self._units = None if self.scale is None else self.sign * self.scale
+        self.walked = np.zeros(self.count, dtype=bool)
+        self.images = Images(self, problem, image_room(self.M, listing, numbers))
+        self.crossings = Crossings(self, numbers // self.count)
+
+    def _measure(self, problem: Problem) -> None:
+        lengths = None if self.at_hand is None else self.at_hand.column_lengths(problem.base_loss.weights)
+        if lengths is None:
+            return
+        longest = float(lengths.max(initial=0.0))
+        if not longest < LONGEST_COLUMN:
+            raise ValueError(_checks.UNITS.format("large"))
+        if longest < SHORTEST_COLUMN and linalg.as_flat(self.outer.adjoint(problem.b)).any():
+            raise ValueError(_checks.UNITS.format("small"))
+        if self.cap is None:
+            empty = lengths == 0
+            self.scale = np.where(empty, 0.0, 1.0 / np.where(empty, 1.0, lengths))
+        else:  # a cap makes units matter: a short column cannot do much
+            self.lengths = lengths
+
+    def aimed(self, problem: Problem) -> View:
+        """The same for other data: the images stay."""
+        self.images.aim(problem)
+        return self
+
+    # Units ------------------------------------------------------------------------------------------------------------
+
+    @property
+    def single(self) -> bool:
+        """Whether atoms are single columns of known length: then half a squared alignment is what one alone gains."""
+        return self.scale is not None and self.blocks is None
+
+    @cached_property
+    def overlaps(self) -> bool:
+        """Whether blocks share coordinates."""
+        if self.blocks is None:
+            return False
+        places = np.concatenate(self.blocks)
+        return bool(np.unique(places).size < places.size)
+
+    @cached_property
+    def unit_atoms(self) -> AtomicSet | None:
+        """The set with its atoms in units of their images; None where that is the set itself, or has no gauge."""
+        if self.scale is None or not self.atoms.bounded:
+            return None
+        units = np.where(self.scale > 0, self.scale, 1.0) / abs(self.listing.factor)
+        atoms = self.listing.rewrapped(Rescaled(self.atoms, units))
+        names = self.listing.names
+        return atoms.restricted(exclude=self.barred if names is None else names[self.barred])
+
+    def image_scale(self, coordinates: IntArray) -> FloatArray:
+        """What the columns of these coordinates are multiplied by to give images."""
+        return np.full(coordinates.size, self.sign) if self._units is None else self._units[coordinates]
+
+    def user_scale(self, classes: IntArray) -> FloatArray:
+        """What coefficients of the images of these classes are multiplied by to give those of the user's atoms."""
+        return self.image_scale(self.coordinates(classes)) / self.listing.factor
+
+    def caps(self, classes: IntArray) -> FloatArray:
+        """The largest sizes allowed to the coefficients of the images of these classes."""
+        assert self.cap is not None
+        scale = self.user_scale(classes)
+        return self.cap / np.where(scale > 0, scale, 1.0)
+
+    # Classes and coordinates ------------------------------------------------------------------------------------------
+
+    def coordinates(self, classes: IntArray) -> IntArray:
+        """The coordinates of these classes, class after class."""
+        if self.blocks is None:
+            return classes
+        return np.concatenate([self.blocks[g] for g in classes]) if classes.size else np.empty(0, dtype=np.intp)
+
+    def sizes(self, classes: IntArray) -> IntArray:
+        """How many coordinates each class has."""
+        return np.ones(classes.size, dtype=np.intp) if self._sizes is None else self._sizes[classes]
+
+    def totals(self, classes: IntArray, values: FloatArray) -> FloatArray:
+        """Sums of the values of each class."""
+        if self._sizes is None or not classes.size:
+            return values
+        return np.add.reduceat(values, np.concatenate([[0], np.cumsum(self._sizes[classes])[:-1]]))
+
+    def gauge(self, classes: IntArray, c: FloatArray) -> float:
+        """The gauge of coefficients of images, over atoms in units of their images."""
+        size = np.abs(c) if self.blocks is None else np.sqrt(self.totals(classes, c * c))
+        return float(size.sum() if self.weights is None else size @ self.weights[classes])
+
+    def face(self, classes: IntArray) -> Face:
+        """The face of these classes in the user's space."""
+        return self.listing.face(classes)
+
+    def classes_of(self, face: Face) -> IntArray:
+        """The classes of a face in the user's space."""
+        return self.listing.classes_of(face)
+
+    def chosen(self, classes: IntArray, most: int | None = None) -> IntArray:
+        """What must be in an answer, then as many of these classes as there is room for, without those barred."""
+        if not self.forced.size and not self.barred.size:
+            return classes[:most]
+        rest = classes[~np.isin(classes, np.concatenate([self.forced, self.barred]))]
+        return np.concatenate([self.forced, rest[: None if most is None else most - self.forced.size]])
+
+    # Looks at all atoms -----------------------------------------------------------------------------------------------
+
+    def image(self, x: FloatArray) -> FloatArray:
+        """The sum of all images times x: one product."""
+        return self.M.apply(x * (self.sign if self._units is None else self._units))
+
+    def pull(self, z: ModelDual) -> FloatArray:
+        """M*y as the images see it: their inner products with y, in the order of the coordinates."""
+        flat: Array = linalg.as_flat(self.listing.pulled(z))
+        if self._units is not None:
+            return flat * self._units
+        return flat if self.sign > 0 else -flat
+
+    def pull_block(self, Z: Array) -> FloatArray:
+        """The same for the columns of a block, as rows."""
+        if self.listing.maps:
+            return np.stack([self.pull(z) for z in Z.T])
+        return Z.T * (self.sign if self._units is None else self._units)
+
+    def alignments(self, z: FloatArray) -> FloatArray:
+        """Those of the best atom of each class with a pulled z; minus infinity for classes that must stay out."""
+        a = self.atoms.alignments(z)
+        if np.may_share_memory(a, z):
+            a = np.array(a)
+        if self.barred.size:
+            a[self.barred] = -np.inf
+        return a
