@@ -29,7 +29,10 @@ class Offering:
 
 
 def keeps(thing: object, capability: type[C]) -> TypeGuard[C]:
-    """Whether a thing has every member of a capability. None is evaluated: some are as long as the data."""
+    """Whether a thing has every member of a protocol, or is of a class. No member is evaluated: some are as long as
+    the data."""
+    if not getattr(capability, "_is_protocol", False):
+        return isinstance(thing, capability)
     return all(_has(thing, name) for name in _members(capability))
 
 

@@ -147,7 +147,7 @@ class Certificate:
         """The alignment that support atoms have with M*y* less what y may be off: lambda, 1, or the support value."""
         assert self.relaxation is not None
         assert self.y is not None
-        return self.relaxation.level(self.y, lambda: self._atoms.support(self._z), self.beta_bounds)
+        return self.relaxation.level(self.y, lambda: self._atoms.reached(self._z), self.beta_bounds)
 
     @cached_property
     def epsilon(self) -> float | None:
@@ -220,4 +220,4 @@ def certify(problem: Problem, best: Candidate | None) -> tuple[Candidate, FloatA
     beside = problem.beside.coefficients(problem.seen, problem.data, image)
     residual = problem.b - problem.beside.image(problem.seen, image)
     final = Candidate.of(face, c, residual, problem.loss.value(residual))
-    return (final if best is None else replace(final, note=best.note)), beside
+    return (final if best is None else replace(final, note=best.note, unit_gauge=best.unit_gauge)), beside

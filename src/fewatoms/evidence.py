@@ -108,6 +108,12 @@ class Evidence:
         self._points: list[tuple[float, float]] = []  # what candidates would say about its relaxation
         self._lock = RLock()
 
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state, _lock=RLock())
+
     def see(self, iterate: Iterate) -> None:
         """Take an iterate; one that is dear to evaluate waits until it is needed."""
         if iterate.dual is not None:
@@ -167,7 +173,7 @@ class Evidence:
         self.primal = min(self.primal, dual.relaxation.primal_value(dual.loss, dual.gauge))
         self.relaxed.see_dual(dual)
         if self.relaxed is not self.levels:  # the same vector bounds the gauge of the set that was asked for
-            support = self.problem.atoms.support(dual.z)
+            support = self.problem.atoms.ceiling(dual.z)
             self.levels.see_dual(replace(dual, support=support, loss=math.inf, gauge=math.inf))
 
     def see_candidate(self, candidate: Candidate) -> None:
@@ -228,4 +234,4 @@ def prove_unreachable(evidence: Evidence) -> None:
     y = loss.gradient(problem.b - M.apply(x))
     z = M.adjoint(y)
     levels = evidence.relaxed
-    levels.see_dual(DualPoint(y, z, levels.problem.atoms.support(z), P3(levels.problem)))
+    levels.see_dual(DualPoint(y, z, levels.problem.atoms.ceiling(z), P3(levels.problem)))

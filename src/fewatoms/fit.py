@@ -13,9 +13,10 @@ from fewatoms.atoms import AtomicSet
 from fewatoms.beside import Biases
 from fewatoms.losses import LeastSquares, Loss
 from fewatoms.methods import Method
+from fewatoms.methods.separation import weighed
 from fewatoms.operators import as_operator
 from fewatoms.problem import Problem, several
-from fewatoms.run import Callback, Way, solve
+from fewatoms.run import Callback, Way, solve, solve_each
 from fewatoms.solution import Solution
 from fewatoms.solutions import Solutions
 
@@ -136,7 +137,7 @@ def fit_many(M: object, B: npt.ArrayLike, *, k: object = None, **words: Unpack[W
     data = np.asarray(B)
     problem, way = posed(operator, data[:, 0], k, **words)
     problems = [problem, *(problem.with_data(column) for column in data.T[1:])]
-    return Solutions([solve(own, [own.budget], way)[0] for own in problems])
+    return Solutions(solve_each(problems, way))
 
 
 def posed(M: object, b: npt.ArrayLike, k: object, **words: Unpack[Words]) -> tuple[Problem, Way]:
@@ -153,6 +154,7 @@ def posed(M: object, b: npt.ArrayLike, k: object, **words: Unpack[Words]) -> tup
         M, b, k=k, atoms=words["atoms"], alpha=alpha, misfit=misfit, loss=words.get("loss"), ridge=ridge,
         cap=words.get("cap"), free=free,
     )  # fmt: skip
+    problem = problem.over(weighed(problem.atoms))
     way = _way(words)
     if way.start is not None and not way.start.certificate.problem.atoms.same_as(problem.atoms):
         theirs = way.start.certificate.problem.atoms

@@ -50,6 +50,11 @@ class Ledger:
         """A pass over the data, a step of a descent, a chunk of a loop has been done."""
         self.ticks += 1
         if self.hear is not None and time.monotonic() - self._last >= EVERY:
+            self.tell()
+
+    def tell(self) -> None:
+        """Let whoever listens look at once: something long is about to begin."""
+        if self.hear is not None:
             self.hear()
             self._last = time.monotonic()
 
@@ -90,6 +95,13 @@ def tick() -> None:
     account = _current.get()
     if account is not None:
         account.tick()
+
+
+def tell() -> None:
+    """Let whoever listens look at once, and stop the run: something long is about to begin."""
+    account = _current.get()
+    if account is not None:
+        account.tell()
 
 
 @contextmanager

@@ -194,20 +194,15 @@ class LowRank:
                 f"{tuple(int(i) for i in pair)} for one"
             )
         starts = np.concatenate([[0], np.cumsum(np.bincount(new, minlength=count))])
-        r = features.shape[1]
-        ridge, offset = np.full(r, lam), NONE
+        offset, unit = NONE, None
         if self.biases is not None:
             values = values - self.biases.center
             offset = self.biases.cols if axis == 0 else self.biases.rows
             unit = max(float(np.sqrt(np.mean(features**2))) if features.size else 1.0, 1e-300)  # as large as the others
-            features = np.concatenate([features, np.full((len(features), 1), unit)], axis=1)
-            ridge = np.append(ridge, self.ridge[1] * unit**2)
         side = Side(starts, old[order], values[order], w[order] if w.size else NONE)
-        if self.nonnegative:
-            out, _ = side.improve(features, offset, ridge, np.arange(ridge.size) < r, np.zeros((count, ridge.size)))
-        else:
-            out, _ = side.solve(features, offset, ridge)
-        return out[:, :r], unit * out[:, r] if self.biases is not None else NONE
+        begin = (np.zeros((count, features.shape[1])), np.zeros(count)) if self.nonnegative else None
+        found = side.regress(features, lam, offset, unit=unit, shrink=self.ridge[1], begin=begin)
+        return found.factors, found.biases
 
     def save(self, file: Any) -> None:
         """Write the factors and biases to a file (NumPy's npz), under the very name given."""

@@ -69,7 +69,7 @@ class Relaxation(ABC):
     def dual(self, y: object) -> float:
         """d(y), one product with M*."""
         y = _checks.real_vector("y", y, self.problem.m)
-        return self.dual_value(y, self.problem.atoms.support(self.problem.M.adjoint(y)))
+        return self.dual_value(y, self.problem.atoms.ceiling(self.problem.M.adjoint(y)))
 
     def gap(self, x: Array, y: object) -> float:
         """p(x) + d(y): not negative, up to rounding, and 0 exactly at a primal-dual solution."""
@@ -78,7 +78,7 @@ class Relaxation(ABC):
     def feasible(self, y: FloatArray, z: ModelDual, sigma: float) -> tuple[FloatArray, float]:
         """A feasible dual point made from y in dom f*, and its value; infinite if none was found."""
         if math.isinf(sigma):
-            return self._shifted(y, z)
+            return (y, math.inf) if self.problem.atoms.bounded else self._shifted(y, z)
         t = self.scale(y, sigma)
         return t * y, self.dual_value(t * y, t * sigma)
 
@@ -87,10 +87,13 @@ class Relaxation(ABC):
         down = self.problem.adjoint_of_ones
         if down.min() <= 0:
             return y, math.inf
-        t = max(0.0, float(np.max(linalg.as_flat(z) / down)))
-        shifted = y - t * (1 + 1e-12)
-        shifted = shifted * self.share_in_domain(shifted)  # M*y <= 0 is kept by any share of y
-        return shifted, self.dual_value(shifted, 0.0)
+        z = linalg.as_flat(z)
+        t = max(0.0, float(np.max(z / down))) * (1 + 1e-12)
+        shifted, sigma = y - t, self.problem.atoms.ceiling(z - t * down)  # 0 for the cone itself, not for its images
+        if math.isinf(sigma):
+            return y, math.inf
+        share = self.share_in_domain(shifted)
+        return shifted * share, self.dual_value(shifted * share, share * sigma)
 
     # What Theorem 2 says about y, at a distance of at most `radius` from a multiple of the dual solution y*.
 

@@ -33,17 +33,37 @@ class Way:
 
 def solve(problem: Problem, budgets: Sequence[Budget], way: Way, *, quick: bool = False) -> list[Solution]:
     """Find x with f(b - Mx) <= alpha made of at most k atoms, for every k: each is answered as if it were alone."""
-    job = choose(way.method, problem, budgets, quick=quick)
+    with closing(choose(way.method, problem, budgets, quick=quick)) as job:
+        return _answers(job, budgets, way)
+
+
+def solve_each(problems: Sequence[Problem], way: Way) -> list[Solution]:
+    """One problem for several data vectors: what a job keeps for one of them it hands on to the next."""
+    answers: list[Solution] = []
+    job: Job | None = None
+    try:
+        for problem in problems:
+            next_job = None if job is None else job.serves(problem)
+            if job is not None:
+                job.close()
+            job = choose(way.method, problem, [problem.budget]) if next_job is None else next_job
+            answers += _answers(job, [problem.budget], way)
+    finally:
+        if job is not None:
+            job.close()
+    return answers
+
+
+def _answers(job: Job, budgets: Sequence[Budget], way: Way) -> list[Solution]:
     answers: dict[Budget, Solution] = {}
-    with closing(job):
-        for course in job.courses():  # budgets that one stream of dual vectors serves
-            answers |= zip(course, _solved(job, course, way), strict=True)
+    for course in job.courses():  # budgets that one stream of dual vectors serves
+        answers |= zip(course, _solved(job, course, way), strict=True)
     return [answers[budget] for budget in budgets]
 
 
 def _solved(job: Job, course: Sequence[Budget], way: Way) -> list[Solution]:
     """Algorithm 1."""
-    records = [Record(job.problem.with_budget(k), job) for k in course]
+    records = [Record(job.problem.with_budget(job.settled(k)), job) for k in course]
     with ledger.opened(_fresh(way.rng), lambda: _tell(records, way.callback)) as spent:
         try:
             records[:] = _begun(job, course, way.start)
@@ -68,7 +88,7 @@ def _solved(job: Job, course: Sequence[Budget], way: Way) -> list[Solution]:
 def _begun(job: Job, course: Sequence[Budget], start: Solution | None) -> list[Record]:
     """What was left to us is settled, and an earlier answer is taken up."""
     problem = job.decide(course)
-    records = [Record(problem.with_budget(k), job) for k in course]
+    records = [Record(problem.with_budget(job.settled(k)), job) for k in course]
     for record in _live(records):
         candidate = None if start is None else job.begin(start, record.problem)
         if candidate is not None:

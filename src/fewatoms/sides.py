@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,6 +11,14 @@ from fewatoms import kernels
 from fewatoms._types import Array, FloatArray
 
 NONE = kernels.NONE
+
+
+class Regressed(NamedTuple):
+    """What regressions of all rows gave."""
+
+    factors: Array
+    biases: FloatArray  # empty without
+    left: FloatArray  # twice the minima
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +41,36 @@ class Side:
         return kernels.row_solves_nonnegative(
             self.values, self.weights, offset, features, ridge, bound, self.starts, self.others, begin
         )
+
+    def regress(
+        self,
+        V: Array,
+        lam: float,
+        offset: FloatArray = NONE,
+        *,
+        unit: float | None = None,
+        shrink: float = 0.0,
+        begin: tuple[Array, FloatArray] | None = None,
+    ) -> Regressed:
+        """Per row, the factor u and bias c that minimise, over its entries (j, value),
+
+        sum of weight (value - offset_j - <u, V_j> - c)^2 / 2 + lam |u|^2 / 2 + shrink c^2 / 2.
+
+        unit : what the feature holds that carries the biases, in the units of V; None where there are no biases
+        begin : factors and biases to improve on, where factors must not be negative
+        """
+        r = V.shape[1]
+        features, ridge = V, np.full(r, lam)
+        if unit is not None:
+            features = np.concatenate([V, np.full((len(V), 1), unit)], axis=1)
+            ridge = np.append(ridge, shrink * unit**2)
+        if begin is None:
+            out, left = self.solve(features, offset, ridge)
+        else:
+            U, bias = begin
+            first = U if unit is None else np.concatenate([U, bias[:, None] / unit], axis=1)
+            out, left = self.improve(features, offset, ridge, np.arange(ridge.size) < r, first)
+        return Regressed(out[:, :r], NONE if unit is None else unit * out[:, r], left)
 
     def times(self, features: Array, own: FloatArray, other: FloatArray) -> FloatArray:
         """Z @ features for the matrix Z of the weighted values less the biases of this side and the other."""

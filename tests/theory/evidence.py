@@ -108,5 +108,5 @@ SEEN = {"P1": seen_by_p1, "P2": seen_by_p2, "P3": seen_by_p3}
 def screened(pair, cert):
     """How many classes of atoms a safe set rules out."""
     sets = cert.safe_set if isinstance(cert.safe_set, tuple) else (cert.safe_set,)
-    parts = getattr(pair.atoms, "parts", (pair.atoms,))
+    parts = (pair.atoms.parts or (pair.atoms,))
     return sum(part.count - safe.size for part, safe in zip(parts, sets, strict=True) if safe is not None)

@@ -6,16 +6,17 @@ gauge(x) = inf {sum c_a : x = sum c_a a, c >= 0}, support(z) = max(0, sup over a
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
 import numpy as np
 
 from fewatoms import linalg
 from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, ModelDual
-from fewatoms.capabilities import Offering
+from fewatoms.capabilities import Offering, keeps
 from fewatoms.faces import Face
 
 if TYPE_CHECKING:
@@ -36,19 +37,22 @@ class AtomicSet(Offering, ABC):
 
     Required: `shape`, `count`, `support`, `expose`. A set with these alone is served by methods that expose atoms; a
     gauge, a proximal map, a listing of the atoms are capabilities that earn it faster ones. z is real, or complex
-    Hermitian where `takes_complex` says so; coefficients are real.
+    Hermitian where `takes_complex` says so; coefficients are real. Faces of atoms that are arrays come ready
+    (`faces.Explicit`).
     """
 
     shape: tuple[int, ...]
     centrosymmetric: bool = False  # -a is an atom whenever a is: coefficients need no sign constraint
     finite: bool = False  # atoms (or classes of atoms) are numbered, so that safe sets are index sets
     bounded: bool = True  # the gauge vanishes at 0 only
+    attained: bool = False  # support(z) is the alignment of an atom (or 0), not only a bound of it
     takes_complex: bool = False  # z may be complex
     parts: tuple[AtomicSet, ...] = ()  # of a sum or union
+    gauges_add: bool = False  # of a union, where those of the parts add up; in a sum the largest counts
 
     def offers(self, capability: type[C]) -> C | None:
         found: object = self.listing() if capability is Listing else self
-        return found if isinstance(found, capability) else None
+        return found if keeps(found, capability) else None
 
     def listing(self) -> Listing | None:
         """The atoms as blocks of columns, for sets whose atoms can be listed; otherwise None."""
@@ -65,8 +69,17 @@ class AtomicSet(Offering, ABC):
         """The largest number of atoms that a point can need: the largest sensible k."""
 
     @abstractmethod
-    def support(self, z: ModelDual) -> float:
-        """support(z), or an upper bound of it that is proven."""
+    def support(self, z: ModelDual) -> float | None:
+        """support(z), or an upper bound of it that is proven, or None where nothing is known: then there is no gap."""
+
+    def ceiling(self, z: ModelDual) -> float:
+        """What is proven of support(z): no alignment is higher. Infinite where nothing is known."""
+        known = self.support(z)
+        return math.inf if known is None else known
+
+    def reached(self, z: ModelDual) -> float:
+        """An alignment that is reached, or 0: support(z) itself where that is attained, at most it elsewhere."""
+        return self.ceiling(z) if self.attained else max(0.0, _aligned(self.expose(z, 1), z))
 
     @abstractmethod
     def expose(self, z: ModelDual, k: BudgetLike) -> Face:
@@ -81,17 +94,19 @@ class AtomicSet(Offering, ABC):
 
         Empty (with `least` 0) if all atoms point away from z. Of the infinite sets it holds the singular (eigen-)
         vectors that are eps-exposed; other eps-exposed atoms may lie outside their span, so it is no safe set there.
-        Here, where nothing but the contract is known: the best `least` atoms, or the best one.
+        Here, where nothing but the contract is known: the best `least` atoms, or the best one unless it points away.
         """
         most = self.count if limit is None else limit
-        return self.expose(z, min(max(1, least), max(most, least)))
+        face = self.expose(z, min(max(1, least), max(most, least)))
+        return self.expose(z, 0) if not least and face.size and _aligned(face, z) < 0 else face
 
     def extreme(self, z: ModelDual, tie: float = 0.0) -> tuple[float, Face]:
-        """support(z) and the face of an atom that attains it; empty if the support is 0 because all point away.
+        """What is proven of support(z), and the face of an atom that attains it or comes near; empty if the support is
+        0 because all point away.
 
         With `tie` a finite set returns all atoms within that share of the support value, for averaging.
         """
-        sigma = self.support(z)
+        sigma = self.ceiling(z)
         return sigma, self.exposed(z, tie * sigma) if tie and self.finite else self.exposed(z, 0.0, 1)
 
     def operator_norm(self, M: Operator) -> float | None:
@@ -139,8 +154,21 @@ class AtomicSet(Offering, ABC):
         return face
 
     def same_as(self, other: AtomicSet) -> bool:
-        """Whether answers over the two sets mean the same, as far as that can be seen without products."""
-        return self is other or (type(self) is type(other) and self.shape == other.shape)
+        """Whether answers over the two sets mean the same, as far as that can be seen without products. Which atoms
+        are forced in or left out plays no part."""
+        mine, theirs = self.unrestricted, other.unrestricted
+        return mine is theirs or (type(mine) is type(theirs) and mine.alike(theirs))
+
+    @property
+    def unrestricted(self) -> AtomicSet:
+        """The set with all its atoms, none of them forced."""
+        return self
+
+    def alike(self, other: Self) -> bool:
+        """Whether another set of the same class is the same: here, if all attributes are equal."""
+        return vars(self).keys() == vars(other).keys() and all(
+            _equal(value, vars(other)[name]) for name, value in vars(self).items()
+        )
 
     def reshaped(self, shape: tuple[int, ...]) -> AtomicSet:
         """The same set over models of another shape with as many entries."""
@@ -211,7 +239,7 @@ class FiniteSet(AtomicSet):
     Required: `shape`, `count`, `alignments`, `face`.
     """
 
-    finite = True
+    finite = attained = True
 
     @abstractmethod
     def alignments(self, z: ModelDual) -> FloatArray: ...
@@ -228,11 +256,11 @@ class FiniteSet(AtomicSet):
 
     def exposed(self, z: ModelDual, eps: float, limit: int | None = None, least: int = 0) -> Face:
         a = self.alignments(z)
-        count = int(np.count_nonzero(a >= self._ceiling(a) - eps))
+        count = int(np.count_nonzero(a >= self._top(a) - eps))
         return self.face(linalg.top_k(a, max(least, count if limit is None else min(limit, count))), z)
 
-    def _ceiling(self, a: FloatArray) -> float:
-        """support(z) from the alignments."""
+    def _top(self, a: FloatArray) -> float:
+        """What alignments are compared with: support(z), from the alignments."""
         return max(0.0, float(a.max()))
 
 
@@ -240,6 +268,20 @@ def int_of(k: BudgetLike) -> int:
     """The budget of one set."""
     assert isinstance(k, int | np.integer)
     return int(k)
+
+
+def _aligned(face: Face, z: ModelDual) -> float:
+    """The alignment of the average of a face's atoms."""
+    return float(np.dot(face.adjoint(z), face.mean_atom()))
+
+
+def _equal(a: object, b: object) -> bool:
+    """Whether two attributes of sets are equal."""
+    if isinstance(a, AtomicSet) and isinstance(b, AtomicSet):
+        return a.same_as(b)
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(_equal(x, y) for x, y in zip(a, b, strict=True))
+    return a is b or bool(np.array_equal(np.asarray(a), np.asarray(b)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -124,8 +125,8 @@ class Groups(FiniteSet):
         sizes = self.atom_norms(M)
         return None if sizes is None else float(sizes.max())
 
-    def same_as(self, other: AtomicSet) -> bool:
-        return super().same_as(other) and isinstance(other, Groups) and np.array_equal(self.labels, other.labels)
+    def alike(self, other: Self) -> bool:
+        return self.shape == other.shape and np.array_equal(self.labels, other.labels)
 
     def as_rows(self, count: int) -> AtomicSet:
         return Groups(np.repeat(self.labels.reshape(-1, 1), count, axis=1), self.weights)
@@ -140,8 +141,8 @@ class Groups(FiniteSet):
     def reshaped(self, shape: tuple[int, ...]) -> Groups:
         if math.prod(shape) != self.n:
             return self
-        other = object.__new__(Groups)
-        other.__dict__.update(self.__dict__, shape=shape)
+        other = copy(self)
+        other.shape = shape
         return other
 
 

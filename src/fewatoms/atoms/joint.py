@@ -14,7 +14,7 @@ class Joint(AtomicSet):
     How many columns there are is known when data are given; by itself the set exposes nothing.
     """
 
-    centrosymmetric = finite = True
+    centrosymmetric = finite = attained = True
 
     def __init__(self, inner: AtomicSet) -> None:
         if not isinstance(inner, AtomicSet):

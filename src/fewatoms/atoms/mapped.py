@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -79,41 +80,20 @@ class LinearMap:
         return np.asarray(self.op.matmat(E))
 
 
-class Mapped(AtomicSet):
-    """{B a : a in A}, for a linear map B from the space of A.
+class Image(AtomicSet):
+    """{B a : a in A}, for a linear map B from the space of A, which is no sum.
 
     x = B w is reported through w: indices and coefficients are those of the atoms of A. The gauge of x is the smallest
     gauge of any w with B w = x, an optimisation of its own (`gauge` solves it, for small problems).
-
-    Parameters
-    ----------
-    operator : (n, n_A) array, sparse matrix, LinearOperator or PyLops operator
-    inner : AtomicSet
-        A sum or union is mapped part by part.
     """
 
-    def __new__(cls, operator: object, inner: AtomicSet) -> Mapped:
-        parts = inner.parts if isinstance(inner, AtomicSet) else ()
-        if not parts:
-            return super().__new__(cls)
-        whole: object = inner.like([Mapped(operator, part) for part in parts])
-        return whole  # type: ignore[return-value]  # a sum of images instead, which __init__ is not called on
-
-    def __init__(self, operator: object, inner: AtomicSet) -> None:
-        if not isinstance(inner, AtomicSet):
-            raise TypeError(f"inner must be an atomic set such as SignedOneHot(n); got {inner!r}")
-        self.map = operator if isinstance(operator, LinearMap) else LinearMap(operator, "operator")
-        self.inner = inner
-        if self.map.shape[1] != inner.n:
-            raise ValueError(
-                f"operator must take models of {inner!r}, {inner.n} entries; it has shape {self.map.shape}"
-            )
-        self.shape = (self.map.shape[0],)
+    def __init__(self, map_: LinearMap, inner: AtomicSet) -> None:
+        self.map, self.inner = map_, inner
+        if map_.shape[1] != inner.n:
+            raise ValueError(f"operator must take models of {inner!r}, {inner.n} entries; it has shape {map_.shape}")
+        self.shape = (map_.shape[0],)
         self.centrosymmetric, self.finite, self.bounded = inner.centrosymmetric, inner.finite, inner.bounded
-        self.takes_complex = inner.takes_complex
-
-    def __getnewargs__(self) -> tuple[LinearMap, AtomicSet]:
-        return self.map, self.inner  # for copies and pickles, which go through __new__
+        self.attained, self.takes_complex = inner.attained, inner.takes_complex
 
     def __repr__(self) -> str:
         return f"Mapped({self.map.shape[0]} x {self.map.shape[1]}, {self.inner!r})"
@@ -127,13 +107,11 @@ class Mapped(AtomicSet):
         return self.inner.orthonormal and self.map.isometric
 
     def offers(self, capability: type[C]) -> C | None:
-        if capability is Gauge:
-            return super().offers(capability)
-        return super().offers(capability) if self.inner.offers(capability) is not None else None
+        known = self.attained if capability is Gauge else self.inner.offers(capability) is not None
+        return super().offers(capability) if known else None
 
-    def same_as(self, other: AtomicSet) -> bool:
-        alike = isinstance(other, Mapped) and type(self) is type(other) and self.shape == other.shape
-        return isinstance(other, Mapped) and alike and self.map.same_as(other.map) and self.inner.same_as(other.inner)
+    def alike(self, other: Self) -> bool:
+        return self.shape == other.shape and self.map.same_as(other.map) and self.inner.same_as(other.inner)
 
     def unwrapped(self) -> Unwrapped:
         inside = self.inner.unwrapped()
@@ -149,7 +127,7 @@ class Mapped(AtomicSet):
             pulled=lambda z: inner.pulled(self._pull(z)),
             around=lambda face: self._wrap(inner.around(face)),
             inside=lambda face: inner.inside(unmapped(face)),
-            rewrapped=lambda atoms: Mapped(self.map, inner.rewrapped(atoms)).reshaped(self.shape),
+            rewrapped=lambda atoms: Image(self.map, inner.rewrapped(atoms)).reshaped(self.shape),
         )
 
     def around(self, face: Face) -> Face:
@@ -164,8 +142,11 @@ class Mapped(AtomicSet):
     def gauge(self, x: Array) -> float:
         return gauge_by_cuts(self, self.read_point(x))
 
-    def support(self, z: ModelDual) -> float:
+    def support(self, z: ModelDual) -> float | None:
         return self.inner.support(self._pull(z))
+
+    def reached(self, z: ModelDual) -> float:
+        return self.inner.reached(self._pull(z))
 
     def expose(self, z: ModelDual, k: BudgetLike) -> Face:
         return self._wrap(self.inner.expose(self._pull(z), k))
@@ -194,12 +175,44 @@ class Mapped(AtomicSet):
         return _MappedShrinkage(self, need(self.inner, Prox).shrink(inner, self._pull(z), step))
 
     def reshaped(self, shape: tuple[int, ...]) -> AtomicSet:
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__, shape=shape if int(np.prod(shape)) == self.n else self.shape)
+        other = copy(self)
+        other.shape = shape if int(np.prod(shape)) == self.n else self.shape
         return other
 
 
-class Dictionary(Mapped):
+class Mapped(Image):
+    """{B a : a in A}, for a linear map B from the space of A.
+
+    x = B w is reported through w: indices and coefficients are those of the atoms of A. The gauge of x is the smallest
+    gauge of any w with B w = x, an optimisation of its own (`gauge` solves it, for small problems).
+
+    Parameters
+    ----------
+    operator : (n, n_A) array, sparse matrix, LinearOperator or PyLops operator
+    inner : AtomicSet
+        A sum or union is mapped part by part: the result is a sum or union then.
+    """
+
+    def __new__(cls, operator: object, inner: AtomicSet) -> Self:
+        if not isinstance(inner, AtomicSet):
+            raise TypeError(f"inner must be an atomic set such as SignedOneHot(n); got {inner!r}")
+        if not inner.parts:
+            return super().__new__(cls)
+        map_ = _read(operator)
+        return cast(Self, inner.like([cls(map_, part) for part in inner.parts]))  # which __init__ is not called on
+
+    def __init__(self, operator: object, inner: AtomicSet) -> None:
+        super().__init__(_read(operator), inner)
+
+    def __getnewargs__(self) -> tuple[LinearMap, AtomicSet]:
+        return self.map, self.inner  # for copies and pickles, which go through __new__
+
+
+def _read(operator: object) -> LinearMap:
+    return operator if isinstance(operator, LinearMap) else LinearMap(operator, "operator")
+
+
+class Dictionary(Image):
     """Any finite set of atoms, given as the columns of D; with `symmetric` their negatives are atoms too.
 
     Parameters
@@ -209,39 +222,30 @@ class Dictionary(Mapped):
         Whether coefficients may be negative.
     """
 
-    def __new__(cls, *_: Any, **__: Any) -> Any:
-        return object.__new__(cls)
-
-    def __init__(self, D: Any, *, symmetric: bool) -> None:
-        if not isinstance(symmetric, (bool, np.bool_)):
-            raise TypeError(f"symmetric must be True or False; got {symmetric!r}")
+    def __init__(self, D: object, *, symmetric: bool) -> None:
+        self.symmetric = _checks.flag("symmetric", symmetric)
         map_ = LinearMap(D, "D")
-        inner = SignedOneHot(map_.shape[1]) if symmetric else NonnegativeOneHot(map_.shape[1])
-        super().__init__(map_, inner)
-        self.symmetric = bool(symmetric)
+        super().__init__(map_, SignedOneHot(map_.shape[1]) if symmetric else NonnegativeOneHot(map_.shape[1]))
 
     def __repr__(self) -> str:
         return f"Dictionary({self.map.shape[0]} x {self.map.shape[1]}, symmetric={self.symmetric})"
 
 
-class Rescaled(Mapped):
+class Rescaled(Image):
     """A set in other units: {d * a : a in A}, entry by entry, for positive numbers d. Its gauge is that of x / d."""
 
-    def __new__(cls, inner: AtomicSet, units: FloatArray) -> Any:
-        return object.__new__(cls)
-
     def __init__(self, inner: AtomicSet, units: FloatArray) -> None:
-        super().__init__(sp.diags_array(units).tocsc(), inner)
+        super().__init__(LinearMap(sp.diags_array(units), "units"), inner)
         self._units = units
-
-    def __getnewargs__(self) -> tuple[AtomicSet, FloatArray]:  # type: ignore[override]
-        return self.inner, self._units
 
     def __repr__(self) -> str:
         return f"{self.inner!r} in units of its own"
 
+    def offers(self, capability: type[C]) -> C | None:
+        return super().offers(capability) if self.inner.offers(capability) is not None else None
+
     def gauge(self, x: Array) -> float:
-        return need(self.inner, Gauge).gauge(self.read_point(x) / self._units)
+        return need(self.inner, Gauge).gauge(self.read_point(x).ravel() / self._units)
 
     def _pull(self, z: ModelDual) -> Array:
         return self._units * linalg.as_flat(z)
@@ -251,7 +255,7 @@ class Rescaled(Mapped):
 class _MappedShrinkage:
     """The proximal map in the space of the inner set, where x = B w."""
 
-    atoms: Mapped
+    atoms: Image
     inner: Shrinkage
 
     def at(self, t: float) -> tuple[Face, FloatArray]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -29,8 +30,8 @@ class OneHot(FiniteSet):
     _rays = False
     orthonormal = True
 
-    def __init__(self, shape: object) -> None:
-        self.shape = _checks.shape("shape" if np.ndim(shape) else "n", shape)  # type: ignore[arg-type]
+    def __init__(self, shape: int | tuple[int, int]) -> None:
+        self.shape = _checks.shape("shape" if np.ndim(shape) else "n", shape)
 
     def listing(self) -> Listing:
         return Listing(self, _indices, nonnegative=not self.centrosymmetric)
@@ -44,7 +45,9 @@ class OneHot(FiniteSet):
         return self.n
 
     def reshaped(self, shape: tuple[int, ...]) -> OneHot:
-        return self if shape == self.shape or math.prod(shape) != self.n else type(self)(shape)
+        other = copy(self)
+        other.shape = shape if math.prod(shape) == self.n else self.shape
+        return other
 
     def face(self, which: IntArray, z: ModelDual) -> Coordinates:
         return Coordinates(which, self._signs(which, z), self.shape, self._cone, self._rays)
@@ -127,7 +130,7 @@ class NonnegativeCone(NonnegativeOneHot):
     def support(self, z: ModelDual) -> float:
         return 0.0 if linalg.as_flat(z).max() <= 0 else math.inf
 
-    def _ceiling(self, a: FloatArray) -> float:
+    def _top(self, a: FloatArray) -> float:
         return 0.0  # rays that point away by no more than eps
 
     def operator_norm(self, M: Operator) -> float | None:

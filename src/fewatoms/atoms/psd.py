@@ -27,9 +27,7 @@ class PSDRankOne(AtomicSet):
     their mean.
     """
 
-    centrosymmetric = False
-    finite = False
-    takes_complex = True
+    attained = takes_complex = True
 
     def __init__(self, n: int) -> None:
         n = _checks.integer("n", n, 1)

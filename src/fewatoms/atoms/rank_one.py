@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from fewatoms import _checks, linalg, norms
 from fewatoms._types import Array, BudgetLike, FloatArray, Matrix, ModelDual
 from fewatoms.atoms.base import AtomicSet, Combination, int_of
 from fewatoms.capabilities import Shrinkage
-from fewatoms.faces import Factors
+from fewatoms.faces import Face, Factors, NonnegativeFactors
 
 if TYPE_CHECKING:
     from fewatoms.operators import Operator
@@ -30,9 +30,7 @@ class RankOne(AtomicSet):
         proven is proven over all rank-one matrices.
     """
 
-    centrosymmetric = True
-    finite = False
-    orthonormal = True
+    centrosymmetric = attained = True
 
     def __init__(self, rows: int, cols: int, *, nonnegative: bool = False) -> None:
         self.shape = (_checks.integer("rows", rows, 1), _checks.integer("cols", cols, 1))
@@ -40,6 +38,10 @@ class RankOne(AtomicSet):
 
     def __repr__(self) -> str:
         return f"RankOne({self.shape[0]}, {self.shape[1]}{', nonnegative=True' if self.nonnegative else ''})"
+
+    @property
+    def orthonormal(self) -> bool:
+        return not self.nonnegative  # such factors overlap
 
     @property
     def count(self) -> int:
@@ -83,8 +85,11 @@ class RankOne(AtomicSet):
     def operator_norm(self, M: Operator) -> float | None:
         return norms.rank_one_norm(M)
 
-    def same_as(self, other: AtomicSet) -> bool:
-        return isinstance(other, RankOne) and self.shape == other.shape
+    def paired(self, P: Array, s: FloatArray, Q: Array) -> tuple[Face, FloatArray]:
+        return (NonnegativeFactors(P, Q), s) if self.nonnegative else (Factors(P, Q), np.diag(s).ravel())
+
+    def alike(self, other: Self) -> bool:
+        return self.shape == other.shape
 
     def shrink(self, points: Combination, z: ModelDual, step: float) -> Shrinkage:
         pairs, size = [], 1

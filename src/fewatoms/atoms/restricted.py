@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from fewatoms import _checks, linalg
-from fewatoms._types import BudgetLike, FloatArray, IntArray, ModelDual
+from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, ModelDual
 from fewatoms.atoms.base import NOBODY, AtomicSet, Listing, int_of
+from fewatoms.atoms.cuts import gauge_by_cuts
+from fewatoms.capabilities import Gauge, need
 from fewatoms.faces import Face
 
 if TYPE_CHECKING:
     from fewatoms.operators import Operator
+
+C = TypeVar("C")
 
 
 class Restricted(AtomicSet):
     """The atoms of another set without those of some classes; answers hold those of others in any case.
 
     Forced atoms count. What is proven is proven over the atoms that are left; that some are forced plays no part in it.
+    Classes keep their numbers.
     """
 
-    finite = True
+    finite = attained = True
 
-    def __init__(self, inner: AtomicSet, listing: Listing, forced: IntArray, barred: IntArray) -> None:
-        self.inner, self._listing, self.forced, self.barred = inner, listing, forced, barred
-        self.shape, self.centrosymmetric = inner.shape, inner.centrosymmetric
-        self.bounded = inner.bounded
+    def __init__(self, inner: AtomicSet, forced: IntArray, barred: IntArray) -> None:
+        self.inner, self.forced, self.barred = inner, forced, barred
+        self.shape, self.centrosymmetric, self.bounded = inner.shape, inner.centrosymmetric, inner.bounded
 
     def __repr__(self) -> str:
         told = [f"include=<{self.forced.size}>"] * bool(self.forced.size)
@@ -38,8 +43,27 @@ class Restricted(AtomicSet):
     def count(self) -> int:
         return self.inner.count - self.barred.size
 
+    @property
+    def orthonormal(self) -> bool:
+        return self.inner.orthonormal
+
+    @property
+    def unrestricted(self) -> AtomicSet:
+        return self.inner.unrestricted
+
+    def offers(self, capability: type[C]) -> C | None:
+        known = capability is not Gauge or self.inner.offers(Gauge) is not None
+        return super().offers(capability) if known else None
+
     def listing(self) -> Listing:
-        return replace(self._listing, forced=self.forced, barred=self.barred)
+        return replace(_listed(self.inner), forced=self.forced, barred=self.barred)
+
+    def gauge(self, x: Array) -> float:
+        listing, x = self.listing(), self.read_point(x)
+        if listing.maps:  # other atoms may stand in for those left out
+            return gauge_by_cuts(self, x)
+        blocks = self.barred if listing.blocks is None else np.concatenate([NOBODY, *_some(listing.blocks, self.barred)])
+        return math.inf if x.ravel()[blocks].any() else need(self.inner, Gauge).gauge(x)
 
     def alignments(self, z: ModelDual) -> FloatArray:
         a = self.inner.alignments(z)
@@ -49,24 +73,24 @@ class Restricted(AtomicSet):
         return a
 
     def support(self, z: ModelDual) -> float:
-        free = np.delete(np.arange(self.inner.count), self.barred)
-        return max(0.0, float(self.alignments(z)[free].max())) if self.bounded else self.inner.support(z)
+        top = max(0.0, float(self.alignments(z).max()))
+        return top if self.bounded or top == 0.0 else math.inf
 
     def _face(self, classes: IntArray, z: ModelDual) -> Face:
-        listing = self._listing
-        inner = listing.atoms.face(classes, np.sign(listing.factor) * linalg.as_flat(listing.pulled(z)))
-        return listing.around(inner)
+        listing = self.listing()
+        return listing.around(listing.atoms.face(classes, math.copysign(1.0, listing.factor) * listing.pulled(z)))
 
     def expose(self, z: ModelDual, k: BudgetLike) -> Face:
-        most = int_of(k)
+        """Forced atoms come first."""
         a = self.alignments(z)
         a[self.forced] = np.inf
-        best = linalg.top_k(a, most)
+        best = linalg.top_k(a, int_of(k))
         return self._face(best[a[best] > -np.inf], z)
 
     def exposed(self, z: ModelDual, eps: float, limit: int | None = None, least: int = 0) -> Face:
         a = self.alignments(z)
-        count = int(np.count_nonzero(a >= self.support(z) - eps))
+        top = max(0.0, float(a.max())) if self.bounded else 0.0
+        count = int(np.count_nonzero(a >= top - eps))
         best = linalg.top_k(a, max(least, count if limit is None else min(limit, count)))
         return self._face(best[a[best] > -np.inf], z)
 
@@ -75,9 +99,6 @@ class Restricted(AtomicSet):
 
     def atom_norms(self, M: Operator) -> FloatArray | None:
         return self.inner.atom_norms(M)
-
-    def same_as(self, other: AtomicSet) -> bool:
-        return self.inner.same_as(other.inner if isinstance(other, Restricted) else other)
 
     def reshaped(self, shape: tuple[int, ...]) -> AtomicSet:
         return _around(self.inner.reshaped(shape), self.forced, self.barred)
@@ -91,24 +112,36 @@ class Restricted(AtomicSet):
 
 
 def restricted(atoms: AtomicSet, include: object, exclude: object) -> AtomicSet:
-    """A set with classes of its atoms forced in and left out, checked."""
-    return _around(atoms, _named(atoms, "include", include), _named(atoms, "exclude", exclude))
+    """A set with classes of its atoms forced in and left out, checked; those that are so already stay so."""
+    forced, barred = _named(atoms, "include", include), _named(atoms, "exclude", exclude)
+    listing = _listed(atoms)
+    return _around(atoms, np.union1d(listing.forced, forced), np.union1d(listing.barred, barred))
 
 
 def _around(atoms: AtomicSet, forced: IntArray, barred: IntArray) -> AtomicSet:
     both = np.intersect1d(forced, barred)
     if both.size:
         raise ValueError(f"include and exclude must not share atoms; both name {both[0]}")
-    if barred.size and atoms.count - barred.size < 1:
+    if barred.size and _listed(atoms).atoms.count - barred.size < 1:
         raise ValueError("exclude must leave at least one atom; it names all of them")
-    listing = atoms.offers(Listing)
+    if not forced.size + barred.size:
+        return atoms
+    return Restricted(atoms, forced.astype(np.intp), barred.astype(np.intp))
+
+
+def _listed(atoms: AtomicSet) -> Listing:
+    listing = atoms.listing()
     assert listing is not None
-    return Restricted(atoms, listing, forced.astype(np.intp), barred.astype(np.intp)) if forced.size + barred.size else atoms
+    return listing
+
+
+def _some(blocks: list[IntArray], which: IntArray) -> list[IntArray]:
+    return [blocks[g] for g in which]
 
 
 def _named(atoms: AtomicSet, name: str, chosen: object) -> IntArray:
     """The classes of atoms that were named, checked."""
-    listing = atoms.offers(Listing)
+    listing = atoms.listing()
     if listing is None:
         raise ValueError(f"{name} is for sets whose atoms can be listed; got {atoms!r}")
     if chosen is None:

@@ -41,7 +41,8 @@ class Scaled(AtomicSet):
     def __init__(self, scale: float, inner: AtomicSet) -> None:
         self.scale, self.inner = scale, inner
         self.shape, self.centrosymmetric = inner.shape, inner.centrosymmetric
-        self.finite, self.bounded, self.takes_complex = inner.finite, inner.bounded, inner.takes_complex
+        self.finite, self.bounded, self.attained = inner.finite, inner.bounded, inner.attained
+        self.takes_complex = inner.takes_complex
 
     def __repr__(self) -> str:
         return f"{self.scale:g} * {self.inner!r}"
@@ -59,9 +60,6 @@ class Scaled(AtomicSet):
 
     def times(self, scale: float) -> AtomicSet:
         return self.inner.times(scale * self.scale)
-
-    def same_as(self, other: AtomicSet) -> bool:
-        return isinstance(other, Scaled) and self.scale == other.scale and self.inner.same_as(other.inner)
 
     def unwrapped(self) -> Unwrapped:
         inside = self.inner.unwrapped()
@@ -85,8 +83,11 @@ class Scaled(AtomicSet):
     def gauge(self, x: Array) -> float:
         return need(self.inner, Gauge).gauge(self.read_point(x) / self.scale)
 
-    def support(self, z: ModelDual) -> float:
+    def support(self, z: ModelDual) -> float | None:
         return self.inner.support(self.scale * z)
+
+    def reached(self, z: ModelDual) -> float:
+        return self.inner.reached(self.scale * z)
 
     def expose(self, z: ModelDual, k: BudgetLike) -> Face:
         return ScaledFace(self.scale, self.inner.expose(self.scale * z, k))

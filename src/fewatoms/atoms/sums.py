@@ -24,14 +24,13 @@ C = TypeVar("C")
 class _Parts(AtomicSet):
     """What sums and unions share: parts over one model space, and one budget per part."""
 
-    _joined: bool
     _symbol: str
     parts: tuple[AtomicSet, ...]
 
     def __init__(self, *parts: AtomicSet) -> None:
         flat: list[AtomicSet] = []
         for part in parts:
-            flat.extend(part.parts if type(part) is type(self) else [part])
+            flat.extend(part.parts if part.parts and part.gauges_add == self.gauges_add else [part])
         sizes = {part.n for part in flat}
         if len(sizes) > 1:
             told = ", ".join(f"{p!r} has {p.n}" for p in flat)
@@ -44,6 +43,7 @@ class _Parts(AtomicSet):
         self.centrosymmetric = all(p.centrosymmetric for p in self.parts)
         self.finite = all(p.finite for p in self.parts)
         self.bounded = all(p.bounded for p in self.parts)
+        self.attained = all(p.attained for p in self.parts)
         self.takes_complex = all(p.takes_complex for p in self.parts)
 
     def __repr__(self) -> str:
@@ -54,10 +54,8 @@ class _Parts(AtomicSet):
         return sum(p.count for p in self.parts)
 
     def offers(self, capability: type[C]) -> C | None:
-        if capability is Gauge:
-            return super().offers(capability)
         each = all(part.offers(capability) is not None for part in self.parts)
-        return super().offers(capability) if each else None
+        return super().offers(capability) if (self.attained if capability is Gauge else each) else None
 
     def like(self, parts: Sequence[AtomicSet]) -> AtomicSet:
         return type(self)(*parts)
@@ -65,15 +63,11 @@ class _Parts(AtomicSet):
     def times(self, scale: float) -> AtomicSet:
         return self.like([part.times(scale) for part in self.parts])
 
-    def same_as(self, other: AtomicSet) -> bool:
-        alike = type(self) is type(other) and len(self.parts) == len(other.parts)
-        return alike and all(a.same_as(b) for a, b in zip(self.parts, other.parts, strict=True))
-
     def reshaped(self, shape: tuple[int, ...]) -> AtomicSet:
         return self.like([p.reshaped(shape) for p in self.parts])
 
     def joined(self, faces: Sequence[Face]) -> SumFace:
-        return SumFace(tuple(faces), self._joined, self.shape)
+        return SumFace(tuple(faces), self.gauges_add, self.shape)
 
     def gauge(self, x: Array) -> float:
         return gauge_by_cuts(self, self.read_point(x))
@@ -104,11 +98,13 @@ class Sum(_Parts):
     the answer.
     """
 
-    _joined = False
     _symbol = "+"
 
     def support(self, z: ModelDual) -> float:
-        return sum(p.support(z) for p in self.parts)
+        return sum(p.ceiling(z) for p in self.parts)
+
+    def reached(self, z: ModelDual) -> float:
+        return sum(p.reached(z) for p in self.parts)
 
     def exposed(self, z: ModelDual, eps: float, limit: int | None = None, least: int = 0) -> SumFace:
         return self.joined([p.exposed(z, eps, limit, least) for p in self.parts])
@@ -129,8 +125,8 @@ class Sum(_Parts):
         return self.parts
 
     def others_support(self, z: ModelDual) -> list[float]:
-        supports = [p.support(z) for p in self.parts]
-        return [sum(supports) - s for s in supports]
+        supports = [p.ceiling(z) for p in self.parts]
+        return [sum(supports[:i] + supports[i + 1 :]) for i in range(len(supports))]
 
 
 class Union(_Parts):
@@ -139,14 +135,17 @@ class Union(_Parts):
     Classical principal component pursuit is `RankOne(p, q) | (1 / lam) * SignedOneHot((p, q))`, lam = max(p, q)**-0.5.
     """
 
-    _joined = True
+    gauges_add = True
     _symbol = "|"
 
     def support(self, z: ModelDual) -> float:
-        return max(p.support(z) for p in self.parts)
+        return max(p.ceiling(z) for p in self.parts)
+
+    def reached(self, z: ModelDual) -> float:
+        return max(p.reached(z) for p in self.parts)
 
     def exposed(self, z: ModelDual, eps: float, limit: int | None = None, least: int = 0) -> SumFace:
-        supports = [p.support(z) for p in self.parts]
+        supports = [p.ceiling(z) for p in self.parts]
         top = max(supports)
         faces = []
         for part, sigma in zip(self.parts, supports, strict=True):

@@ -1,10 +1,29 @@
 """Who solves what: one method per family, asked in turn."""
 
 from fewatoms.methods.base import Job, Method, Pace
+from fewatoms.methods.demixing import Demixing
+from fewatoms.methods.exposed import Exposed
 from fewatoms.methods.general import General
+from fewatoms.methods.listed import Listed, WorkingSet
+from fewatoms.methods.lowrank import Completion
 from fewatoms.methods.paper import Paper
 from fewatoms.methods.phases import Phases
+from fewatoms.methods.separation import Separation
 
-METHODS: tuple[Method, ...] = (Phases(), General())
+METHODS: tuple[Method, ...] = (Separation(), Demixing(), Completion(), Phases(), Listed(), Exposed(), General())
 
-__all__ = ["METHODS", "General", "Job", "Method", "Pace", "Paper", "Phases"]
+__all__ = [
+    "METHODS",
+    "Completion",
+    "Demixing",
+    "Exposed",
+    "General",
+    "Job",
+    "Listed",
+    "Method",
+    "Pace",
+    "Paper",
+    "Phases",
+    "Separation",
+    "WorkingSet",
+]

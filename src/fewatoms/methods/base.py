@@ -60,6 +60,10 @@ class Job(ABC):
         """Budgets that one stream of iterates serves together: all of them, unless the stream depends on the budget."""
         return [self.budgets]
 
+    def settled(self, budget: Budget) -> Budget:
+        """A budget as it is worked with and told: what was asked for, unless something was left to us."""
+        return budget
+
     def decide(self, course: Sequence[Budget]) -> Problem:
         """Settle what was left to us (a ridge, a bound), and return the problem that this course solves."""
         return self.problem
@@ -96,6 +100,10 @@ class Job(ABC):
 
     def held_out(self, budget: Budget) -> float | None:
         """Where a ridge was chosen by entries held out, the root mean square error there."""
+        return None
+
+    def serves(self, problem: Problem) -> Job | None:
+        """A job for the same problem with other data that takes over what this one keeps; None where nothing is shared."""
         return None
 
     def snapshot(self) -> dict[str, object]:

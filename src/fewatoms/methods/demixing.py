@@ -3,37 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, lsmr
 
-from fewatoms import _checks, linalg
-from fewatoms._types import Array, FloatArray
+from fewatoms import _checks, ledger, linalg
+from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.atoms import AtomicSet
+from fewatoms.budget import Budget
+from fewatoms.candidates import Candidate, Iterate
+from fewatoms.capabilities import SeenAsIs, need
 from fewatoms.faces import Cone, Face
+from fewatoms.methods.base import Job, Method
+from fewatoms.methods.sums import SumJob, dual_of, plain_squares
+from fewatoms.operators import Counting, Identity, Operator, Rows, Sampling
 from fewatoms.problem import Problem
-from fewatoms.relaxations import P1, P3
-from fewatoms.solution import Candidate, DualPoint
 
-STEP = 0.8  # from one threshold to the next
-FLOOR = 1e-12  # the last threshold, as a share of the first
-ROUNDS = 30  # of passes with a fit after each, at the end
-DRAWS, SAFE = 5, 1.1  # of noise, to see how far it reaches, and the margin on top
-SOLVED = 1e-12  # how well coefficients are fitted then
+NORMAL_MEDIAN = 1.4826  # standard deviations of a normal number, in units of the median of its size
 
 Point = tuple[Face, FloatArray]
 
 
+@dataclass(frozen=True)
 class Peeling:
     """minimise |b - M(x_1 + x_2 + ...)|^2 / 2 over parts of at most k_i atoms, where atoms of one part are orthonormal.
 
     A pass gives each part in turn what the others leave; the part keeps the atoms with coefficients from a threshold
     t on, at most k_i. t goes down from where nothing is kept until all budgets are used; an atom of one part looks like
     many small ones to another, and so is found by the part where it stands out. Passes without a threshold follow, with
-    a least-squares fit to the atoms chosen after each, while the loss falls.
+    a least-squares fit to the atoms chosen after each, while the loss falls. With weights w a part is given
+    M*(w / max(w)) times what the others leave: the step of a majoriser.
 
     A budget may be left open: with a bound, t goes down until it is met; without, to the level that noise alone reaches
     seldom, its standard deviation (estimated from the median) times sqrt(2 log n), or more for atoms that catch more of
@@ -45,66 +47,136 @@ class Peeling:
     ----------
     tol : float
         The passes end when one lowers the loss by less than this share.
+
+    The others are tuned, and need no thought.
+
+    shrink, floor : from one threshold to the next, and the last one, as a share of the first
+    rounds : of passes with a fit after each, at the end
+    draws, safe : of noise, to see how far it reaches, and the margin on top
+    fitted, fits : how well, and in how many steps of LSMR, coefficients are fitted
     """
 
-    exhaustive = True
-    patience = 1_000_000
+    tol: float = 1e-3
+    shrink: float = 0.8
+    floor: float = 1e-12
+    rounds: int = 30
+    draws: int = 5
+    safe: float = 1.1
+    fitted: float = 1e-12
+    fits: int = 200
 
-    def __init__(self, *, tol: float = 1e-3) -> None:
-        self.tol = _checks.number("tol", tol)
+    def __post_init__(self) -> None:
+        _checks.number("tol", self.tol)
 
-    def iterates(self, problem: Problem) -> Iterator[DualPoint]:
-        if not problem.demixable:
-            raise ValueError(
-                "Peeling is for sums and unions of sets of orthonormal atoms, Identity or Sampling, and least squares; "
-                f"got {problem.atoms!r}, {problem.M.inner!r}, {problem.loss!r}"
-            )
-        run = _Peels(problem)
+    def iterates(self, problem: Problem, M: Operator) -> Iterator[Iterate]:
+        run = Peels(problem, M, self)
         t = top = run.top()
-        while run.short() and t > FLOOR * top:
-            t *= STEP
-            run.over(t)
+        with ledger.stage("ladder of thresholds"):
+            while run.short() and t > self.floor * top:
+                t *= self.shrink
+                run.over(t)
+                ledger.keep(run.point())
         run.fix()
         run.refit()
-        yield run.point()
-        for _ in range(ROUNDS):
+        yield run.iterate()
+        for _ in range(self.rounds):
             before = run.loss
             run.over(0.0)
             run.refit()
             if run.loss > before:
                 return
-            yield run.point()
+            yield run.iterate()
             if problem.exact(run.loss) or before - run.loss <= self.tol * before:
                 return
 
 
-class _Peels:
+@dataclass(frozen=True)
+class Demixing(Method):
+    """A sum or union of parts with orthonormal atoms, data that are entries of x, least squares.
+
+    peeling : how that is done
+    """
+
+    peeling: Peeling = field(default_factory=Peeling)
+
+    def open(self, problem: Problem, budgets: Sequence[Budget]) -> Job | None:
+        parts = problem.atoms.parts
+        if len(parts) < 2 or not plain_squares(problem) or problem.M.offers(SeenAsIs) is None:
+            return None
+        return DemixingJob(problem, budgets, self.peeling) if all(part.orthonormal for part in parts) else None
+
+
+class DemixingJob(SumJob):
+    """The entries by themselves, whoever measured them, are kept for all budgets."""
+
+    def __init__(self, problem: Problem, budgets: Sequence[Budget], peeling: Peeling) -> None:
+        super().__init__(problem, budgets)
+        self.peeling = peeling
+        self._M: Operator | None = None
+
+    def iterates(self, course: Sequence[Budget]) -> Iterator[Iterate]:
+        (budget,) = course
+        if self._M is None:
+            self._M = Entries(self.problem.M, self.problem.atoms.shape)
+        return self.peeling.iterates(self.problem.with_budget(self.settled(budget)), self._M)
+
+    def forget(self) -> None:
+        self._M = None
+
+
+class Entries(Counting):
+    """Data that are entries of x, as such; products are charged to the operator that measured them."""
+
+    def __init__(self, M: Operator, shape: tuple[int, ...]) -> None:
+        super().__init__(_entries(need(M, SeenAsIs).places(), shape))
+        self.owner = M
+
+    def count(self, products: int) -> None:
+        self.owner.charge(products)
+
+
+def _entries(places: IntArray | None, shape: tuple[int, ...]) -> Operator:
+    if places is not None and len(shape) == 2:
+        return Sampling(*np.divmod(places, shape[1]), shape)
+    whole = Identity(shape if len(shape) == 2 else shape[0])
+    return whole if places is None else Rows(whole, places)
+
+
+class Peels:
     """The parts, what each has kept, and what is left."""
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem, self.parts = problem, [_Part(p) for p in problem.atoms.parts]  # type: ignore[attr-defined]
-        k = problem.k
-        self.total = k if isinstance(k, int) else None
-        self.limits: list[int | None] = list(k) if isinstance(k, tuple) else [None] * len(self.parts)
+    def __init__(self, problem: Problem, M: Operator, settings: Peeling) -> None:
+        self.problem, self.M, self.settings = problem, M, settings
+        self.parts = [Part(atoms) for atoms in problem.atoms.parts]
+        self.total = problem.budget.most
+        self.limits = [budget.most for budget in problem.budget.for_parts(len(self.parts))]
         self.points: list[Point] = [part.nothing() for part in self.parts]
-        self.r = problem.b.copy()
+        self.r = problem.b
+        w = problem.loss.weights
+        self.weights = None if w is None or w.min() == w.max() else w / w.max()
 
     @property
     def loss(self) -> float:
         return self.problem.loss.value(self.r)
 
-    def _seen_by(self, r: FloatArray) -> Array:
-        return linalg.as_flat(self.problem.M.adjoint(r))
+    def _pulled(self, r: FloatArray) -> Array:
+        """What a residual moves parts by."""
+        return linalg.as_flat(self.M.adjoint(r if self.weights is None else self.weights * r))
+
+    def _whitened(self, r: FloatArray) -> FloatArray:
+        return r if self.weights is None else np.sqrt(self.weights) * r
 
     def top(self) -> float:
         """The largest alignment of all."""
-        z = self._seen_by(self.r)
+        z = self._pulled(self.r)
         return max(part.support(z) for part in self.parts)
+
+    # How far down to go -----------------------------------------------------------------------------------------------
 
     def short(self) -> bool:
         """Whether there is room for more atoms, or need."""
-        problem, sizes = self.problem, [face.size for face, _ in self.points]
-        if problem.meets(self.loss) or problem.exact(self.loss):
+        problem, sizes, loss = self.problem, [face.size for face, _ in self.points], self.loss
+        if problem.meets(loss) or problem.exact(loss):
             return False
         if self.total is not None:
             return sum(sizes) < self.total
@@ -114,7 +186,7 @@ class _Peels:
 
     def _above_noise(self) -> bool:
         """Whether an atom of an open part is still beyond what noise reaches."""
-        z = self._seen_by(self.r)
+        z = self._pulled(self.r)
         return any(
             part.support(z) > level
             for part, limit, level in zip(self.parts, self.limits, self.levels(), strict=True)
@@ -126,28 +198,33 @@ class _Peels:
         it: the smallest are not counted, lest atoms that take noise make room for more of them.)"""
         m, fitted = self.problem.m, sum(face.freedom for face, _ in self.points)
         middle = min(m - 1, (m + fitted) // 2)
-        sigma = 1.4826 * float(np.partition(np.abs(self.r), middle)[middle])
+        sigma = NORMAL_MEDIAN * float(np.partition(np.abs(self._whitened(self.r)), middle)[middle])
         return [sigma * reach for reach in self.reaches]
 
     @cached_property
     def reaches(self) -> list[float]:
-        """How far noise of standard deviation 1 reaches in each part: groups and matrices catch more than entries."""
+        """How far noise of standard deviation 1, for an entry that counts fully, reaches in each part: groups and
+        matrices catch more than entries."""
         least = math.sqrt(2 * math.log(max(2, self.problem.atoms.n)))
-        draw = linalg.generator().standard_normal
-        noise = [self._seen_by(draw(self.problem.m)) for _ in range(DRAWS)]
-        return [max(least, *(SAFE * part.support(z) for z in noise)) for part in self.parts]
+        draw = ledger.generator().standard_normal
+        noise = [linalg.as_flat(self.M.adjoint(self._whitened(draw(self.problem.m)))) for _ in range(self.settings.draws)]
+        return [max(least, *(self.settings.safe * part.support(z) for z in noise)) for part in self.parts]
+
+    # Passes -----------------------------------------------------------------------------------------------------------
 
     def over(self, t: float) -> None:
         """One pass over the parts. Where neither a budget nor a bound tells them to, they do not go down into noise."""
+        ledger.tick()
         open_ended = t > 0 and self.total is None and self.problem.alpha is None and None in self.limits
         levels = self.levels() if open_ended else [0.0] * len(self.parts)
         for i, part in enumerate(self.parts):
             face, c = self.points[i]
-            own = part.point(face, c)
-            target = own + self._seen_by(self.r)
+            own = face.point(c).ravel()
+            target = own + self._pulled(self.r)
             limit = self.limits[i] if t > 0 or self.limits[i] is not None else face.size
-            self.points[i] = fresh = part.nearest(target, max(t, levels[i]) if limit is None else t, limit)
-            self.r = self.r + self.problem.M.apply(own - part.point(*fresh))
+            face, c = part.nearest(target, max(t, levels[i]) if limit is None else t, limit)
+            self.points[i] = face, c
+            self.r = self.r + self.M.apply(own - face.point(c).ravel())
 
     def fix(self) -> None:
         """From here on every part has a budget of its own: what is open keeps as many atoms as it has."""
@@ -164,40 +241,44 @@ class _Peels:
 
     def refit(self) -> None:
         """The best coefficients for the atoms chosen, if no sign or cone is in the way."""
-        problem, c = self.problem, np.concatenate([c for _, c in self.points])
-        if not c.size or any(face.cone is not Cone.FREE for face, _ in self.points):
+        faces, c = [face for face, _ in self.points], np.concatenate([c for _, c in self.points])
+        if not c.size or any(face.cone is not Cone.FREE for face in faces):
             return
-        reduced = problem.M.restrict(problem.atoms.combine([face for face, _ in self.points]))  # type: ignore[attr-defined]
-        A = LinearOperator((problem.m, c.size), matvec=reduced.apply, rmatvec=reduced.adjoint, dtype=np.float64)
-        step, *_ = lsmr(A, self.r, atol=SOLVED, btol=SOLVED, conlim=1e12, maxiter=200)
+        ledger.tick()
+        reduced, settings = self.M.restrict(self.problem.atoms.joined(faces)), self.settings
+        A = LinearOperator(
+            (self.problem.m, c.size),
+            matvec=lambda d: self._whitened(reduced.apply(d)),
+            rmatvec=lambda r: reduced.adjoint(self._whitened(r)),
+            dtype=np.float64,
+        )
+        b = self._whitened(self.r)
+        step, *_ = lsmr(A, b, atol=settings.fitted, btol=settings.fitted, conlim=1e12, maxiter=settings.fits)
         r = self.r - reduced.apply(step)
-        if problem.loss.value(r) < self.loss:
-            pieces = np.split(c + step, np.cumsum([face.dim for face, _ in self.points])[:-1])
-            self.points = [(face, piece) for (face, _), piece in zip(self.points, pieces, strict=True)]
+        if self.problem.loss.value(r) < self.loss:
+            pieces = np.split(c + step, np.cumsum([face.dim for face in faces])[:-1])
+            self.points = list(zip(faces, pieces, strict=True))
             self.r = r
 
-    def point(self) -> DualPoint:
-        problem = self.problem
-        face = problem.atoms.combine([face for face, _ in self.points])  # type: ignore[attr-defined]
-        c = np.concatenate([c for _, c in self.points])
-        z = problem.M.adjoint(self.r)
-        sigma = problem.atoms.support(z)
-        relaxation = P1(problem, sigma) if problem.alpha is None else P3(problem)
-        primal = Candidate(face, c, self.r, self.loss)
-        return Kept(self.r, z, sigma, relaxation, self.loss, face.gauge(c), primal)
+    # What they make ---------------------------------------------------------------------------------------------------
+
+    def point(self) -> Candidate:
+        face, c = self.problem.atoms.joined([f for f, _ in self.points]), np.concatenate([c for _, c in self.points])
+        return Candidate.of(face, c, self.r, self.loss)
+
+    def iterate(self) -> Iterate:
+        """The point with its dual vector, W r: one more product."""
+        point = self.point()
+        return Iterate(dual_of(self.problem, point), point)
 
 
-class Kept(DualPoint):
-    """A dual point whose primal point has no more atoms than allowed."""
-
-    keeps_budget = True
-
-
-class _Part:
+class Part:
     """One part: its set without scale and map, which are put around faces again."""
 
     def __init__(self, atoms: AtomicSet) -> None:
-        self.atoms, self.inner, self.maps, self.scale = atoms, *atoms.unwrapped()
+        self.atoms = atoms
+        plain = atoms.unwrapped()
+        self.inner, self.maps, self.scale = plain.inner, plain.maps, plain.scale
 
     def _pull(self, z: Array) -> Array:
         for map_ in self.maps:
@@ -216,13 +297,10 @@ class _Part:
         sigma = self.inner.support(w)
         if sigma < t or sigma == 0 or limit == 0:
             return self.nothing()
-        face: Any = self.inner.exposed(w, sigma - t, limit)
+        face = self.inner.exposed(w, sigma - t, limit)
         c = face.project(face.adjoint(w))
         face, c = face.prune(c, face.size if limit is None else limit)
         return self.atoms.around(face), c / abs(self.scale)
-
-    def point(self, face: Face, c: FloatArray) -> Array:
-        return face.point(c).ravel()
 
     def sizes(self, face: Face, c: FloatArray) -> FloatArray:
         """The lengths of the contributions of the atoms."""
@@ -230,6 +308,3 @@ class _Part:
         if values.dtype == object:
             return np.array([float(np.linalg.norm(v)) for v in values])
         return np.linalg.norm(values, axis=1) if values.ndim == 2 else np.abs(values)
-
-
-__all__ = ["Peeling"]

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fewatoms.atoms import AtomicSet
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
-from fewatoms.capabilities import Prox, SeenAsIs, Semidefinite
+from fewatoms.capabilities import Prox, RankOnePairs, SeenAsIs, Semidefinite
 from fewatoms.faces import Face
 from fewatoms.methods.base import Job, Method, Pace
 from fewatoms.oracles import Continuation, Corrective, Oracle
@@ -131,9 +132,12 @@ def skew_entries(problem: Problem) -> list[str]:
 def _refuse(problem: Problem, budgets: Sequence[Budget]) -> None:
     """What only other methods can do, with the argument that asks for it."""
     atoms, price = problem.atoms, problem.price
-    if price.ridge or price.ridge is None:
+    named = _on_factors(problem)
+    if named and not any(budget.nothing_said for budget in budgets):
+        beside = " with free columns" if problem.beside.count and problem.beside.biases is None else ""
         raise ValueError(
-            f"ridge is for RankOne atoms, sampled entries and least squares without free columns; got {problem!r}"
+            f"{named} for RankOne atoms, sampled entries and least squares without free columns, by the default "
+            f"method; got {atoms!r}, {problem.measured!r} and {problem.base_loss!r}{beside}"
         )
     listing = atoms.listing()
     chosen = listing is not None and listing.forced.size + listing.barred.size
@@ -157,3 +161,18 @@ def _refuse(problem: Problem, budgets: Sequence[Budget]) -> None:
                 f"k must give a number for each of the {len(atoms.parts)} parts of {atoms!r}; None is for data seen as "
                 f"they are, least squares without free columns, and parts of orthonormal atoms; got {budget.k!r}"
             )
+
+
+def _on_factors(problem: Problem) -> str | None:
+    """The argument that asks for something about factors of matrices, if one does, and its verb."""
+    if problem.beside.biases is not None:
+        return "free: biases are"
+    if _nonnegative_pairs(problem.atoms):
+        return "nonnegative is"
+    return "ridge is" if problem.price.ridge or problem.price.ridge is None else None
+
+
+def _nonnegative_pairs(atoms: AtomicSet) -> bool:
+    """Whether factors of a set, or of a part of it, must not be negative."""
+    pairs = atoms.unwrapped().inner.offers(RankOnePairs)
+    return (pairs is not None and pairs.nonnegative) or any(_nonnegative_pairs(part) for part in atoms.parts)

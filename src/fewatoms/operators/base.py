@@ -32,6 +32,9 @@ class Operator(Offering, ABC):
     complex = False  # M*y is a complex Hermitian matrix
     by_columns = False  # a matrix model is measured column by column, each column alike
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.shape[0]} x {self.shape[1]})"
+
     @property
     def model_shape(self) -> tuple[int, ...]:
         """The natural shape of x."""

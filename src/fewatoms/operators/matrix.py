@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -10,9 +11,10 @@ import scipy.sparse as sp
 
 from fewatoms import _checks
 from fewatoms._types import Array, FloatArray, IntArray, Matrix
-from fewatoms.capabilities import FactorImages
+from fewatoms.capabilities import FactorImages, SeenAsIs
 from fewatoms.operators.base import Operator
 from fewatoms.operators.boxes import refuse_complex
+from fewatoms.operators.ones import Picked, picked
 
 C = TypeVar("C")
 
@@ -53,7 +55,13 @@ class MatrixOperator(Operator):
 
     def offers(self, capability: type[C]) -> C | None:
         filled = capability is FactorImages and sp.issparse(self.matrix)  # pairs one by one cost less than zeros do
-        return None if filled else super().offers(capability)
+        found = None if filled else self._picked if capability is SeenAsIs else self
+        return found if isinstance(found, capability) else None
+
+    @cached_property
+    def _picked(self) -> Picked | None:
+        """The entries of x that data are, if that is all that the matrix does."""
+        return picked(self.matrix)
 
     @property
     def image_size(self) -> float:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Protocol, runtime_checkable
 
+from fewatoms._types import ModelDual
 from fewatoms.candidates import DualPoint
 from fewatoms.problem import Problem
 
@@ -20,6 +22,22 @@ class Oracle(Protocol):
     def iterates(self, problem: Problem) -> Iterator[DualPoint]:
         """A stream of dual points for a problem."""
         ...
+
+
+def penalty_at(problem: Problem, z: ModelDual, support: float) -> float:
+    """The least penalty for which z = M*y is known to be feasible; one near it where nothing is known; 0 for cones."""
+    if not problem.atoms.bounded:
+        return 0.0
+    return support if math.isfinite(support) else problem.atoms.reached(z)
+
+
+def need_support(problem: Problem, support: float, oracle: object) -> None:
+    """Refuse sets whose support function is not known."""
+    if math.isinf(support):
+        raise ValueError(
+            f"oracle {type(oracle).__name__} needs a support function; {problem.atoms!r} knows none: "
+            "use Corrective, or no oracle at all"
+        )
 
 
 def need_bounded(problem: Problem, oracle: object) -> None:

@@ -12,6 +12,7 @@ from fewatoms._types import FloatArray
 from fewatoms.budget import none_of, one_each
 from fewatoms.candidates import Candidate, Compact, DualPoint
 from fewatoms.faces import Face
+from fewatoms.oracles.base import penalty_at
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P1, P3, Relaxation
 
@@ -49,8 +50,8 @@ class Corrective:
         problem = pool.problem
         pool.look()
         goal = P3(problem) if problem.alpha is not None else None
-        yield pool.point(goal or P1(problem, pool.support))
-        lam = start = max(pool.support, 1e-300)
+        lam = start = max(penalty_at(problem, pool.z, pool.support), 1e-300)
+        yield pool.point(goal or P1(problem, start))
         while lam > self.floor * start:
             lam *= self.shrink
             for _ in range(self.exposures):
@@ -79,7 +80,7 @@ class Pool:
         problem = self.problem
         self.loss, self.y = problem.loss.value(self.residual), problem.loss.gradient(self.residual)
         self.z = problem.M.adjoint(self.y)
-        self.support = problem.atoms.support(self.z)
+        self.support = problem.atoms.ceiling(self.z)
 
     def add(self, level: float) -> bool:
         """Take the exposed atom in, if it is aligned by more than `level`; whether it was."""

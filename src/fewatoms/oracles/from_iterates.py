@@ -7,6 +7,7 @@ from typing import Any
 
 from fewatoms.candidates import DualPoint
 from fewatoms import _checks
+from fewatoms.oracles.base import penalty_at
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P1, P3, Relaxation
 
@@ -35,6 +36,6 @@ class FromIterates:
         for given in self.iterable:
             y = problem.loss.clip(_checks.real_vector("a vector of the oracle", given, problem.m, " (the length of b)"))
             z = problem.M.adjoint(y)
-            sigma = problem.atoms.support(z)
-            relaxation: Relaxation = goal or P1(problem, sigma if problem.atoms.bounded else 0.0)
+            sigma = problem.atoms.ceiling(z)
+            relaxation: Relaxation = goal or P1(problem, penalty_at(problem, z, sigma))
             yield DualPoint(y, z, sigma, relaxation)

@@ -9,6 +9,7 @@ from typing import Protocol
 from fewatoms.candidates import DualPoint
 from fewatoms import _checks, ledger
 from fewatoms.oracles.conditional_gradient import ConditionalGradient, Walk
+from fewatoms.oracles.base import need_support
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P3
 
@@ -117,6 +118,7 @@ class LevelSet:
         tau = 0.0
         while True:
             walk.look()
+            need_support(problem, walk.support, self)
             ledger.tick()
             yield walk.point(relaxation)
             tau = root.advance(tau, walk)

@@ -13,6 +13,7 @@ from fewatoms._types import FloatArray
 from fewatoms.budget import one_each
 from fewatoms.capabilities import Prox
 from fewatoms.faces import Face
+from fewatoms.oracles.base import penalty_at
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P1, P3, Relaxation
 
@@ -73,8 +74,8 @@ class Continuation:
     def iterates(self, problem: Problem) -> Iterator[DualPoint]:
         descent = Descent(problem)
         descent.look()
-        sigma = problem.atoms.support(descent.z)
-        start = sigma if problem.atoms.bounded else 0.0
+        sigma = problem.atoms.ceiling(descent.z)
+        start = penalty_at(problem, descent.z, sigma)
         goal = P3(problem) if problem.alpha is not None and problem.atoms.bounded else None
         yield descent.point(goal or P1(problem, start), sigma)
         lam = start
@@ -85,7 +86,7 @@ class Continuation:
                 descent.step(lam)
                 descent.look()
                 ledger.tick()
-                sigma = problem.atoms.support(descent.z)
+                sigma = problem.atoms.ceiling(descent.z)
                 _, dual = rung.feasible(descent.y, descent.z, sigma)
                 primal = rung.primal_value(descent.loss, descent.gauge)
                 if primal + dual <= self.tol * primal:
@@ -123,7 +124,7 @@ class Descent:
 
     def point(self, relaxation: Relaxation, sigma: float | None = None) -> DualPoint:
         """What the caller sees: the dual vector, with the loss and gauge of x."""
-        sigma = self.problem.atoms.support(self.z) if sigma is None else sigma
+        sigma = self.problem.atoms.ceiling(self.z) if sigma is None else sigma
         return DualPoint(self.y, self.z, sigma, relaxation, self.loss, self.gauge)
 
     def _terms(self) -> list[tuple[float, Face, FloatArray]]:

@@ -52,4 +52,4 @@ class Generous:
         cap = max(k, min(int(self.most * k), room, atoms.count))
         if cap == k or not atoms.bounded:
             return atoms.expose(z, k)
-        return atoms.exposed(z, self.tie * atoms.support(z), cap, k)
+        return atoms.exposed(z, self.tie * atoms.reached(z), cap, k)

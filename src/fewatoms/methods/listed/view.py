@@ -111,6 +111,7 @@ class View:
     def aimed(self, problem: Problem) -> View:
         """The same for other data: the images stay."""
         self.images.aim(problem)
+        self.walked[:] = False
         return self
 
     # Units ------------------------------------------------------------------------------------------------------------

@@ -3,44 +3,31 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fewatoms import linalg
-from fewatoms._types import IntArray
-from fewatoms.factored import Factored, Triple
-from fewatoms.problem import Problem
-
-MANY = 20_000  # entries from which one split says enough
-SHARE = 0.1  # of the entries that it holds out
-FOLDS = 5  # splits of fewer entries
-STEP = 0.65  # from one penalty to the next
-SWEEPS = 3  # for each penalty: the point before is near
-PATIENCE = 3  # penalties in a row that predict worse than the best before the search ends
-STEPS = 20  # in one direction at most
-TURNS = 4  # of adjusting ridge and shrinkage to each other
-LEAST = 1e-4  # the last penalty, as a share of the first, unless each step still tells: data without noise want none
-WORTHWHILE = 1 - 1e-4  # times the score before: a further step that is worth its sweeps
-TELLING = 0.95  # times the score before
-NOTHING = 1e-12  # share of the first penalty that is none
-ABOVE = 1.05  # times the largest singular value of M*y at x = 0, roughly found: a penalty that leaves no atoms
+from fewatoms import ledger
+from fewatoms._types import FloatArray, IntArray
+from fewatoms.capabilities import SampledEntries, need
+from fewatoms.methods.lowrank.entries import Factored, Triple
+from fewatoms.methods.lowrank.sweeps import Asked
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
     """The penalties that predict held-out entries best, with what they reach there.
 
-    ridge, shrink : on the factors, on the biases
+    lam, shrink : on the nuclear norm, on the biases
     score : root of the (weighted) mean square of the errors on the entries held out
     points : those at these penalties, each fitted to the other entries
     """
 
-    ridge: float
+    lam: float
     shrink: float
     score: float
     points: list[Triple]
-    products: int = 0  # with M and M*, on the part of the entries that was fitted
 
     @property
     def start(self) -> Triple | None:
@@ -48,48 +35,79 @@ class Choice:
         return self.points[0] if self.points[0].rank else None
 
 
-def choose_ridge(problem: Problem, k: int) -> Choice:
-    """Hold entries out, shrink biases as predicts them best alone, then go down a ladder of ridges on the others.
+@dataclass(frozen=True)
+class HeldOut:
+    """How penalties are tried.
 
-    With biases, ridge and shrinkage are then adjusted to each other. Where no atoms at all predict best, the ridge is
-    one that leaves none.
-
-    A share of the entries is held out once where there are many of them, and each entry once, in FOLDS parts, where
-    there are few. The split and the starts come from the session's generator: the same for every k if it starts anew.
+    many, share, folds : from so many entries on one split, which holds out a share of them, says enough; of fewer each
+        is held out once, in so many parts
+    step : from one penalty to the next
+    sweeps : for each penalty; the point before is near
+    patience : penalties in a row that predict worse than the best before the search ends
+    least : the last penalty, as a share of the first, unless each step still tells (it lowers the score to `telling`
+        times that before): data without noise want none, down to `nothing`
+    steps, turns : in one direction at most; of adjusting ridge and shrinkage to each other
+    worthwhile : times the score before: a further step that is worth its sweeps
+    above : times the largest singular value of M*y at x = 0, roughly found: a penalty that leaves no atoms
     """
-    if problem.m < 2:
-        raise ValueError(f'ridge="auto" needs at least 2 entries, some to hold out; got {problem.m}')
-    rng, m = linalg.generator(), problem.m
-    order = rng.permutation(m)
-    parts = np.array_split(order, min(FOLDS, m)) if m < MANY else [order[: max(1, round(SHARE * m))]]
-    trial = _Trial([_Fold(problem, np.sort(part)) for part in parts])
-    weights, biased = problem.loss.weights, problem.biases
-    unit = 1.0 if weights is None else float(weights.mean())
-    shrink = trial.biases_alone([unit * 0.3 * 3.0**j for j in range(5)]) if biased else 0.0
-    best = trial.down([fold.train.leading(k, rng, shrink) for fold in trial.folds], shrink)
-    if biased and best.start is not None:
-        for _ in range(TURNS):
-            shrunk = trial.along(best, 1.0, 1 / 3) or trial.along(best, 1.0, 3.0)
-            turned = shrunk and (trial.along(shrunk, STEP, 1.0) or trial.along(shrunk, 1 / STEP, 1.0))
-            best = turned or shrunk or best
-            if turned is None:
-                break
-    if best.start is None:
-        best = replace(best, ridge=ABOVE * float(problem.factored.leading(1, rng, shrink, rounds=10).s[0]))
-    return replace(best, products=trial.products)
+
+    many: int = 20_000
+    share: float = 0.1
+    folds: int = 5
+    step: float = 0.65
+    sweeps: int = 3
+    patience: int = 3
+    least: float = 1e-4
+    telling: float = 0.95
+    nothing: float = 1e-12
+    steps: int = 20
+    turns: int = 4
+    worthwhile: float = 1 - 1e-4
+    above: float = 1.05
+
+    def choose(self, asked: Asked, whole: Factored, keep: Callable[[Triple], None]) -> Choice:
+        """Hold entries out, shrink biases as predicts them best alone, go down a ladder of penalties on the others.
+
+        With biases, the penalty on the atoms and that on the biases are then adjusted to each other; one that is given
+        stays. Where no atoms at all predict best, the penalty is one that leaves none. The split and the starts come
+        from the generator of the run: the same for every k. `keep` is shown each point that predicts better.
+        """
+        problem, k = asked.problem, asked.k
+        biases, given = problem.beside.biases, problem.price.ridge
+        if problem.m < 2:
+            raise ValueError(f'ridge="auto" needs at least 2 entries, some to hold out; got {problem.m}')
+        trial = _Trial(self, asked, self._parts(problem.m), keep)
+        weights = problem.base_loss.weights
+        unit = 1.0 if weights is None else float(weights.mean())
+        shrink, free = (0.0, False) if biases is None else (biases.shrink or 0.0, biases.shrink is None)
+        if free:
+            shrink = trial.biases_alone([unit * 0.3 * 3.0**j for j in range(5)])
+        starts = [fold.train.leading(k, shrink) for fold in trial.folds]
+        best = trial.down(starts, shrink) if given is None else trial.down_to(starts, asked.lam, shrink)
+        if free and best.start is not None:
+            best = trial.adjusted(best, both=given is None)
+        if best.start is None and given is None:
+            best = replace(best, lam=self.above * float(whole.leading(1, shrink, rounds=10).s[0]))
+        return best
+
+    def _parts(self, m: int) -> list[IntArray]:
+        """The entries that each fold holds out."""
+        order = ledger.generator().permutation(m)
+        parts = np.array_split(order, min(self.folds, m)) if m < self.many else [order[: max(1, round(self.share * m))]]
+        return [np.sort(part) for part in parts]
 
 
 class _Fold:
     """Some entries held out, and the others to fit."""
 
-    def __init__(self, problem: Problem, out: IntArray) -> None:
-        F, weights, b = problem.factored, problem.loss.weights, problem.b
+    def __init__(self, asked: Asked, b: FloatArray, out: IntArray, rows: IntArray, cols: IntArray) -> None:
+        weights = asked.problem.base_loss.weights
         rest = np.delete(np.arange(b.size), out)
         w = None if weights is None else weights[rest]
-        shift = float(np.average(b[rest], weights=w)) if F.biased else 0.0  # the centre without those held out
-        self.train = Factored(F.M.subset(rest), b[rest] - shift, w, biased=F.biased, nonnegative=F.nonnegative)
-        self.rows, self.cols, self.b = F.M.rows[out], F.M.cols[out], b[out] - shift
-        self.w = np.ones(out.size) if weights is None else weights[out]
+        shift = float(np.average(b[rest], weights=w)) if asked.biased else 0.0  # the centre without those held out
+        self.train = asked.factored(need(asked.problem.M.subset(rest), SampledEntries), b[rest] - shift, w)
+        self.rows, self.cols, self.b = rows[out], cols[out], b[out] - shift
+        self.w: FloatArray = np.ones(out.size) if weights is None else weights[out]
 
     def errors(self, at: Triple) -> tuple[float, float]:
         """The weighted sum of the squares of the errors on the entries held out, and that of the weights."""
@@ -102,9 +120,10 @@ class _Fold:
 class _Trial:
     """Penalties tried on the entries that were not held out."""
 
-    def __init__(self, folds: list[_Fold]) -> None:
-        self.folds = folds
-        self.products = 0
+    def __init__(self, how: HeldOut, asked: Asked, parts: list[IntArray], keep: Callable[[Triple], None]) -> None:
+        self.how, self.asked, self.keep = how, asked, keep
+        b, positions = asked.data, asked.entries.positions
+        self.folds = [_Fold(asked, b, part, *positions) for part in parts]
 
     def score(self, points: list[Triple]) -> float:
         """Root mean square over all entries held out, one point for each fold."""
@@ -124,41 +143,64 @@ class _Trial:
 
     def at(self, points: list[Triple], lam: float, shrink: float) -> Choice:
         """A few sweeps at these penalties."""
-        for _ in range(SWEEPS):
-            self.products += sum(2 * at.rank for at in points)
+        for _ in range(self.how.sweeps):
+            self.asked.problem.M.charge(sum(2 * at.rank for at in points))
             pairs = zip(self.folds, points, strict=True)
             points = [fold.train.sweep(at.alive(), lam, shrink)[0] for fold, at in pairs]
         return Choice(lam, shrink, self.score(points), points)
 
-    def along(self, best: Choice, ridge: float, shrink: float) -> Choice | None:
+    def along(self, best: Choice, lam: float, shrink: float) -> Choice | None:
         """Multiply the penalties by these factors while that predicts better; None if it does not even once."""
         better = None
-        for step in range(STEPS):
+        for step in range(self.how.steps):
             at = better or best
-            here = self.at(at.points, ridge * at.ridge, shrink * at.shrink)
-            if here.score >= (WORTHWHILE if step > 1 else 1.0) * at.score:
+            here = self.at(at.points, lam * at.lam, shrink * at.shrink)
+            if here.score >= (self.how.worthwhile if step > 1 else 1.0) * at.score:
                 break
             better = here
+            self.keep(here.points[0])
         return better
 
+    def adjusted(self, best: Choice, *, both: bool) -> Choice:
+        """Both penalties in turn, or that on the biases alone, as long as it helps."""
+        step = self.how.step
+        for _ in range(self.how.turns):
+            shrunk = self.along(best, 1.0, 1 / 3) or self.along(best, 1.0, 3.0)
+            turned = shrunk and both and (self.along(shrunk, step, 1.0) or self.along(shrunk, 1 / step, 1.0))
+            best = turned or shrunk or best
+            if not turned:
+                break
+        return best
+
     def down(self, points: list[Triple], shrink: float) -> Choice:
-        """The best on a ladder of ridges, each begun where the one before ended, or nothing at all."""
+        """The best on a ladder of penalties, each begun where the one before ended, or nothing at all."""
+        how = self.how
         lam = first = max(float(at.s[0]) for at in points)
         best, since = Choice(first, shrink, math.inf, points), 0
         scores: list[float] = []
-        while since < PATIENCE and lam > (NOTHING if _telling(scores) else LEAST) * first:
-            lam *= STEP
+        while since < how.patience and lam > (how.nothing if self._tells(scores) else how.least) * first:
+            lam *= how.step
             here = self.at(points, lam, shrink)
             points = here.points
             scores.append(here.score)
-            best, since = (here, 0) if here.score < best.score else (best, since + 1)
+            if here.score < best.score:
+                best, since = here, 0
+                self.keep(here.points[0])
+            else:
+                since += 1
         nothing = self.nothing(shrink)
-        return nothing if nothing.score <= best.score else replace(best, ridge=best.ridge * STEP ** _lowest(scores))
+        return nothing if nothing.score <= best.score else replace(best, lam=best.lam * how.step ** _lowest(scores))
 
+    def down_to(self, points: list[Triple], lam: float, shrink: float) -> Choice:
+        """At a penalty that is given, down the ladder from above."""
+        rung = top = max(float(at.s[0]) for at in points)
+        while (rung := self.how.step * rung) > max(lam, self.how.least * top):
+            points = self.at(points, rung, shrink).points
+        return self.at(points, lam, shrink)
 
-def _telling(scores: list[float]) -> bool:
-    """Whether the last step was still worth much."""
-    return len(scores) > 1 and scores[-1] < TELLING * scores[-2]
+    def _tells(self, scores: list[float]) -> bool:
+        """Whether the last step was still worth much."""
+        return len(scores) > 1 and scores[-1] < self.how.telling * scores[-2]
 
 
 def _lowest(scores: list[float]) -> float:
@@ -171,4 +213,4 @@ def _lowest(scores: list[float]) -> float:
     return 0.5 * (before - after) / bend if bend > 0 else 0.0
 
 
-__all__ = ["Choice", "choose_ridge"]
+__all__ = ["Choice", "HeldOut"]

@@ -1,4 +1,4 @@
-"""A matrix as low rank plus sparse, seen whole or in part: what the methods for such sums share.
+"""The data as a matrix, seen whole or in part, and the numbers that the methods for low rank plus sparse take from it.
 
 All arrays have the shorter side as columns: products with q x q matrices replace decompositions.
 Entries that are not seen are free: the sparse part explains them at no price, so that they say nothing about the rest.
@@ -7,100 +7,70 @@ Entries that are not seen are free: the sparse part explains them at no price, s
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from fewatoms import kernels
-from fewatoms._types import Array, FloatArray
-from fewatoms.atoms import AtomicSet, RankOne, Scaled, SignedOneHot
-from fewatoms.atoms.sums import Sum, Union
-from fewatoms.faces import Coordinates, Face, Factors, ScaledFace, SumFace
-from fewatoms.operators import Identity, Sampling
+from fewatoms._types import Array, FloatArray, IntArray
+from fewatoms.capabilities import SeenAsIs, need
+from fewatoms.methods.separation.roles import Roles
+from fewatoms.problem import Problem
 
-NARROW = 4000  # columns up to which the decomposition of a q x q matrix is bearable
-NEAR = (0.02, 0.2)  # shares of a guess: how far below it numbers are looked at
-EMPTY = 20  # times the entries seen: the largest matrix that is filled in for them
+NEAR_A_GUESS = (0.02, 0.2)  # shares of a guess: how far below it numbers are looked at
 
-
-@dataclass(frozen=True, eq=False)
-class Roles:
-    """Which part of a sum or union is which, and in what units its atoms are."""
-
-    atoms: Sum | Union
-    low: int
-    sparse: int
-    low_scale: float
-    sparse_scale: float
-
-    @property
-    def price(self) -> float:
-        """What a unit of the sparse part costs, in units of the nuclear norm: the weight of the 1-norm in a union."""
-        return abs(self.low_scale / self.sparse_scale)
-
-    def gauge(self, nuclear: float, one_norm: float) -> float:
-        """That of a point, from the nuclear norm of one part and the 1-norm of the other."""
-        gauges = nuclear / abs(self.low_scale), one_norm / abs(self.sparse_scale)
-        return sum(gauges) if isinstance(self.atoms, Union) else max(gauges)
-
-    @staticmethod
-    def of(atoms: AtomicSet) -> Roles | None:
-        """The roles in a set made of rank-one matrices and matrix entries, in either order; None for other sets."""
-        if not isinstance(atoms, (Sum, Union)) or len(atoms.parts) != 2:
-            return None
-        inner = [p.inner if isinstance(p, Scaled) else p for p in atoms.parts]
-        scales = [p.scale if isinstance(p, Scaled) else 1.0 for p in atoms.parts]
-        for low, sparse in ((0, 1), (1, 0)):
-            if type(inner[low]) is RankOne and type(inner[sparse]) is SignedOneHot:
-                return Roles(atoms, low, sparse, scales[low], scales[sparse])
-        return None
-
-    def face(self, left: tuple[Array, FloatArray, Array], right: tuple[Array, FloatArray]) -> tuple[Face, FloatArray]:
-        """P diag(s) Q^T and entries (flat indices, values) as one compact point."""
-        P, s, Q = left
-        where, values = right
-        faces: list[Face] = [Factors(P, Q), Coordinates(where, np.sign(values), self.atoms.shape)]
-        coefficients = [np.diag(s).ravel() / self.low_scale, np.abs(values) / self.sparse_scale]
-        for i, scale in enumerate((self.low_scale, self.sparse_scale)):
-            faces[i] = faces[i] if scale == 1.0 else ScaledFace(scale, faces[i])
-        if self.low > self.sparse:
-            faces, coefficients = faces[::-1], coefficients[::-1]
-        return SumFace(tuple(faces), isinstance(self.atoms, Union), self.atoms.shape), np.concatenate(coefficients)
-
-
-def weighed(atoms: AtomicSet) -> AtomicSet:
-    """A union of plain rank-one matrices and plain matrix entries with the weight of principal component pursuit.
-
-    The 1-norm of a matrix is never below its nuclear norm: without a weight no entry would ever be used.
-    """
-    roles = Roles.of(atoms)
-    if not isinstance(atoms, Union) or roles is None or (roles.low_scale, roles.sparse_scale) != (1.0, 1.0):
-        return atoms
-    parts = list(atoms.parts)
-    parts[roles.sparse] = math.sqrt(max(atoms.shape)) * parts[roles.sparse]
-    return Union(*parts)
+Low = tuple[Array, Array]  # L = U V^T with orthonormal V
 
 
 class Separated:
-    """The data as a dense matrix D, rows on the longer side, and which entries are seen (None: all).
+    """The data as a dense matrix D, rows on the longer side, and what its entries count.
 
-    size : |D|; share : of the matrix that is seen
+    seen : which entries are given; None for all of them
+    root : square roots of the weights, in units of the largest one, 0 where nothing is seen; None where all are equal
+    unit : the largest weight
+    share : what is seen of the matrix, weights counted
+    size : |root * D|
+
+    Residuals are root * (D - L): the loss is unit / 2 times their squares, and what moves L is root times them. For
+    weights w that is the step of the majoriser unit |L - L_0 - (w / unit) (D - L_0)|^2 / 2.
     """
 
-    def __init__(self, M: Identity | Sampling, b: FloatArray, shape: tuple[int, int]) -> None:
-        self.M, self.shape, self.turned = M, shape, shape[0] < shape[1]
+    def __init__(self, b: FloatArray, shape: Sequence[int], places: IntArray | None, weights: FloatArray | None) -> None:
+        p, q = shape
+        self.turned = p < q
+        self._shape = (q, p) if self.turned else (p, q)
+        self._places = places
+        if places is not None and self.turned:  # flat indices of the data as they stand here
+            rows, cols = np.divmod(places, q)
+            self._places = cols * p + rows
+        self.D = self._filled(b)
         self.seen: Array | None = None
-        if isinstance(M, Sampling):
-            D, seen = np.zeros(shape), np.zeros(shape, dtype=bool)
-            D[M.rows, M.cols], seen[M.rows, M.cols] = b, True
-            self.seen = None if seen.all() else self._turn(seen)
-        else:
-            D = b.reshape(shape)
-        self.D = self._turn(D)
-        self.share = b.size / D.size  # of the matrix that is seen
-        self.size = float(np.linalg.norm(b))
+        if places is not None and b.size < self.D.size:
+            self.seen = np.zeros(self._shape, dtype=bool)
+            self.seen.ravel()[self._places] = True
+        self.unit, self.root, self.share = 1.0, None, b.size / self.D.size
+        if weights is not None:
+            self.unit = float(weights.max())
+            if weights.min() < self.unit:
+                self.root = np.sqrt(self._filled(weights / self.unit))
+                self.share = float(weights.sum()) / self.unit / self.D.size
+        self._mask = self.seen if self.root is None else self.root
+        self.size = float(np.linalg.norm(self.nothing_explained))
+
+    def _filled(self, values: FloatArray) -> Array:
+        """Data as a matrix, 0 where nothing is seen."""
+        if self._places is None:
+            return np.ascontiguousarray(values.reshape(self._shape[::-1]).T if self.turned else values.reshape(self._shape))
+        filled = np.zeros(self._shape)
+        filled.ravel()[self._places] = values
+        return filled
+
+    @property
+    def nothing_explained(self) -> Array:
+        """The residual of L = 0; not to be changed."""
+        return self.D if self.root is None else self.root * self.D
 
     @cached_property
     def top(self) -> float:
@@ -109,45 +79,104 @@ class Separated:
 
     @cached_property
     def largest(self) -> float:
-        """The largest size of an entry of D."""
-        return float(max(self.D.max(), -self.D.min()))
-
-    @staticmethod
-    def fits(M: Any, shape: tuple[int, ...]) -> bool:
-        """Whether the matrix may be filled in, and its shorter side is short."""
-        whole = isinstance(M, Identity) or (isinstance(M, Sampling) and M.shape[1] <= EMPTY * M.shape[0])
-        return whole and len(shape) == 2 and min(shape) <= NARROW
-
-    def _turn(self, X: Array) -> Array:
-        return np.ascontiguousarray(X.T if self.turned else X)
-
-    def as_data(self, Y: Array) -> FloatArray:
-        """A matrix of this form as a data vector."""
-        Y = Y.T if self.turned else Y
-        return Y[self.M.rows, self.M.cols] if isinstance(self.M, Sampling) else np.ascontiguousarray(Y).ravel()
+        """The largest size of a residual of L = 0."""
+        R = self.nothing_explained
+        return float(max(R.max(), -R.min()))
 
     def left(self, left: Array, right: Array) -> Array:
-        """D - left right^T, zero where nothing is seen."""
+        """The residual of L = left right^T."""
         R = self.D - left @ right.T
-        if self.seen is not None:
-            R *= self.seen
+        if self._mask is not None:
+            R *= self._mask
         return R
 
-    def entries(self, values: Array, where: Array) -> tuple[Array, FloatArray]:
-        """Flat indices, in the order of the model, and values, where a mask says so."""
-        if self.turned:
-            values, where = values.T, where.T
+    def pulled(self, R: Array) -> Array:
+        """What a residual moves L by, in place."""
+        if self.root is not None:
+            R *= self.root
+        return R
+
+    def lengths(self, R: Array, where: Array) -> FloatArray:
+        """Sizes of residuals, in units of the data, where a mask says so."""
+        return np.abs(R[where]) if self.root is None else np.abs(R[where]) / self.root[where]
+
+    def entries(self, R: Array, where: Array) -> tuple[IntArray, FloatArray]:
+        """Flat indices, in the order of the model, and residuals in units of the data, where a mask says so."""
+        R, where, root = (R.T, where.T, None if self.root is None else self.root.T) if self.turned else (R, where, self.root)
         flat = np.flatnonzero(where)
-        return flat, values.ravel()[flat]
+        values = R.ravel()[flat]
+        return flat, values if root is None else values / root.ravel()[flat]
+
+    def as_data(self, R: Array) -> FloatArray:
+        """A residual as a vector in the order and the units of the data."""
+        R = R if self.root is None else np.divide(R, self.root, out=np.zeros_like(R), where=self.root > 0)
+        if self._places is None:
+            return np.ascontiguousarray(R.T if self.turned else R).ravel()
+        return R.ravel()[self._places]
+
+    def as_model(self, Y: Array) -> Array:
+        """A matrix of this form in the shape of the model."""
+        return Y.T if self.turned else Y
 
     def factors(self, left: Array, right: Array) -> tuple[Array, Array]:
         """Factors of the model from factors of this form."""
         return (right, left) if self.turned else (left, right)
 
 
+class Kept:
+    """The data of a job: made when somebody asks for them, and made anew after they were let go."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self._data: Separated | None = None
+
+    @property
+    def data(self) -> Separated:
+        if self._data is None:
+            problem = self.problem
+            places = need(problem.M, SeenAsIs).places()
+            self._data = Separated(problem.b, problem.atoms.shape, places, problem.loss.weights)
+        return self._data
+
+    def forget(self) -> None:
+        self._data = None
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """One budget of a job: what is asked, which part is which, and the data."""
+
+    problem: Problem
+    roles: Roles
+    kept: Kept
+
+    @property
+    def data(self) -> Separated:
+        return self.kept.data
+
+    @property
+    def wanted(self) -> tuple[int | None, int | None]:
+        """The rank and the number of entries allowed; None for what is left open."""
+        parts = self.problem.budget.for_parts(2)
+        return parts[self.roles.low].most, parts[self.roles.sparse].most
+
+    @property
+    def delta(self) -> float | None:
+        """The bound as the length of a residual."""
+        alpha = self.problem.alpha
+        return None if alpha is None else math.sqrt(2 * alpha / self.data.unit)
+
+
 def gram(X: Array) -> FloatArray:
     """X^T X."""
     return np.asarray(X.T @ X, dtype=np.float64)  # half the work: NumPy sees that it is symmetric
+
+
+def decomposed(left: Array, V: Array) -> tuple[Array, FloatArray, Array]:
+    """P, s, Q with left V^T = P diag(s) Q^T, for orthonormal V."""
+    A, R = np.linalg.qr(left)
+    u, s, vh = np.linalg.svd(R, full_matrices=False)
+    return A @ u, s, V @ vh.T
 
 
 def cut_to(R: Array, delta: float, guess: float = 0.0) -> float:
@@ -178,7 +207,7 @@ def largest(a: FloatArray, count: int, guess: float | None = None) -> float:
     if count == 0:
         return math.inf
     if guess is not None and 0 < guess < math.inf:
-        for width in NEAR:
+        for width in NEAR_A_GUESS:
             above = a >= guess * (1 - width)
             inside = int(np.count_nonzero(above))
             if inside < count:
@@ -188,6 +217,3 @@ def largest(a: FloatArray, count: int, guess: float | None = None) -> float:
                 break
             return float(np.partition(window, inside - count)[inside - count])
     return float(np.partition(a, a.size - count)[a.size - count])
-
-
-__all__ = ["Roles", "Separated", "cut_to", "gram", "largest", "weighed"]

@@ -1,0 +1,202 @@
+"""Low rank from sampled entries: matrix completion, by sweeps of small regressions on the factors.
+
+Who reads on: ladder.py (which penalties lead to the answer), entries.py (one sweep), held_out.py (how a ridge is
+chosen), sweeps.py (what a run keeps), lifting.py (where certificates come from).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from fewatoms import _checks, ledger, words
+from fewatoms.budget import Budget
+from fewatoms.candidates import Candidate, DualPoint, Iterate
+from fewatoms.capabilities import RankOnePairs, SampledEntries
+from fewatoms.faces import Face
+from fewatoms.methods.base import Job, Method, Pace
+from fewatoms.methods.lowrank.entries import Factored, Triple
+from fewatoms.methods.lowrank.held_out import Choice, HeldOut
+from fewatoms.methods.lowrank.ladder import Ladder
+from fewatoms.methods.lowrank.lifting import Lifting
+from fewatoms.methods.lowrank.sweeps import Asked, Spot, Sweeps
+from fewatoms.price import Factors
+from fewatoms.problem import Problem
+from fewatoms.solution import Solution
+
+
+@dataclass(frozen=True)
+class Completion(Method):
+    """minimise f(b - M(U V^T)) + ridge gauge over factors with k columns, for sampled entries and least squares.
+
+    For RankOne(p, q), its multiples and subclasses, with weights and with row and column biases beside. Each sweep is
+    an iterate, and its point, of rank k at most, a candidate; y and z are formed if somebody asks. The sweeps depend on
+    k: each budget has its own. State: the entries by rows and by columns, and factors; no vector of the length of the
+    data beside them.
+
+    tol : sweeps end when one lowers the objective by less than this share
+    quick_tol : the same for fits that are only compared with each other
+    chosen : times the tolerance, where the ridge was chosen by entries held out, which settle it less finely
+    lift : whether the factors may grow beyond k columns, as (P1) or (P3) needs: the stream then converges to a solution
+        of the relaxation, and answers are the leading atoms of its points, swept on. It takes a ridge or a bound
+    scarce : entries per unknown below which an answer without a ridge fits much of the noise, which is said
+    ladder, held_out, lifting : which penalties lead down, how they are chosen, how far certificates go
+    """
+
+    tol: float = 1e-6
+    quick_tol: float = 1e-4
+    chosen: float = 10.0
+    lift: bool = False
+    scarce: float = 2.0
+    ladder: Ladder = field(default_factory=Ladder, repr=False)
+    held_out: HeldOut = field(default_factory=HeldOut, repr=False)
+    lifting: Lifting = field(default_factory=Lifting, repr=False)
+
+    def __post_init__(self) -> None:
+        _checks.number("tol", self.tol)
+        _checks.flag("lift", self.lift)
+
+    def open(self, problem: Problem, budgets: Sequence[Budget]) -> Job | None:
+        inside = problem.atoms.unwrapped()
+        pairs, entries = inside.inner.offers(RankOnePairs), problem.M.offers(SampledEntries)
+        if pairs is None or entries is None or inside.maps or not problem.base_loss.squares:
+            return None
+        if any(budget.most is None for budget in budgets) or not (problem.plain or problem.beside.biases is not None):
+            return None
+        if self.lift and not problem.ridge and problem.alpha is None:
+            raise ValueError("lift needs a relaxation to solve: give a ridge or a bound (alpha or misfit)")
+        return CompletionJob(Asked(problem, entries, pairs, inside.scale), budgets, self)
+
+    def quick(self) -> Completion:
+        return replace(self, tol=max(self.tol, self.quick_tol))
+
+
+@dataclass(eq=False)
+class _Course:
+    """What one budget has come to: what is asked of it, how well, where it begins, its score on entries held out."""
+
+    asked: Asked
+    tol: float
+    begin: Triple | None = None
+    held_out: float | None = None
+
+
+class CompletionJob(Job):
+    """One run of `Completion`: the entries in both orders, shared by all budgets."""
+
+    pace = Pace(patience=100_000, complete=True)  # the stream ends by itself
+
+    def __init__(self, asked: Asked, budgets: Sequence[Budget], method: Completion) -> None:
+        super().__init__(asked.problem, budgets)
+        self.asked, self.method = asked, method
+        self._settled: dict[Budget, _Course] = {}
+        self._entries: Factored | None = None
+
+    @property
+    def entries(self) -> Factored:
+        """The entries by rows and by columns: made when somebody asks."""
+        if self._entries is None:
+            self._entries = self.asked.opened()
+        return self._entries
+
+    def forget(self) -> None:
+        self._entries = None
+
+    def courses(self) -> list[list[Budget]]:
+        return [[budget] for budget in self.budgets]
+
+    def decide(self, course: Sequence[Budget]) -> Problem:
+        """Choose the ridge, and what biases pay, where that is left to us."""
+        (budget,) = course
+        asked = replace(self.asked, problem=self.problem.with_budget(budget))
+        biases, tol = self.problem.beside.biases, self.method.tol
+        if self.problem.price.ridge is not None and not (biases is not None and biases.shrink is None):
+            settled = _Course(asked, tol)
+        elif self.problem.zero_suffices:
+            settled = _Course(_paying(asked, asked.lam, 0.0), tol, held_out=0.0)
+        else:
+            choice = self._chosen(asked)
+            paying = _paying(asked, choice.lam, choice.shrink)
+            settled = _Course(paying, self.method.chosen * tol, choice.start, choice.score)
+        self._settled[budget] = settled
+        return settled.asked.problem
+
+    def _chosen(self, asked: Asked) -> Choice:
+        """By entries held out. Of a search that is stopped, the point that predicts best is kept for an answer."""
+        best: deque[Triple] = deque(maxlen=1)
+        with ledger.stage("choosing the ridge"):
+            ledger.tell()
+            try:
+                return self.method.held_out.choose(asked, self.entries, best.append)
+            except ledger.Stopped:
+                for at in best:  # with other biases its loss is lower still
+                    ledger.keep(Spot(asked, at, self.entries.loss(at), 0.0).candidate)
+                raise
+
+    def begin(self, start: Solution, problem: Problem) -> Candidate | None:
+        """The leading atoms of an earlier answer; sweeps go on from there."""
+        if not start.cardinality:
+            return None
+        settled, F = self._settled[problem.budget], self.entries
+        asked, p = settled.asked, F.shape[0]
+        at = F.of(asked.sign * start.left, start.right).cut(asked.k)
+        if asked.biased:  # those that go best with it
+            image = asked.entries.sampled(asked.sign * at.P * at.s, at.Q)
+            v = asked.sign * problem.beside.coefficients(problem.seen, problem.data, image)
+            at = replace(at, row=v[:p], col=v[p:])
+        settled.begin = at
+        return Spot(asked, at, F.loss(at) + 0.5 * asked.shrink * at.biases_squared(), 0.0).candidate
+
+    def iterates(self, course: Sequence[Budget]) -> Iterator[Iterate]:
+        (budget,) = course
+        settled, method = self._settled[budget], self.method
+        run = Sweeps(settled.asked, self.entries)
+        lift = method.lifting if method.lift else None
+        return (spot.iterate() for spot in method.ladder.stream(run, settled.tol, settled.begin, lift))
+
+    def retrieve(self, iterate: Iterate, budget: Budget) -> Candidate:
+        """The sweep's own point; where it was lifted beyond the budget, its leading atoms, swept on."""
+        own, spot = iterate.primal, iterate.at
+        assert own is not None
+        assert isinstance(spot, Spot)
+        if budget.allows(own.face):
+            return own
+        run = Sweeps(spot.asked, self.entries)
+        return run.spot(run.fewer(spot.at, self.method.tol)).candidate
+
+    def evaluate(self, iterate: Iterate) -> DualPoint:
+        spot = iterate.at
+        assert isinstance(spot, Spot)
+        return self.method.lifting.dual_point(spot, self.entries)
+
+    def notes(self, problem: Problem, face: Face) -> list[str]:
+        """What sampled entries do not tell about a matrix of so many atoms."""
+        notes = []
+        for name, counts, other in zip(("row", "column"), self.asked.entries.counts, ("column", "row"), strict=True):
+            empty = np.flatnonzero(counts == 0)
+            if empty.size:
+                instead = f"the biases of the {other}s" if problem.beside.biases else "zero"
+                notes.append(words.empty_lines(name, empty, instead))
+        unknowns, entries = face.freedom, problem.m
+        if unknowns > entries and not problem.ridge:
+            notes.append(words.too_many_unknowns(unknowns, entries))
+        elif self.method.scarce * unknowns > entries and not problem.ridge:
+            notes.append(words.few_entries(unknowns, entries))
+        return notes
+
+    def held_out(self, budget: Budget) -> float | None:
+        settled = self._settled.get(budget)
+        return None if settled is None else settled.held_out
+
+
+def _paying(asked: Asked, lam: float, shrink: float) -> Asked:
+    """The same with other penalties on the nuclear norm and on the biases."""
+    problem, biases = asked.problem, asked.problem.beside.biases
+    price = Factors(lam * abs(asked.scale))
+    return replace(asked, problem=problem.paying(price, None if biases is None else biases.shrunk(shrink)))
+
+
+__all__ = ["Completion", "CompletionJob", "HeldOut", "Ladder", "Lifting"]

@@ -1,0 +1,100 @@
+"""Low rank plus sparse: a matrix, seen whole or in part, as few rank-one matrices and few entries.
+
+`roles` tells the parts apart, `matrix` keeps the data, `trimming` keeps to budgets, `splitting` solves the relaxation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from fewatoms.budget import Budget
+from fewatoms.candidates import DualPoint, Iterate
+from fewatoms.capabilities import SeenAsIs
+from fewatoms.goals import Goal, SmallestGauge
+from fewatoms.methods.base import Job, Method
+from fewatoms.methods.separation.matrix import Kept, Mixture
+from fewatoms.methods.separation.roles import Roles, weighed
+from fewatoms.methods.separation.splitting import Splitting
+from fewatoms.methods.separation.trimming import Trimming
+from fewatoms.methods.sums import SumJob, dual_of, plain_squares
+from fewatoms.problem import Problem
+
+
+@dataclass(frozen=True)
+class Separation(Method):
+    """A sum or union of rank-one matrices and matrix entries, data that are entries, least squares.
+
+    With budgets, given or left open: `trimming`. A union without any k is principal component pursuit, (P3) itself:
+    `splitting`; not with weights that differ.
+
+    trimming, splitting : how these are done
+    narrow : columns, of the shorter side, up to which the decomposition of a q x q matrix is bearable
+    empty : times the entries seen: the largest matrix that is filled in for them
+    """
+
+    trimming: Trimming = field(default_factory=Trimming)
+    splitting: Splitting = field(default_factory=Splitting)
+    narrow: int = 4000
+    empty: int = 20
+
+    def open(self, problem: Problem, budgets: Sequence[Budget]) -> Job | None:
+        roles = Roles.of(problem.atoms)
+        if roles is None or not plain_squares(problem) or min(problem.atoms.shape) > self.narrow:
+            return None
+        if problem.M.offers(SeenAsIs) is None or problem.M.shape[1] > self.empty * problem.M.shape[0]:
+            return None
+        job = SeparationJob(problem, budgets, self, roles)
+        weights = problem.loss.weights
+        if any(map(job.pursues, budgets)) and weights is not None and weights.min() < weights.max():
+            raise ValueError(
+                f"k must give one budget for each of the 2 parts of {problem.atoms!r} where data have weights: without "
+                "it principal component pursuit is asked for, which takes data of equal weight; got None"
+            )
+        return job
+
+
+class SeparationJob(SumJob):
+    """The data are split once, and kept for all budgets."""
+
+    def __init__(self, problem: Problem, budgets: Sequence[Budget], method: Separation, roles: Roles) -> None:
+        super().__init__(problem, budgets)
+        self.method, self.roles, self.kept = method, roles, Kept(problem)
+        self._posed: dict[Budget, Problem] = {}
+
+    def pursues(self, budget: Budget) -> bool:
+        """Whether the relaxation itself is asked for."""
+        return budget.nothing_said and self.problem.atoms.gauges_add
+
+    def settled(self, budget: Budget) -> Budget:
+        return budget if self.pursues(budget) else super().settled(budget)
+
+    def decide(self, course: Sequence[Budget]) -> Problem:
+        """Pursuit needs a bound."""
+        (budget,) = course
+        if budget not in self._posed:
+            problem = self.problem.with_budget(self.settled(budget))
+            unbounded = self.pursues(budget) and problem.alpha is None
+            self._posed[budget] = problem.bounded(misfit=self.method.splitting.misfit) if unbounded else problem
+        return self._posed[budget]
+
+    def goal(self, problem: Problem) -> Goal:
+        return SmallestGauge(problem) if self.pursues(problem.budget) else super().goal(problem)
+
+    def iterates(self, course: Sequence[Budget]) -> Iterator[Iterate]:
+        mixture = Mixture(self.decide(course), self.roles, self.kept)
+        way = self.method.splitting if self.pursues(course[0]) else self.method.trimming
+        return way.iterates(mixture)
+
+    def evaluate(self, iterate: Iterate) -> DualPoint:
+        if iterate.dual is not None:
+            return iterate.dual
+        assert isinstance(iterate.at, Problem)
+        assert iterate.primal is not None
+        return dual_of(iterate.at, iterate.primal)
+
+    def forget(self) -> None:
+        self.kept.forget()
+
+
+__all__ = ["Separation", "Splitting", "Trimming", "weighed"]

@@ -1,0 +1,84 @@
+"""Which residuals are left to the sparse part."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fewatoms import linalg
+from fewatoms._types import Array, FloatArray
+from fewatoms.methods.separation.matrix import Mixture, largest
+
+if TYPE_CHECKING:
+    from fewatoms.methods.separation.trimming import Trimming
+
+NORMAL_MEDIAN = 1.4826  # standard deviations of a normal number, in units of the median of its size
+SAMPLED_FOR_MEDIAN = 1_000_000  # residuals that a median is taken of
+
+
+class Rule:
+    """`count` of them, or so many that the rest is no longer than `delta`, or those that stand out of the noise.
+
+    floor : residuals below it are never told apart from nothing
+    """
+
+    def __init__(self, mixture: Mixture, settings: Trimming, count: int | None, delta: float | None = None) -> None:
+        self.count, self.delta = count, delta
+        self._kept, self._settings = mixture.kept, settings  # (rules outlive the data that a job keeps)
+        self._allowed = count  # residuals to leave out at most
+        self._guess: float | None = None
+        self._edge: float | None = None
+        self.top = mixture.data.largest
+        self.floor = settings.faint * self.top if delta is None else 0.0
+
+    @property
+    def by_noise(self) -> bool:
+        return self.count is None and self.delta is None
+
+    def threshold(self, R: Array) -> float:
+        """The least size of a residual that is left out; infinite if none is."""
+        a = np.abs(R).ravel()
+        if self.count is not None:
+            self._guess = largest(a, self.count, self._guess) if self.count < a.size else 0.0
+            return self._guess
+        if self.delta is not None:
+            return self._beyond(a, self.delta)
+        return max(self._settings.stands_out * NORMAL_MEDIAN * self.middle(R), self.floor)
+
+    def middle(self, R: Array) -> float:
+        """The median size of residuals that are seen."""
+        a = np.abs(R).ravel()
+        seen = self._kept.data.seen
+        a = a if seen is None else a[seen.ravel()]
+        return float(np.median(a[:: max(1, a.size // SAMPLED_FOR_MEDIAN)]))
+
+    def left_out(self, R: Array, floor: float = 0.0) -> Array:
+        """Where residuals are left out: no more of them than allowed, however many are equal."""
+        size = np.abs(R)
+        out = size >= max(self.threshold(R), floor)
+        if self._allowed is not None and np.count_nonzero(out) > self._allowed:
+            chosen = linalg.top_k(size.ravel(), self._allowed)
+            out = np.zeros(R.size, dtype=bool)
+            out[chosen] = True
+            out = out.reshape(R.shape)
+        return out
+
+    def edge(self, R: Array) -> float:
+        """The largest residual that is not left out: where a ladder begins, and below which it need not go.
+
+        (Not the least one that is: gross errors may be much larger than all that is to be explained.)
+        """
+        if self.count is None or self.count >= R.size:
+            return self.threshold(R)
+        self._edge = largest(np.abs(R).ravel(), self.count + 1, self._edge)
+        return self._edge
+
+    def _beyond(self, a: FloatArray, delta: float) -> float:
+        """The largest threshold for which the residuals below it are no longer than delta together."""
+        order = np.sort(a)
+        below = np.sqrt(np.cumsum(order**2))
+        inside = int(np.searchsorted(below, delta * (1 + 1e-12), side="right"))
+        self._allowed = a.size - inside
+        return float(order[inside]) if inside < a.size else math.inf

@@ -1,0 +1,166 @@
+"""Steps on the low-rank part, under one rule for the residuals that are left to the sparse part."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fewatoms import ledger, words
+from fewatoms._types import Array, FloatArray
+from fewatoms.candidates import Candidate, Compact
+from fewatoms.methods.separation.matrix import Low, Mixture, Separated, decomposed, gram
+from fewatoms.methods.separation.rules import Rule
+
+if TYPE_CHECKING:
+    from fewatoms.methods.separation.trimming import Trimming
+
+
+class Trims:
+    """L by subspace iteration on L + R, R what the rule leaves of the residual."""
+
+    def __init__(self, mixture: Mixture, settings: Trimming, count: int | None, delta: float | None = None) -> None:
+        self.mixture, self.settings = mixture, settings
+        self.rule = Rule(mixture, settings, count, delta)
+
+    @property
+    def data(self) -> Separated:
+        return self.mixture.data
+
+    def residual(self, U: Array, V: Array) -> Array:
+        """A pass over the data: as many products as columns."""
+        self.mixture.problem.M.charge(U.shape[1])
+        ledger.tick()
+        return self.data.left(U, V)
+
+    def needed(self, at: Low, factor: float = 1.0) -> int:
+        """How many residuals the rule leaves out, with its threshold raised by a factor."""
+        R = self.residual(*at)
+        out = np.abs(R) >= factor * self.rule.threshold(R) if factor > 1 else self.rule.left_out(R)
+        return int(np.count_nonzero(out))
+
+    # Where to begin ---------------------------------------------------------------------------------------------------
+
+    def starts(self, rank: int) -> Iterator[Low]:
+        """At the end of the ladder; at the leading singular vectors of the data, and of the data without their largest
+        entries; at random places, which small matrices, where single entries decide, may need."""
+        yield self.down(rank)
+        problem = self.mixture.problem
+        small = problem.m <= self.settings.small
+        if problem.alpha is not None or small:
+            whole = self.data.nothing_explained
+            rest = self.data.pulled(np.where(self.rule.left_out(whole), 0.0, whole))
+            for X in (self.data.pulled(whole), rest):
+                V = np.linalg.eigh(gram(X))[1][:, ::-1][:, :rank]
+                yield X @ V, V
+            for _ in range(self.settings.others if small else 0):
+                V = self._anywhere(rank)
+                yield rest @ V, V
+
+    def down(self, rank: int) -> Low:
+        """Down the ladder of thresholds, one step each."""
+        settings, whole = self.settings, self.data.nothing_explained
+        t = self.rule.edge(whole)
+        if not 0 < t < math.inf:
+            t = self.data.largest
+        V = self._anywhere(rank)
+        Y = self.data.pulled(np.clip(whole, -t, t))
+        for _ in range(3):
+            V = np.linalg.qr(Y.T @ (Y @ V))[0]
+        at = Y @ V, V
+        for _ in range(settings.rungs):
+            R = self.residual(*at)
+            edge = self.rule.edge(R)
+            last = t <= edge or (edge <= settings.apart * t and self.rule.threshold(R) >= t)
+            at = advanced(at, at[1], self.data.pulled(np.clip(R, -t, t, out=R)))
+            if last:
+                break
+            t *= settings.rung
+        return at
+
+    def _anywhere(self, rank: int) -> Array:
+        return np.linalg.qr(ledger.generator().standard_normal((self.data.D.shape[1], rank)))[0]
+
+    # How to go on -----------------------------------------------------------------------------------------------------
+
+    def descend(self, at: Low, tol: float, steps: int) -> Iterator[Low]:
+        """Steps with momentum on L; one that lengthens the trimmed residual is done again without."""
+        before: Low | None = None
+        weight, reached = 1.0, math.inf
+        tol *= self.data.share**2  # steps are shorter where less is seen
+        for step in range(1, steps + 1):
+            ahead, beta = at, 0.0
+            if before is not None:
+                following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * weight**2))
+                beta, weight = (weight - 1.0) / following, following
+            if before is not None and beta > 0:
+                ahead = (
+                    np.concatenate([(1 + beta) * at[0], -beta * before[0]], axis=1),
+                    np.concatenate([at[1], before[1]], axis=1),
+                )
+            R = self.residual(*ahead)
+            R[self.rule.left_out(R)] = 0.0
+            length = float(np.linalg.norm(R))
+            if length > reached and beta > 0:
+                before, weight = None, 1.0
+                continue
+            gain, reached = reached - length, min(reached, length)
+            before, at = at, advanced(ahead, at[1], self.data.pulled(R))
+            if step % self.settings.look == 0:
+                yield at
+            if not gain > tol * reached or reached <= self.settings.exact * self.data.size:
+                break
+        yield at
+
+    def settle(self, at: Low, tol: float, steps: int) -> Low:
+        """Where a descent ends."""
+        *_, at = self.descend(at, tol, steps)
+        return at
+
+    # What it makes ----------------------------------------------------------------------------------------------------
+
+    def point(self, at: Low) -> Candidate:
+        """L, and the entries of D - L that the rule leaves out; atoms are made if somebody asks for them."""
+        data, rule, roles = self.data, self.rule, self.mixture.roles
+        R = data.left(*at)
+        out = rule.left_out(R, rule.floor)
+        one_norm, nuclear = float(data.lengths(R, out).sum()), float(np.linalg.svd(np.linalg.qr(at[0])[1])[1].sum())
+        count, note = int(np.count_nonzero(out)), ""
+        if rule.by_noise:
+            deviation = rule.threshold(R) / self.settings.stands_out
+            note = words.stands_out(count, math.sqrt(data.unit) * deviation)
+        R[out] = 0.0
+        (p, q), rank = R.shape, at[1].shape[1]
+        return Candidate(
+            0.5 * data.unit * float(np.vdot(R, R)),
+            roles.gauge(nuclear, one_norm),
+            partial(self._made, at),
+            partial(self._left, at),
+            note=note,
+            known_freedom=rank * (p + q - rank) + count,
+        )
+
+    def _made(self, at: Low) -> Compact:
+        data = self.data
+        P, s, Q = decomposed(*at)
+        keep = s > self.settings.exact * max(float(s[0]), data.size)
+        P, s, Q = P[:, keep], s[keep], Q[:, keep]
+        R = data.left(P * s, Q)
+        P, Q = data.factors(P, Q)
+        return self.mixture.roles.face((P, s, Q), data.entries(R, self.rule.left_out(R, self.rule.floor)))
+
+    def _left(self, at: Low) -> FloatArray:
+        R = self.data.left(*at)
+        R[self.rule.left_out(R, self.rule.floor)] = 0.0
+        return self.data.as_data(R)
+
+
+def advanced(at: Low, V: Array, R: Array) -> Low:
+    """One step of subspace iteration, from V, on the matrix `at` + R."""
+    left, right = at
+    Q = np.linalg.qr(left @ (right.T @ V) + R @ V)[0]
+    V, S = np.linalg.qr(right @ (left.T @ Q) + R.T @ Q)
+    return Q @ S.T, V

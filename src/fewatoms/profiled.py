@@ -1,0 +1,133 @@
+"""Losses after the best coefficients of what stands beside the atoms."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator, cg
+
+from fewatoms._types import FloatArray
+from fewatoms.losses import Loss, Quadratic
+from fewatoms.operators import Margins
+
+
+class Profiled(Loss):
+    """g(r) = min over v of f(r - F v): a loss after the best coefficients v of free columns F.
+
+    g*(y) = f*(y) where F'y = 0, and infinite elsewhere. A small Newton method finds v at each residual.
+    """
+
+    def __init__(self, base: Loss, F: FloatArray) -> None:
+        super().__init__(base.weights)
+        self.base, self.F, self.anchored = base, F, base.anchored
+        self._last = np.zeros(F.shape[1])
+
+    def _settings(self) -> str:
+        return f"{self.base!r}, {self.F.shape[1]} free columns"
+
+    @property
+    def smoothness(self) -> float:
+        return self.base.smoothness
+
+    def best_free(self, r: FloatArray) -> FloatArray:
+        """v, from where the last one was."""
+        v = self._last if self.base.value(r - self.F @ self._last) <= self.base.value(r) else np.zeros(self.F.shape[1])
+        left = r - self.F @ v
+        value = self.base.value(left)
+        size = float(np.abs(self.F.T @ np.abs(self.base.gradient(left))).max(initial=0.0))
+        ridge = 0.0
+        for _ in range(100):
+            slope = self.F.T @ self.base.gradient(left)
+            if float(np.abs(slope).max(initial=0.0)) <= 1e-14 * size:
+                break
+            H = self.F.T @ (self.base.curvature(left)[:, None] * self.F)
+            unit = float(np.trace(H)) / len(H) + 1e-6 * self.smoothness * float(
+                np.einsum("ij,ij->j", self.F, self.F).max()
+            )
+            step, t = np.linalg.lstsq(H + (ridge + 1e-14 * unit) * np.eye(len(H)), slope, rcond=None)[0], 1.0
+            while (fresh := self.base.value(left - t * (self.F @ step))) > value and t > 1e-10:
+                t *= 0.5
+            if fresh > value:
+                ridge = max(10 * ridge, 1e-3 * unit)
+                if ridge > 1e6 * unit:
+                    break
+                continue
+            v, left = v + t * step, left - t * (self.F @ step)
+            ridge, stale, value = 0.1 * ridge, fresh >= value, fresh
+            if stale:
+                break
+        self._last = v
+        return v
+
+    def _left(self, r: FloatArray) -> FloatArray:
+        return r - self.F @ self.best_free(r)
+
+    def value(self, r: FloatArray) -> float:
+        return self.base.value(self._left(r))
+
+    def gradient(self, r: FloatArray) -> FloatArray:
+        return self.base.gradient(self._left(r))
+
+    def curvature(self, r: FloatArray) -> FloatArray:
+        """That of f, an upper bound: the Hessian itself is not diagonal."""
+        return self.base.curvature(self._left(r))
+
+    def conjugate(self, y: FloatArray) -> float:
+        off = np.abs(self.F.T @ y)
+        if (off > 1e-9 * (np.abs(self.F).T @ np.abs(y))).any():
+            return math.inf
+        return self.base.conjugate(y)
+
+    def clip(self, y: FloatArray) -> FloatArray:
+        """A point of dom f* near y; F'y = 0 is for the caller to have."""
+        return self.base.clip(y)
+
+    def best_beta(self, y: FloatArray, alpha: float) -> float:
+        return self.base.best_beta(y, alpha)
+
+
+class Biased(Quadratic):
+    """g(r) = min over v of f(r - F v) + shrink |v|^2 / 2: least squares after the best row and column biases v.
+
+    F is given by its products (`forward`, `backward`); no vector as long as the data is kept. g*(y) = f*(y) + |F'y|^2 /
+    (2 shrink), so that any y gives a bound, however roughly v was found.
+    """
+
+    def __init__(self, base: Loss, F: Margins, shrink: float) -> None:
+        super().__init__(base.weights)
+        self.base, self.F, self.shrink = base, F, shrink
+        self._last: FloatArray | None = None
+
+    def _settings(self) -> str:
+        return f"{self.base!r}, biases shrunk by {self.shrink:g}"
+
+    def best_free(self, r: FloatArray) -> FloatArray:
+        """v, by conjugate gradients from where the last ones ended: a residual seen just now costs nothing."""
+        F, gathered = self.F, self.F.backward(self._w * r)
+        n, diagonal = gathered.size, F.diagonal(self.weights) + self.shrink
+        v, _ = cg(
+            LinearOperator((n, n), matvec=lambda v: F.backward(self._w * F.forward(v)) + self.shrink * v, dtype=float),
+            gathered,
+            x0=self._last,
+            rtol=1e-10,
+            maxiter=500,
+            M=LinearOperator((n, n), matvec=lambda v: v / diagonal, dtype=np.float64),
+        )
+        self._last = np.asarray(v)
+        return self._last
+
+    def left(self, r: FloatArray, v: FloatArray | None = None) -> FloatArray:
+        """r - F v."""
+        return r - self.F.forward(self.best_free(r) if v is None else v)
+
+    def value(self, r: FloatArray) -> float:
+        v = self.best_free(r)
+        return self.base.value(self.left(r, v)) + 0.5 * self.shrink * float(np.dot(v, v))
+
+    def gradient(self, r: FloatArray) -> FloatArray:
+        return self.base.gradient(self.left(r))
+
+    def conjugate(self, y: FloatArray) -> float:
+        gathered = self.F.backward(y)
+        return self.base.conjugate(y) + 0.5 * float(np.dot(gathered, gathered)) / self.shrink
