@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fewatoms.factored import Factored, Side, Triple, balanced
 
 import naive
 from fewatoms import RankOne, Sampling, fit, kernels
 from fewatoms.faces import Factors, NonnegativeFactors
-from fewatoms.factored import Factored, Side, Triple, balanced
 
 # name -> what differs from: 9 x 7 with 70 % of the entries, rank 2, lam 0.3, nothing else
 CASES = {

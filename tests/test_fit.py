@@ -232,7 +232,9 @@ def test_the_certificate_pays_for_itself_on_first_access_only():
     rng = np.random.default_rng(7)
     D = rng.standard_normal((20, 30))
     M = Counted(D)
-    s = fa.fit(M, D @ spikes(rng, 30, 2), atoms=fa.SignedOneHot(30), k=2, misfit=1e-3, method=fa.General(oracle=fa.LevelSet()))
+    s = fa.fit(
+        M, D @ spikes(rng, 30, 2), atoms=fa.SignedOneHot(30), k=2, misfit=1e-3, method=fa.General(oracle=fa.LevelSet())
+    )
     before = M.count
     _ = s.certificate.gap, s.certificate.loss, s.certificate.y, s.certificate.tau_lower, str(s.certificate)
     assert s.certificate.products == 0
@@ -404,7 +406,9 @@ def test_runs_repeat_themselves(set_name):
 
 def test_a_problem_of_one_run_does_not_leak_into_the_next():
     D, b, _ = regression(4)
-    first = fa.fit(D, b, atoms=fa.SignedOneHot(60), k=6, method=fa.General(oracle=oracles.Continuation()), max_iterations=3)
+    first = fa.fit(
+        D, b, atoms=fa.SignedOneHot(60), k=6, method=fa.General(oracle=oracles.Continuation()), max_iterations=3
+    )
     fa.fit(D[:20], b[:20], atoms=fa.SignedOneHot(60), k=3, loss=fa.Huber(0.1), max_iterations=2)
     oracle = oracles.Continuation()
     fa.fit(2 * D, b, atoms=fa.SignedOneHot(60), k=6, method=by(oracle), max_iterations=2)
@@ -475,7 +479,14 @@ def test_dual_vectors_of_the_user_are_not_modified():
     D, given = rng.standard_normal((6, 9)), [locked(3 * rng.standard_normal(6)) for _ in range(4)]
     before = [y.copy() for y in given]
     for loss in (fa.LeastSquares(), fa.Huber(0.5), fa.Logistic()):
-        fa.fit(D, rng.standard_normal(6), atoms=fa.SignedOneHot(9), k=2, loss=loss, method=fa.General(oracle=fa.FromIterates(given)))
+        fa.fit(
+            D,
+            rng.standard_normal(6),
+            atoms=fa.SignedOneHot(9),
+            k=2,
+            loss=loss,
+            method=fa.General(oracle=fa.FromIterates(given)),
+        )
     for y, copy in zip(given, before, strict=True):
         np.testing.assert_array_equal(y, copy)
 
@@ -516,7 +527,14 @@ def test_a_bound_below_all_losses_is_a_status_with_the_best_answer(seed, oracle)
 @pytest.mark.parametrize("seed", range(3))
 def test_unreachable_is_proved(seed):
     D, b, least = overdetermined(seed)
-    s = fa.fit(D, b, atoms=fa.SignedOneHot(8), k=3, alpha=0.9 * least, method=fa.General(oracle=fa.LevelSet(inner=oracles.Bundle())))
+    s = fa.fit(
+        D,
+        b,
+        atoms=fa.SignedOneHot(8),
+        k=3,
+        alpha=0.9 * least,
+        method=fa.General(oracle=fa.LevelSet(inner=oracles.Bundle())),
+    )
     assert s.status is fa.Status.UNREACHABLE
     assert not s.success
     assert "Proved" in s.message
@@ -577,7 +595,9 @@ def test_a_stream_that_ends():
 
 def test_an_empty_stream_gives_no_atoms_and_no_success():
     for bound in ({}, {"misfit": 0.5}):
-        s = fa.fit(np.eye(3), np.ones(3), atoms=fa.SignedOneHot(3), k=1, method=fa.General(oracle=fa.FromIterates([])), **bound)
+        s = fa.fit(
+            np.eye(3), np.ones(3), atoms=fa.SignedOneHot(3), k=1, method=fa.General(oracle=fa.FromIterates([])), **bound
+        )
         assert (s.status, s.success, s.cardinality) == (fa.Status.STREAM_ENDED, False, 0)
         assert s.loss == 1.5
         assert str(s.certificate)
@@ -600,7 +620,9 @@ def test_an_endless_stream_without_progress_comes_to_an_end():
     assert slow.status is hasty.status is fa.Status.SMALLEST_LOSS
     assert slow.loss == hasty.loss
     assert hasty.iterations == 4 < slow.iterations < 1000
-    s = fa.fit(D, b, atoms=fa.SignedOneHot(60), k=2, misfit=1e-9, method=fa.General(oracle=Hasty(), retrieval=fa.paper_rule()))
+    s = fa.fit(
+        D, b, atoms=fa.SignedOneHot(60), k=2, misfit=1e-9, method=fa.General(oracle=Hasty(), retrieval=fa.paper_rule())
+    )
     assert s.status is fa.Status.NOT_REACHED
 
 
@@ -615,7 +637,12 @@ def test_nonsense_vectors_cannot_spoil_a_good_answer():
             yield 1e6 * rng.standard_normal(20)
 
     s, seen = trace(
-        M=D, b=b, atoms=fa.SignedOneHot(30), k=2, method=fa.General(oracle=fa.FromIterates(stream()), retrieval=fa.paper_rule()))
+        M=D,
+        b=b,
+        atoms=fa.SignedOneHot(30),
+        k=2,
+        method=fa.General(oracle=fa.FromIterates(stream()), retrieval=fa.paper_rule()),
+    )
     assert s.loss == pytest.approx(min(p.candidate_loss for p in seen), rel=1e-9, abs=1e-25)
     assert all(p.gap >= 0 for p in seen)
 

@@ -309,11 +309,11 @@ def _biases(
 ) -> RowsAndColumns:
     entries = M.offers(SampledEntries)
     if entries is None or not loss.squares:
-        raise ValueError(
-            f"free: biases are for sampled entries of a matrix and least squares; got {M!r} and {loss!r}"
-        )
+        raise ValueError(f"free: biases are for sampled entries of a matrix and least squares; got {M!r} and {loss!r}")
     if bounded and asked.ridge not in (None, 0, 0.0):
-        raise ValueError(f"ridge of the biases must be 0 where there is a bound: they are not shrunk then; got {asked.ridge!r}")
+        raise ValueError(
+            f"ridge of the biases must be 0 where there is a bound: they are not shrunk then; got {asked.ridge!r}"
+        )
     if asked.ridge == "auto":
         shrink = None
     elif asked.ridge is None:

@@ -81,7 +81,9 @@ def bar(title: str = "fit") -> Iterator[Callable[[Progress], None]]:
         with _plain(title) as show:
             yield show
         return
-    with Bar(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=Console(stderr=True)) as drawn:
+    with Bar(
+        SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=Console(stderr=True)
+    ) as drawn:
         task = drawn.add_task(title)
         yield lambda p: drawn.update(task, description=f"{title}: {_told(p)}")
 

@@ -20,7 +20,6 @@ from fewatoms.run import Callback, Way, solve, solve_each
 from fewatoms.solution import Solution
 from fewatoms.solutions import Solutions
 
-
 MOST = 10_000  # dual vectors, where nobody says
 
 
@@ -143,7 +142,9 @@ def fit_many(M: object, B: npt.ArrayLike, *, k: object = None, **words: Unpack[W
 def posed(M: object, b: npt.ArrayLike, k: object, **words: Unpack[Words]) -> tuple[Problem, Way]:
     """What is asked, and how it is to be solved, from the words of a door."""
     for unknown in words.keys() - Words.__annotations__.keys():
-        raise TypeError(f"{unknown} is no word of fit, fit_many and fit_path, which are {', '.join(Words.__annotations__)}")
+        raise TypeError(
+            f"{unknown} is no word of fit, fit_many and fit_path, which are {', '.join(Words.__annotations__)}"
+        )
     if "atoms" not in words:
         raise TypeError("atoms must be given, an atomic set such as SignedOneHot(n)")
     alpha, misfit, free, ridge = words.get("alpha"), words.get("misfit"), words.get("free"), words.get("ridge")

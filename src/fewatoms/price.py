@@ -57,8 +57,14 @@ class Squares:
     def conjugate(self, z: FloatArray) -> FloatArray:
         size, ridge = np.abs(z), self.ridge or 0.0
         with np.errstate(divide="ignore", invalid="ignore"):
-            best = np.minimum(np.where(size > 0, size / ridge, 0.0) if ridge else np.where(size > 0, np.inf, 0.0), self._most)
-            return np.where(np.isinf(best), np.inf, size * np.where(np.isinf(best), 0.0, best) - 0.5 * ridge * np.where(np.isinf(best), 0.0, best) ** 2)
+            best = np.minimum(
+                np.where(size > 0, size / ridge, 0.0) if ridge else np.where(size > 0, np.inf, 0.0), self._most
+            )
+            return np.where(
+                np.isinf(best),
+                np.inf,
+                size * np.where(np.isinf(best), 0.0, best) - 0.5 * ridge * np.where(np.isinf(best), 0.0, best) ** 2,
+            )
 
     def prox(self, c: FloatArray, t: float) -> FloatArray:
         return np.clip(c / (1.0 + t * (self.ridge or 0.0)), -self._most, self._most)

@@ -243,9 +243,7 @@ def several(M: Operator, b: npt.ArrayLike) -> int | None:
     return int(shape[1])
 
 
-def _over_columns(
-    M: Operator, b: npt.ArrayLike, atoms: AtomicSet, free: object
-) -> tuple[Operator, AtomicSet, object]:
+def _over_columns(M: Operator, b: npt.ArrayLike, atoms: AtomicSet, free: object) -> tuple[Operator, AtomicSet, object]:
     """Joint sets over all columns of b at once: the operator, the set and the free columns for that."""
     columns = several(M, b)
     rows = atoms.over_columns(columns or 1)

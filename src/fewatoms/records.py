@@ -167,7 +167,14 @@ class Record:
 
     def progress(self, spent: ledger.Ledger) -> Progress:
         return Progress(
-            spent.stage, self.iterations, self.latest, spent.products, self.problem, self.best, self.iterate, self.evidence
+            spent.stage,
+            self.iterations,
+            self.latest,
+            spent.products,
+            self.problem,
+            self.best,
+            self.iterate,
+            self.evidence,
         )
 
     def answer(self, spent: ledger.Ledger) -> Solution:

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
+from fewatoms.separated import EMPTY, NARROW, Roles, Separated, cut_to, gram, largest, weighed
 
 import fewatoms as fa
 from fewatoms.atoms import Scaled, Sum, Union
-from fewatoms.separated import EMPTY, NARROW, Roles, Separated, cut_to, gram, largest, weighed
 
 ARRAYS = {
     "gaussian": lambda rng: rng.standard_normal((7, 5)),

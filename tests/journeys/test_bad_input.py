@@ -640,7 +640,9 @@ def test_sums_of_what_does_not_add_up():
 
 
 def test_oracles_and_retrievals_must_have_their_method():
-    assert_refused(TypeError, r"^oracle must have a method iterates\(\.\.\.\); got 3$", lambda: fit(method=fa.General(oracle=3)))
+    assert_refused(
+        TypeError, r"^oracle must have a method iterates\(\.\.\.\); got 3$", lambda: fit(method=fa.General(oracle=3))
+    )
     assert_refused(
         TypeError,
         r"^oracle must have a method iterates\(\.\.\.\); got <generator",
@@ -652,9 +654,13 @@ def test_oracles_and_retrievals_must_have_their_method():
         lambda: fit(method=fa.General(oracle=fa.LevelSet), alpha=0.1),
     )
     assert_refused(
-        TypeError, r"^retrieval must have a method retrieve\(\.\.\.\); got <object", lambda: fit(method=fa.General(retrieval=object()))
+        TypeError,
+        r"^retrieval must have a method retrieve\(\.\.\.\); got <object",
+        lambda: fit(method=fa.General(retrieval=object())),
     )
-    assert_refused(TypeError, r"^retrieval must have a method retrieve", lambda: fit(method=fa.General(retrieval=fa.paper_rule)))
+    assert_refused(
+        TypeError, r"^retrieval must have a method retrieve", lambda: fit(method=fa.General(retrieval=fa.paper_rule))
+    )
 
 
 def test_what_an_oracle_yields_is_checked():
@@ -679,9 +685,15 @@ def test_what_an_oracle_yields_is_checked():
         lambda: fit(method=fa.General(oracle=fa.FromIterates([spoiled(B, 0, NAN)]))),
     )
     assert_refused(
-        TypeError, given + r"be real; got an array of complex128$", lambda: fit(method=fa.General(oracle=fa.FromIterates([1j * B])))
+        TypeError,
+        given + r"be real; got an array of complex128$",
+        lambda: fit(method=fa.General(oracle=fa.FromIterates([1j * B]))),
     )
-    assert_refused(ValueError, given + r"have 3 entries .*; got shape \(\)$", lambda: fit(method=fa.General(oracle=fa.FromIterates(B))))
+    assert_refused(
+        ValueError,
+        given + r"have 3 entries .*; got shape \(\)$",
+        lambda: fit(method=fa.General(oracle=fa.FromIterates(B))),
+    )
     assert_refused(
         TypeError, r"^iterable must yield dual vectors; got int, which cannot be iterated$", lambda: fa.FromIterates(3)
     )
@@ -719,7 +731,9 @@ def test_settings_of_oracles():
     assert_refused(
         TypeError, r"^inner must have a method start\(\).*; got ", lambda: fa.LevelSet(inner=oracles.Continuation())
     )
-    assert_refused(ValueError, r"must have a bound, alpha or misfit", lambda: fit(method=fa.General(oracle=fa.LevelSet())))
+    assert_refused(
+        ValueError, r"must have a bound, alpha or misfit", lambda: fit(method=fa.General(oracle=fa.LevelSet()))
+    )
 
 
 @pytest.mark.parametrize(

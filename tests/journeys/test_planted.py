@@ -215,7 +215,9 @@ def test_dual_vectors_alone_lead_to_the_planted_point(set_name, oracle_name):
     """The paper's rule neither prunes nor polishes: what it finds is the oracle's own work."""
     planted = plant(set_name, "identity" if set_name in ("rank-one", "psd") else "dense", "squares", seed=3)
     s = planted.fit(
-        alpha=planted.alpha, method=fa.General(oracle=ALONE[oracle_name](planted), retrieval=fa.paper_rule()), max_iterations=300
+        alpha=planted.alpha,
+        method=fa.General(oracle=ALONE[oracle_name](planted), retrieval=fa.paper_rule()),
+        max_iterations=300,
     )
     assert_answers(planted, s, planted.alpha)
     assert_found(planted, s)

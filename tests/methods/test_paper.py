@@ -145,7 +145,9 @@ def test_the_plain_rule_worsens_on_station_years_and_keeping_the_best_saves_it()
     rows, cols = np.nonzero(np.random.default_rng(0).random(X.shape) < 0.5)
     beyond = (X - (U[:, :5] * s[:5]) @ Vt[:5])[rows, cols]
     alpha = 0.5 * float(beyond @ beyond)
-    problem = fa.Problem.of(fa.Sampling(rows, cols, X.shape), X[rows, cols], atoms=fa.RankOne(*X.shape), k=5, alpha=alpha)
+    problem = fa.Problem.of(
+        fa.Sampling(rows, cols, X.shape), X[rows, cols], atoms=fa.RankOne(*X.shape), k=5, alpha=alpha
+    )
     method = Paper(epsilon=slack(1e-2, problem.b))
     found = list(islice(newton_steps(method, problem), 15))
     chosen = [found[i - 1] for i in (1, 2, 3, 5, 10, 15)]

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from problems.planting import huber, logistic, squares
 from scipy.sparse.linalg import aslinearoperator
 
 import fewatoms as fa
 from fewatoms import oracles
-from problems.planting import huber, logistic, squares
 
 
 def simple_set(rng, p, q):

@@ -8,11 +8,11 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from problems.planting import spikes, squares
 from scipy.optimize import minimize, nnls
 from scipy.sparse.linalg import aslinearoperator
 
 import fewatoms as fa
-from problems.planting import spikes, squares
 
 # The slow and obvious way ---------------------------------------------------------------------------------------------
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 import fewatoms as fa
+from fewatoms.candidates import Candidate, DualPoint, Iterate
 from fewatoms.certificates import Certificate
 from fewatoms.evidence import Evidence
-from fewatoms.candidates import Candidate, DualPoint, Iterate
 from theory.pairs import aligned, flat
 
 
@@ -108,5 +108,5 @@ SEEN = {"P1": seen_by_p1, "P2": seen_by_p2, "P3": seen_by_p3}
 def screened(pair, cert):
     """How many classes of atoms a safe set rules out."""
     sets = cert.safe_set if isinstance(cert.safe_set, tuple) else (cert.safe_set,)
-    parts = (pair.atoms.parts or (pair.atoms,))
+    parts = pair.atoms.parts or (pair.atoms,)
     return sum(part.count - safe.size for part, safe in zip(parts, sets, strict=True) if safe is not None)

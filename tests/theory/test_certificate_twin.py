@@ -182,7 +182,12 @@ def test_on_a_structured_operator():
     rows, cols = np.nonzero(rng.random((8, 7)) < 0.7)
     pair = plant_under(rng, fa.Sampling(rows, cols, (8, 7)), fa.RankOne(8, 7), fa.LeastSquares(), noise=0.1)
     answer = fa.fit(
-        pair.M, pair.b, atoms=pair.atoms, k=1, method=fa.General(oracle=ConditionalGradient(pair.tau), retrieval=fa.paper_rule()))
+        pair.M,
+        pair.b,
+        atoms=pair.atoms,
+        k=1,
+        method=fa.General(oracle=ConditionalGradient(pair.tau), retrieval=fa.paper_rule()),
+    )
     cert = answer.certificate
     X = answer.left @ answer.right.T
     assert cert.loss == pytest.approx(0.5 * np.sum((pair.b - X[rows, cols]) ** 2), rel=1e-10)

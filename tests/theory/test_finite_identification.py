@@ -66,7 +66,7 @@ def test_the_papers_rule_ends_with_the_exact_support(kind, oracle):
                 alpha=pair.alpha,
                 loss=pair.loss,
                 method=fa.General(oracle=ORACLES[oracle](pair), retrieval=fa.paper_rule(cone=cone)),
-                )
+            )
             assert answer.status is fa.Status.BOUND_MET
             found = [set(part.indices.tolist()) for part in answer.parts]
             assert found == [set(part.tolist()) for part in pair.plan.parts]
@@ -96,7 +96,7 @@ def test_within_the_radius_of_the_proof_the_top_atoms_are_the_support(kind):
             continue
         problem = pair.problem(k=budget(pair))
         away = rng.standard_normal(pair.y.size)
-        parts = (pair.atoms.parts or (pair.atoms,))  # of a sum, each part has a delta of its own
+        parts = pair.atoms.parts or (pair.atoms,)  # of a sum, each part has a delta of its own
         delta = min(gap_to_others(part, true, pair.z) for part, true in zip(parts, pair.plan.parts, strict=True))
         assert delta >= 0.99 * planned * pair.lam or kind == "sum"
         radius = delta / problem.atoms.operator_norm(problem.M)

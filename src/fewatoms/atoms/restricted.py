@@ -62,7 +62,9 @@ class Restricted(AtomicSet):
         listing, x = self.listing(), self.read_point(x)
         if listing.maps:  # other atoms may stand in for those left out
             return gauge_by_cuts(self, x)
-        blocks = self.barred if listing.blocks is None else np.concatenate([NOBODY, *_some(listing.blocks, self.barred)])
+        blocks = (
+            self.barred if listing.blocks is None else np.concatenate([NOBODY, *_some(listing.blocks, self.barred)])
+        )
         return math.inf if x.ravel()[blocks].any() else need(self.inner, Gauge).gauge(x)
 
     def alignments(self, z: ModelDual) -> FloatArray:

@@ -183,7 +183,9 @@ class NonnegativeFactors(Face):
     def project(self, c: FloatArray) -> FloatArray:
         return np.maximum(c, 0.0)
 
-    def prune(self, c: FloatArray, k: BudgetLike, norms: FloatArray | None = None) -> tuple[NonnegativeFactors, FloatArray]:
+    def prune(
+        self, c: FloatArray, k: BudgetLike, norms: FloatArray | None = None
+    ) -> tuple[NonnegativeFactors, FloatArray]:
         keep = leading(self.contributions(c, norms), k)
         keep = keep[c[keep] > 0]
         return NonnegativeFactors(self.P[:, keep], self.Q[:, keep]), c[keep]

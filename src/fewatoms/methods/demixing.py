@@ -207,7 +207,9 @@ class Peels:
         matrices catch more than entries."""
         least = math.sqrt(2 * math.log(max(2, self.problem.atoms.n)))
         draw = ledger.generator().standard_normal
-        noise = [linalg.as_flat(self.M.adjoint(self._whitened(draw(self.problem.m)))) for _ in range(self.settings.draws)]
+        noise = [
+            linalg.as_flat(self.M.adjoint(self._whitened(draw(self.problem.m)))) for _ in range(self.settings.draws)
+        ]
         return [max(least, *(self.settings.safe * part.support(z) for z in noise)) for part in self.parts]
 
     # Passes -----------------------------------------------------------------------------------------------------------

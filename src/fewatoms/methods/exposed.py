@@ -19,7 +19,7 @@ from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, Iterate
 from fewatoms.capabilities import Prox
 from fewatoms.faces import Face
-from fewatoms.methods.base import Job, Method, Pace, choose
+from fewatoms.methods.base import Job, Method, Pace
 from fewatoms.oracles.corrective import Corrective, Pool
 from fewatoms.problem import Problem
 from fewatoms.retrieval import Exchange, reduced_fit

@@ -55,4 +55,3 @@ def plain_squares(problem: Problem) -> bool:
     """Whether least squares is all there is: nothing beside the atoms, nothing that coefficients pay."""
     price = problem.price
     return problem.loss.squares and problem.plain and price.ridge == 0 and price.cap is None
-

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fewatoms.candidates import DualPoint
 from fewatoms import _checks, linalg
 from fewatoms._types import FloatArray
+from fewatoms.candidates import DualPoint
 from fewatoms.oracles.base import need_bounded
 from fewatoms.oracles.conditional_gradient import Walk
 from fewatoms.problem import Problem

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fewatoms.candidates import DualPoint
 from fewatoms import _checks
 from fewatoms._types import FloatArray
+from fewatoms.candidates import DualPoint
 from fewatoms.faces import Face
 from fewatoms.losses import exact_step
 from fewatoms.oracles.base import need_bounded

@@ -117,7 +117,9 @@ class Pool:
 
         with linalg.single_thread():
             options = {"maxiter": 200, "ftol": 1e-13, "gtol": 1e-9 * lam / size}
-            found = minimize(objective, self.c, jac=True, method="L-BFGS-B", bounds=[(0, None)] * A.shape[1], options=options)
+            found = minimize(
+                objective, self.c, jac=True, method="L-BFGS-B", bounds=[(0, None)] * A.shape[1], options=options
+            )
         self.c = np.maximum(found.x, 0.0)
         self.residual = problem.b - A @ self.c
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from fewatoms.candidates import DualPoint
 from fewatoms import _checks
+from fewatoms.candidates import DualPoint
 from fewatoms.oracles.base import penalty_at
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P1, P3, Relaxation

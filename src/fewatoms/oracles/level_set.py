@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator
 from typing import Protocol
 
-from fewatoms.candidates import DualPoint
 from fewatoms import _checks, ledger
-from fewatoms.oracles.conditional_gradient import ConditionalGradient, Walk
+from fewatoms.candidates import DualPoint
 from fewatoms.oracles.base import need_support
+from fewatoms.oracles.conditional_gradient import ConditionalGradient, Walk
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P3
 

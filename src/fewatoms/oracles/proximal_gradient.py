@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fewatoms.candidates import Compact, DualPoint
 from fewatoms import _checks, ledger
 from fewatoms._types import FloatArray
 from fewatoms.budget import one_each
+from fewatoms.candidates import Compact, DualPoint
 from fewatoms.capabilities import Prox
 from fewatoms.faces import Face
 from fewatoms.oracles.base import penalty_at

@@ -87,9 +87,7 @@ class Listed(Method):
         self._refuse(problem, budgets, given, listing)
         return None if listing is None else ListedJob(problem, budgets, self, listing)
 
-    def _refuse(
-        self, problem: Problem, budgets: Sequence[Budget], given: Listing, listing: Listing | None
-    ) -> None:
+    def _refuse(self, problem: Problem, budgets: Sequence[Budget], given: Listing, listing: Listing | None) -> None:
         """What nobody can do: demands that only exchanges by way of images keep, where those are not to be had."""
         if not (given.forced.size or given.barred.size or problem.price.cap is not None):
             return

@@ -100,7 +100,9 @@ class Retriever:
         if searching and primal is not None and 0 < 2 * primal.face.size < k:
             return primal  # on its way down, with few atoms yet: not worth Newton's method
         with linalg.single_thread():
-            support = fits.fit(self._generous(dual) if primal is None else self._leading(dual, primal), fits.near(primal))
+            support = fits.fit(
+                self._generous(dual) if primal is None else self._leading(dual, primal), fits.near(primal)
+            )
             if support.classes.size > k:
                 support = fits.fit(self._most(fits.candidate(support), k), support)
         return fits.candidate(support)

@@ -37,7 +37,9 @@ class Separated:
     weights w that is the step of the majoriser unit |L - L_0 - (w / unit) (D - L_0)|^2 / 2.
     """
 
-    def __init__(self, b: FloatArray, shape: Sequence[int], places: IntArray | None, weights: FloatArray | None) -> None:
+    def __init__(
+        self, b: FloatArray, shape: Sequence[int], places: IntArray | None, weights: FloatArray | None
+    ) -> None:
         p, q = shape
         self.turned = p < q
         self._shape = (q, p) if self.turned else (p, q)
@@ -62,7 +64,9 @@ class Separated:
     def _filled(self, values: FloatArray) -> Array:
         """Data as a matrix, 0 where nothing is seen."""
         if self._places is None:
-            return np.ascontiguousarray(values.reshape(self._shape[::-1]).T if self.turned else values.reshape(self._shape))
+            return np.ascontiguousarray(
+                values.reshape(self._shape[::-1]).T if self.turned else values.reshape(self._shape)
+            )
         filled = np.zeros(self._shape)
         filled.ravel()[self._places] = values
         return filled
@@ -102,7 +106,9 @@ class Separated:
 
     def entries(self, R: Array, where: Array) -> tuple[IntArray, FloatArray]:
         """Flat indices, in the order of the model, and residuals in units of the data, where a mask says so."""
-        R, where, root = (R.T, where.T, None if self.root is None else self.root.T) if self.turned else (R, where, self.root)
+        R, where, root = (
+            (R.T, where.T, None if self.root is None else self.root.T) if self.turned else (R, where, self.root)
+        )
         flat = np.flatnonzero(where)
         values = R.ravel()[flat]
         return flat, values if root is None else values / root.ravel()[flat]

@@ -106,7 +106,9 @@ class Splitting:
         if run.s.size and run.left.size and count < self.sparse * m:
             trims = Trims(mixture, self.trimming, min(round(self.spare * count) + 10, m))  # too many do no harm
             at = trims.settle((run.left * run.s, run.V), self.trimmed, self.trims)
-            point = Trims(mixture, self.trimming, None, run.delta).point(at)  # with no more entries than the bound needs
+            point = Trims(mixture, self.trimming, None, run.delta).point(
+                at
+            )  # with no more entries than the bound needs
             yield Iterate(primal=point, worth=-point.loss, at=mixture.problem)
 
 
@@ -183,9 +185,7 @@ class Multipliers:
         value = float(np.vdot(data.D, Y)) - self.delta * float(np.linalg.norm(Y))
         self.lower = max(self.lower, value / (sigma * scale) if sigma > 0 else 0.0)
         Y = Y if scale == 1.0 else Y / scale
-        return DualPoint(
-            data.as_data(Y), data.as_model(Y), sigma, P3(problem), primal.loss, primal.gauge, primal
-        )
+        return DualPoint(data.as_data(Y), data.as_model(Y), sigma, P3(problem), primal.loss, primal.gauge, primal)
 
     def _above(self, R: Array) -> Candidate:
         """L in factors, and the entries of its residual R beyond a threshold, less the threshold."""
@@ -193,7 +193,9 @@ class Multipliers:
         squares, kept, total, _ = kernels.clipped_sums(R, self.cut)
         gauge = self.mixture.roles.gauge(float(self.s.sum()), total - kept)
         loss = 0.5 * self.data.unit * squares
-        return Candidate(loss, gauge, partial(_made, self.mixture, low, self.cut), partial(_left, self.mixture, low, self.cut))
+        return Candidate(
+            loss, gauge, partial(_made, self.mixture, low, self.cut), partial(_left, self.mixture, low, self.cut)
+        )
 
 
 def _made(mixture: Mixture, low: Triple, cut: float) -> Compact:
