@@ -288,7 +288,7 @@ class Part:
         return math.copysign(1.0, self.scale) * z.reshape(self.inner.shape)  # atoms of a cone have one sign
 
     def support(self, z: Array) -> float:
-        return self.inner.support(self._pull(z))
+        return self.inner.ceiling(self._pull(z))
 
     def nothing(self) -> Point:
         return self.atoms.expose(np.zeros(self.atoms.shape), 0), np.zeros(0)
@@ -296,7 +296,7 @@ class Part:
     def nearest(self, target: Array, t: float, limit: int | None) -> Point:
         """The atoms with coefficients from t on, the largest `limit` of them, with their coefficients."""
         w = self._pull(target)
-        sigma = self.inner.support(w)
+        sigma = self.inner.ceiling(w)
         if sigma < t or sigma == 0 or limit == 0:
             return self.nothing()
         face = self.inner.exposed(w, sigma - t, limit)

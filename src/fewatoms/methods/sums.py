@@ -46,7 +46,7 @@ def dual_of(problem: Problem, candidate: Candidate) -> DualPoint:
     """The dual point of a residual: of (P3) with a bound, otherwise of (P1) at the penalty for which it is feasible."""
     y = problem.loss.gradient(candidate.residual)
     z = problem.M.adjoint(y)
-    sigma = problem.atoms.support(z)
+    sigma = problem.atoms.ceiling(z)
     relaxation = P1(problem, sigma) if problem.alpha is None else P3(problem)
     return DualPoint(y, z, sigma, relaxation, candidate.loss, candidate.gauge, candidate)
 
