@@ -8,12 +8,16 @@ needs, so that ranges of rows can go to different threads and the results do not
 import numpy as np
 from numba import njit
 
+from fewatoms._types import Array
+
 TILE = 256  # entries gathered at a time: with a dozen features they stay in the first-level cache
 jit = njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
 
 
 @jit
-def sampled_products(left, right, starts, others, first, last, out):  # type: ignore[no-untyped-def]
+def sampled_products(
+    left: Array, right: Array, starts: Array, others: Array, first: int, last: int, out: Array
+) -> None:
     """out[e] = <left[i], right[others[e]]> for the entries e of row i."""
     r = left.shape[1]
     for i in range(first, last):
@@ -26,7 +30,7 @@ def sampled_products(left, right, starts, others, first, last, out):  # type: ig
 
 
 @jit
-def scattered(values, features, starts, others, first, last, out):  # type: ignore[no-untyped-def]
+def scattered(values: Array, features: Array, starts: Array, others: Array, first: int, last: int, out: Array) -> None:
     """out[i] = sum over the entries e of row i of values[e] features[others[e]]."""
     r = features.shape[1]
     for i in range(first, last):
@@ -39,7 +43,17 @@ def scattered(values, features, starts, others, first, last, out):  # type: igno
 
 
 @jit
-def _moments(values, weights, offset, features, starts, others, i, B, G):  # type: ignore[no-untyped-def]
+def _moments(
+    values: Array,
+    weights: Array,
+    offset: Array,
+    features: Array,
+    starts: Array,
+    others: Array,
+    i: int,
+    B: Array,
+    G: Array,
+) -> None:
     """G = sum over the entries of row i of w t t', t = (features[j], value - offset[j]); its lower triangle is valid.
 
     Entries are gathered a tile at a time, one feature after the other, and G takes two by two inner products of them.
@@ -82,7 +96,9 @@ def _moments(values, weights, offset, features, starts, others, i, B, G):  # typ
 
 
 @jit
-def row_grams(weights, features, starts, others, base, first, last, out):  # type: ignore[no-untyped-def]
+def row_grams(
+    weights: Array, features: Array, starts: Array, others: Array, base: Array, first: int, last: int, out: Array
+) -> None:
     """out[i - base] = sum over the entries e of row i of weights[e] f f', f = features[others[e]]."""
     r = features.shape[1]
     R = r + 1 + (r + 1) % 2
@@ -96,7 +112,7 @@ def row_grams(weights, features, starts, others, base, first, last, out):  # typ
 
 
 @jit
-def _factor(G, ridge, L):  # type: ignore[no-untyped-def]
+def _factor(G: Array, ridge: Array, L: Array) -> bool:
     """The Cholesky factor of G + diag(ridge) + a trace of the identity; False if there is nothing in G."""
     r = ridge.size
     top = 0.0
@@ -118,7 +134,7 @@ def _factor(G, ridge, L):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _solve(L, h):  # type: ignore[no-untyped-def]
+def _solve(L: Array, h: Array) -> None:
     """h <- (L L')^-1 h."""
     r = h.size
     for a in range(r):
@@ -134,7 +150,19 @@ def _solve(L, h):  # type: ignore[no-untyped-def]
 
 
 @jit
-def row_solves(values, weights, offset, features, ridge, starts, others, first, last, out, left):  # type: ignore[no-untyped-def]
+def row_solves(
+    values: Array,
+    weights: Array,
+    offset: Array,
+    features: Array,
+    ridge: Array,
+    starts: Array,
+    others: Array,
+    first: int,
+    last: int,
+    out: Array,
+    left: Array,
+) -> None:
     """out[i] = argmin over x of sum over the entries of row i of w (value - offset - <x, f>)^2 + sum ridge x^2.
 
     left[i] is the minimum. Empty `weights` are ones, an empty `offset` zeros. Rows that leave x undetermined get the
@@ -171,7 +199,20 @@ def row_solves(values, weights, offset, features, ridge, starts, others, first, 
 
 
 @jit
-def row_solves_nonnegative(values, weights, offset, features, ridge, bound, starts, others, first, last, out, left):  # type: ignore[no-untyped-def]
+def row_solves_nonnegative(
+    values: Array,
+    weights: Array,
+    offset: Array,
+    features: Array,
+    ridge: Array,
+    bound: Array,
+    starts: Array,
+    others: Array,
+    first: int,
+    last: int,
+    out: Array,
+    left: Array,
+) -> None:
     """As `row_solves` over x with x[a] >= 0 where bound[a], by coordinate descent from out[i]."""
     r = features.shape[1]
     R = r + 1 + (r + 1) % 2
@@ -210,7 +251,20 @@ def row_solves_nonnegative(values, weights, offset, features, ridge, bound, star
 
 
 @jit
-def split_rows(D, T, L, Y, seen, soft, mu, following, price, ahead, first, last):  # type: ignore[no-untyped-def]
+def split_rows(
+    D: Array,
+    T: Array,
+    L: Array,
+    Y: Array,
+    seen: Array,
+    soft: float,
+    mu: float,
+    following: float,
+    price: float,
+    ahead: float,
+    first: int,
+    last: int,
+) -> None:
     """One step of the multipliers on the entries of some rows, see `kernels.split_rows`."""
     q = D.shape[1]
     some = seen.shape[0] > 0
@@ -226,7 +280,7 @@ def split_rows(D, T, L, Y, seen, soft, mu, following, price, ahead, first, last)
 
 
 @jit
-def clipped_rows(R, t, first, last, out):  # type: ignore[no-untyped-def]
+def clipped_rows(R: Array, t: float, first: int, last: int, out: Array) -> None:
     """Per row, sums of min(|r|, t)^2, of min(|r|, t), of |r|, and how many are beyond t."""
     q = R.shape[1]
     for i in range(first, last):

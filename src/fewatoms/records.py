@@ -17,7 +17,7 @@ from fewatoms.words import message
 
 LEADERS = 3  # candidates kept for a last polish
 AGAIN = 3  # iterates that one which descends to the same loss from another start counts for
-SAME = 1e-6  # relative: losses this close are one
+SAME_LOSS = 1e-6  # relative: losses this close are one
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +118,7 @@ class Record:
             return
         before, reached = self.problem.objective(self.best), self.problem.objective(candidate)
         # factors that descend to the same loss from another start say more than a worse candidate
-        again = reached <= before * (1 + SAME) and candidate.face.turning() is not None
+        again = reached <= before * (1 + SAME_LOSS) and candidate.face.turning() is not None
         tried = candidate is not iterate.primal  # or it was not worth a fit of its own
         self.since += AGAIN if again else int(tried)
         if self.goal.counts_any_fall and reached < before:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fewatoms.operators.base import Operator
     from fewatoms.operators.reduced import ReducedOperator
 
-SAME = 1e-12  # atoms that differ by less than this share of their length are one
+SAME_ATOM = 1e-12  # atoms that differ by less than this share of their length are one
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +106,7 @@ class Explicit(Face):
         gaps = np.linalg.norm(self.rows - row, axis=1)
         if self.cone is Cone.FREE:
             gaps = np.minimum(gaps, np.linalg.norm(self.rows + row, axis=1))
-        return bool((gaps <= SAME * np.linalg.norm(row)).any())
+        return bool((gaps <= SAME_ATOM * np.linalg.norm(row)).any())
 
     def restrict(self, M: Operator) -> ReducedOperator:
         """The images of the atoms, one product each."""

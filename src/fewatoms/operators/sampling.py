@@ -15,7 +15,7 @@ from fewatoms.faces import Factors
 from fewatoms.operators.base import Operator
 from fewatoms.operators.reduced import BLOCK, ReducedOperator, SampledFactors
 
-CHUNK = 1 << 20  # entries counted together
+COUNTED = 1 << 20  # entries counted together
 MANY = 10_000_000  # rows and columns that deserve a question where entries are few
 
 
@@ -74,8 +74,8 @@ class Sampling(Operator):
     def counts(self) -> tuple[IntArray, IntArray]:
         """How many entries each row and each column has."""
         columns = np.zeros(self.matrix_shape[1], dtype=np.intp)
-        for start in range(0, self._cols.size, CHUNK):  # bincount widens what it counts
-            columns += np.bincount(self._cols[start : start + CHUNK], minlength=columns.size)
+        for start in range(0, self._cols.size, COUNTED):  # bincount widens what it counts
+            columns += np.bincount(self._cols[start : start + COUNTED], minlength=columns.size)
         return np.diff(self._starts), columns
 
     @property

@@ -16,7 +16,7 @@ from fewatoms.oracles.base import penalty_at
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P1, P3, Relaxation
 
-SAME_IMAGE = 1e-12  # relative: images this close are of one atom
+ONE_IMAGE = 1e-12  # relative: images this close are of one atom
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ class Pool:
     def take(self, face: Face) -> bool:
         """Take an atom in with its image, unless that is there already: one product; whether it was new."""
         image = face.measure(self.problem.M, face.mean_atom())
-        if (np.linalg.norm(self.images - image[:, None], axis=0) <= SAME_IMAGE * np.linalg.norm(image)).any():
+        if (np.linalg.norm(self.images - image[:, None], axis=0) <= ONE_IMAGE * np.linalg.norm(image)).any():
             return False
         if self.c.size >= self.most:
             keep = np.sort(np.argsort(-self.c, kind="stable")[: self.most // 2])

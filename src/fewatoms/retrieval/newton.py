@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from fewatoms._types import Array, FloatArray
@@ -42,31 +44,46 @@ def newton(
         if steepness <= 1e-15 * first:
             break
         ridge = max(ridge / 100, 1e-12 * max(float(np.trace(H)) / max(1, len(H)), 1e-12 * unit))
-        moved = False
         for _ in range(40):
             direction = _model_step(H, slope, ridge, c, lower, upper, free)
             promise = -float(np.dot(slope, direction))  # at most twice what the model says can be gained
             if promise <= tol * abs(value) or value - promise > target:
                 return c, residual, H
-            t = 1.0
-            for _ in range(8):
-                trial = np.clip(c + t * direction, lower, upper)
-                trial_residual = b - reduced.apply(trial)
-                trial_value = loss.value(trial_residual)
-                if trial_value <= value + 1e-4 * float(np.dot(slope, trial - c)):
-                    moved = bool((trial != c).any())
-                    break
-                t *= 0.5
-            if moved:
+            trial, trial_residual, trial_value = _shortened(reduced, b, loss, value, c, slope, direction, lower, upper)
+            if trial_value < math.inf:
                 break
             ridge = max(100 * ridge, 1e-8 * unit)
-        if not moved:
+        else:
             return c, residual, H
         fallen = value - trial_value
         c, residual, value = trial, trial_residual, trial_value
         if fallen <= 0.1 * tol * abs(value):
             break
     return c, residual, reduced.normal_equations(residual, loss.curvature(residual))[0]
+
+
+def _shortened(
+    reduced: ReducedOperator,
+    b: FloatArray,
+    loss: Loss,
+    value: float,
+    c: FloatArray,
+    slope: FloatArray,
+    direction: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+) -> tuple[FloatArray, FloatArray, float]:
+    """The first of a step and its halves that lowers the loss as much as its slope says: coefficients, residual, loss;
+    an infinite one if there is none, or if it leads nowhere."""
+    t = 1.0
+    for _ in range(8):
+        trial = np.clip(c + t * direction, lower, upper)
+        residual = b - reduced.apply(trial)
+        found = loss.value(residual)
+        if found <= value + 1e-4 * float(np.dot(slope, trial - c)):
+            return trial, residual, found if (trial != c).any() else math.inf
+        t *= 0.5
+    return c, residual, math.inf
 
 
 def _model_step(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 IMAGE_ROOM = 16_000_000  # numbers kept as images of atoms at most, and as many in their Gram matrix
 THIN = 0.1  # share of nonzeros up to which images are kept sparse
 FIRST_ROWS = 64  # images that there is space for at first; it is doubled whenever it is full
-SAME_IMAGE = 1 - 1e-13  # the cosine of two images that are one
+ONE_COSINE = 1 - 1e-13  # the cosine of two images that are one
 
 
 class Images:
@@ -171,7 +171,7 @@ class Images:
         alike = np.abs(self.gram[slots, : self.size])
         alike[np.arange(mine.size), slots] = 0.0
         i, j = divmod(int(alike.argmax()), self.size)
-        return (int(mine[i]), int(self.classes[j])) if alike[i, j] >= SAME_IMAGE else None
+        return (int(mine[i]), int(self.classes[j])) if alike[i, j] >= ONE_COSINE else None
 
     def columns(self, slots: IntArray) -> Matrix:
         """The images in these slots as columns, dense or sparse."""
