@@ -11,7 +11,6 @@ from scipy.optimize import linprog, nnls
 from fewatoms import linalg
 from fewatoms.atoms import (
     Groups,
-    Mapped,
     NonnegativeCone,
     NonnegativeOneHot,
     PSDRankOne,
@@ -21,6 +20,7 @@ from fewatoms.atoms import (
     Sum,
     Union,
 )
+from fewatoms.atoms.mapped import Image
 from fewatoms.faces import Cone, SumFace, SymmetricFactors, hermitian
 from fewatoms.losses import Huber, LeastSquares, Logistic
 
@@ -197,7 +197,7 @@ def _(atoms: Scaled):
 
 
 @listed.register
-def _(atoms: Mapped):
+def _(atoms: Image):
     return dense_map(atoms.map) @ listed(atoms.inner)
 
 
@@ -288,7 +288,7 @@ def _(atoms: Scaled, x):
 
 
 @gauge_expression.register
-def _(atoms: Mapped, x):
+def _(atoms: Image, x):
     import cvxpy as cp
 
     w = cp.Variable(atoms.inner.n)

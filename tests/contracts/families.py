@@ -54,6 +54,11 @@ def black_box(B):
     return LinearOperator(B.shape, matvec=lambda x: B @ x, rmatvec=lambda y: B.T @ y, dtype=np.float64)
 
 
+def few(atoms, k):
+    """k atoms of each part, or as many as there are."""
+    return tuple(few(part, k) for part in atoms.parts) if atoms.parts else min(k, atoms.count)
+
+
 def vector_sets(n):
     """name -> set of vectors of length n (at least 6)."""
     rng = generator(1)

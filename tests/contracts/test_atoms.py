@@ -12,6 +12,7 @@ from scipy.sparse.linalg import aslinearoperator
 import naive
 from contracts.families import (
     black_box,
+    few,
     generator,
     hermitian_dual,
     matrix_sets,
@@ -32,6 +33,8 @@ from fewatoms import (
 )
 from fewatoms.atoms import Scaled, Sum, Union
 from fewatoms.atoms.cuts import gauge_by_cuts
+from fewatoms.atoms.mapped import Image
+from fewatoms.budget import Budget
 from fewatoms.testing import check_atoms
 
 SETS = vector_sets(6) | matrix_sets(2, 3) | square_sets(2)
@@ -56,19 +59,14 @@ EVERY = SETS | EDGES
 every_set = pytest.mark.parametrize(("name", "atoms"), **over(EVERY))
 
 
-def budget(atoms, k):
-    parts = getattr(atoms, "parts", None)
-    return min(k, atoms.count) if parts is None else tuple(budget(p, k) for p in parts)
-
-
 def is_optimised(atoms):
     """Whether the gauge is an optimisation of its own."""
-    return isinstance(atoms, (Sum, Union, Mapped)) or (isinstance(atoms, Scaled) and is_optimised(atoms.inner))
+    return isinstance(atoms, (Sum, Union, Image)) or (isinstance(atoms, Scaled) and is_optimised(atoms.inner))
 
 
 def holds_rank_one(atoms):
-    return any(isinstance(a, (RankOne, PSDRankOne)) for a in (atoms, *getattr(atoms, "parts", ()))) or (
-        isinstance(atoms, Mapped) and isinstance(atoms.inner, (RankOne, PSDRankOne))
+    return any(isinstance(a, (RankOne, PSDRankOne)) for a in (atoms, *atoms.parts)) or (
+        isinstance(atoms, Image) and isinstance(atoms.inner, (RankOne, PSDRankOne))
     )
 
 
@@ -99,7 +97,7 @@ def test_duals_come_in_any_form(name, atoms, form):
     z = rng.standard_normal(atoms.shape)
     z = z + z.T if z.shape[0] == z.shape[1] else z
     given = form(z)
-    k = budget(atoms, 2)
+    k = few(atoms, 2)
     assert atoms.support(given) == pytest.approx(atoms.support(z))
     expected = atoms.expose(z, k)
     c = rng.standard_normal(expected.dim)
@@ -145,7 +143,7 @@ BOUNDED = {name: atoms for name, atoms in EVERY.items() if atoms.bounded}
 @pytest.mark.parametrize(("name", "atoms"), **over(BOUNDED))
 def test_gauge_against_a_conic_program(name, atoms):
     rng = generator(3)
-    face = atoms.expose(rng.standard_normal(atoms.shape), budget(atoms, 2))
+    face = atoms.expose(rng.standard_normal(atoms.shape), few(atoms, 2))
     x = face.point(face.project(rng.standard_normal(face.dim)))
     assert atoms.gauge(x) == pytest.approx(naive.gauge(atoms, x), rel=1e-6, abs=1e-7)
 
@@ -209,7 +207,7 @@ def test_gauges_written_out():
 # Exposed atoms
 
 
-FINITE = {name: atoms for name, atoms in EVERY.items() if atoms.finite and not hasattr(atoms, "parts")}
+FINITE = {name: atoms for name, atoms in EVERY.items() if atoms.finite and not atoms.parts}
 
 
 @pytest.mark.parametrize(("name", "atoms"), **over(FINITE))
@@ -278,8 +276,8 @@ def test_nothing_is_exposed_where_all_atoms_point_away(atoms, z):
     assert face.dim == 0
     assert atoms.exposed(z, 0.0).size == 0
     assert atoms.exposed(z, 0.5).size == 0
-    assert atoms.exposed(z, 1e9).size == sum(p.count for p in getattr(atoms, "parts", [atoms]))
-    assert atoms.expose(z, budget(atoms, 2)).size >= 2  # asked for two, they are given
+    assert atoms.exposed(z, 1e9).size == sum(p.count for p in atoms.parts or [atoms])
+    assert atoms.expose(z, few(atoms, 2)).size >= 2  # asked for two, they are given
 
 
 def test_exposed_atoms_of_a_matrix():
@@ -311,7 +309,7 @@ def test_exposed_atoms_of_wide_ties():
 def test_at_least_as_many_exposed_as_asked_for(name, atoms):
     z = generator(18).standard_normal(atoms.shape)
     few = atoms.exposed(z, 0.0, None, 2)
-    for part, face in zip(getattr(atoms, "parts", [atoms]), few.parts, strict=True):
+    for part, face in zip(atoms.parts or [atoms], few.parts, strict=True):
         assert face.size >= min(2, part.count)
     assert atoms.exposed(z, 0.0, 1, 0).size <= len(few.parts) * 2
 
@@ -488,21 +486,21 @@ def test_dictionaries_can_be_pickled():
 
 @every_set
 def test_counts_and_budgets(name, atoms):
-    if hasattr(atoms, "parts"):
+    if atoms.parts:
         assert atoms.count == sum(p.count for p in atoms.parts)
-        assert atoms.budget(budget(atoms, 1)) == budget(atoms, 1)
+        assert Budget.of(few(atoms, 1), atoms).k == few(atoms, 1)
         if atoms.finite:  # for all parts together
-            assert atoms.budget(1) == 1
+            assert Budget.of(1, atoms).k == 1
         else:
             with pytest.raises((TypeError, ValueError), match="one budget for each"):
-                atoms.budget(1)
+                Budget.of(1, atoms)
         with pytest.raises(ValueError, match="one budget for each"):
-            atoms.budget((1,) * (len(atoms.parts) + 1))
+            Budget.of((1,) * (len(atoms.parts) + 1), atoms)
         return
-    assert atoms.budget(atoms.count) == atoms.count
+    assert Budget.of(atoms.count, atoms).k == atoms.count
     for wrong in (0, atoms.count + 1):
         with pytest.raises(ValueError, match="k must be"):
-            atoms.budget(wrong)
+            Budget.of(wrong, atoms)
 
 
 def test_number_of_atoms():
@@ -514,7 +512,7 @@ def test_number_of_atoms():
     assert (2.0 * RankOne(4, 3)).count == 3
 
 
-SINGLE = {name: atoms for name, atoms in vector_sets(6).items() if not hasattr(atoms, "parts")}
+SINGLE = {name: atoms for name, atoms in vector_sets(6).items() if not atoms.parts}
 
 
 @pytest.mark.parametrize(("name", "atoms"), **over(SINGLE))
@@ -533,10 +531,10 @@ def test_sets_hold_no_state_between_duals():
     rng = generator(14)
     for atoms in SETS.values():
         z, other = rng.standard_normal((2, *atoms.shape))
-        face = atoms.expose(z, budget(atoms, 2))
+        face = atoms.expose(z, few(atoms, 2))
         x = face.point(np.ones(face.dim))
-        atoms.expose(other, budget(atoms, 2))
-        again = atoms.expose(z, budget(atoms, 2))
+        atoms.expose(other, few(atoms, 2))
+        again = atoms.expose(z, few(atoms, 2))
         np.testing.assert_array_equal(again.point(np.ones(again.dim)), x)
 
 
