@@ -22,6 +22,7 @@ from fewatoms.atoms import (
 )
 from fewatoms.beside import Biases
 from fewatoms.certificates import Certificate
+from fewatoms.files import load
 from fewatoms.fit import fit, fit_many
 from fewatoms.losses import Huber, LeastSquares, Logistic, Loss
 from fewatoms.lowrank import LowRank
@@ -80,6 +81,7 @@ __all__ = [
     "fit",
     "fit_many",
     "fit_path",
+    "load",
     "methods",
     "operators",
     "oracles",

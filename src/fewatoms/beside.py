@@ -63,6 +63,11 @@ class Beside(Protocol):
         """Itself, where these are the row and column biases of a matrix."""
         ...
 
+    @property
+    def columns(self) -> FloatArray | None:
+        """The free columns, where that is what stands there."""
+        ...
+
     def eliminated(self, M: Operator, b: FloatArray, loss: Loss) -> Seen:
         """The problem that is left for the atoms."""
         ...
@@ -106,6 +111,7 @@ class Nothing:
 
     count: int = 0
     biases: ClassVar[None] = None
+    columns: ClassVar[None] = None
 
     def eliminated(self, M: Operator, b: FloatArray, loss: Loss) -> Seen:
         return Seen(M, b, loss)
@@ -152,6 +158,10 @@ class FreeColumns:
     @property
     def count(self) -> int:
         return self.F.shape[1]
+
+    @property
+    def columns(self) -> FloatArray:
+        return self.F
 
     def eliminated(self, M: Operator, b: FloatArray, loss: Loss) -> Seen:
         if not loss.squares:
@@ -214,6 +224,7 @@ class RowsAndColumns:
     shape: tuple[int, int]
     shrink: float | None
     center: float = 0.0
+    columns: ClassVar[None] = None
 
     @property
     def count(self) -> int:

@@ -7,23 +7,60 @@ the cardinality problem (P).
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
 from fewatoms import ledger, words
-from fewatoms._types import FloatArray, IntArray, ModelDual
+from fewatoms._types import FloatArray, ModelDual
+from fewatoms.asked import Asked, Fingerprint
 from fewatoms.atoms import AtomicSet
 from fewatoms.budget import none_of
 from fewatoms.candidates import Candidate
 from fewatoms.capabilities import Spectrum
-from fewatoms.evidence import Evidence, rounded_gap
+from fewatoms.evidence import Evidence, proven_again, rounded_gap
+from fewatoms.faces import Face
+from fewatoms.figures import Figures, Named, Relaxed, SafeSet
 from fewatoms.problem import Problem
 from fewatoms.relaxations import Relaxation
+from fewatoms.units import unit_atoms
 
-# Classes of atoms that solutions can use at most, nested as the parts of sums are; None where nothing is known.
-SafeSet = IntArray | tuple["SafeSet", ...] | None
+T = TypeVar("T")
+
+
+@dataclass(eq=False)
+class Proof:
+    """What M and b are needed for: the problem and the evidence about an answer, made when somebody asks."""
+
+    make: Callable[[], tuple[Problem, Evidence]]
+    later: bool = True  # whether that costs something
+
+    @cached_property
+    def _made(self) -> tuple[Problem, Evidence]:
+        return self.make()
+
+    @property
+    def problem(self) -> Problem:
+        return self._made[0]
+
+    @property
+    def evidence(self) -> Evidence:
+        return self._made[1]
+
+    @property
+    def ready(self) -> Evidence | None:
+        """The evidence, where nothing would have to be computed for it."""
+        unmade = self.later and "_made" not in vars(self)
+        return None if unmade or self.evidence.waits else self.evidence
+
+    @property
+    def products(self) -> int:
+        """Made for the evidence."""
+        return 0 if self.later and "_made" not in vars(self) else self.evidence.products
 
 
 class Certificate:
@@ -44,125 +81,245 @@ class Certificate:
     threshold : the alignment <a, M*y> that every such atom has at least, or None
     safe_set : of listed atoms, the only ones that solutions of the relaxation can use (per part, for sums), or None
     hausdorff : for matrix sets, a bound of the distance from such atoms to the k leading singular pairs, or None
+
+    Of an answer without its M and b (unpickled, or loaded) what was known then is known; everything else, y too, raises
+    a ValueError until `solution.attach(M, b)` gives them back. After that y is made from the answer itself.
     """
 
-    def __init__(self, problem: Problem, candidate: Candidate, evidence: Evidence) -> None:
-        self._problem, self._evidence = problem, evidence
-        self._spent = 0
-        self.loss, self.gauge = candidate.loss, candidate.gauge
-        self.cardinality = candidate.cardinality
-        self.within_budget = problem.budget.allows(candidate.face)
-        self.meets_bound = None if problem.alpha is None else problem.meets(candidate.loss)
+    def __init__(
+        self,
+        figures: Figures,
+        proof: Proof | None,
+        asked: Asked | None = None,
+        fingerprint: Fingerprint | None = None,
+    ) -> None:
+        self._figures, self._proof, self._asked, self._print = figures, proof, asked, fingerprint
+        self._spent = figures.products
+        self.loss, self.gauge, self.cardinality = figures.loss, figures.gauge, figures.cardinality
+        self.within_budget, self.meets_bound = figures.within_budget, figures.meets_bound
+
+    @classmethod
+    def of(cls, problem: Problem, candidate: Candidate, evidence: Evidence) -> Certificate:
+        """At the end of a run."""
+        met = None if problem.alpha is None else problem.meets(candidate.loss)
+        within = problem.budget.allows(candidate.face)
+        figures = Figures(candidate.loss, candidate.gauge, candidate.cardinality, within, met)
+        return cls(figures, Proof(lambda: (problem, evidence), later=False))
+
+    def __copy__(self) -> Certificate:
+        other = object.__new__(type(self))
+        other.__dict__.update(vars(self))
+        return other
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Certificate:
+        return copy(self)  # M and b are not copied, and nothing else in it changes
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.known(), None, self.asked.bare(), self.fingerprint)
+
+    def known(self) -> Figures:
+        """All that has been computed."""
+        relaxed = self._figures.relaxed
+        later = {**self._figures.later} | {name: vars(self)[name] for name in LATER if name in vars(self)}
+        if self.knows_epsilon and "threshold" not in later and self.attached:
+            later = {**later, "threshold": self.threshold}  # costs nothing any more, and is told with epsilon
+        evidence = None if self._proof is None else self._proof.ready
+        if relaxed is None and evidence is not None:
+            relaxation = evidence.relaxation
+            named = None if relaxation is None else Named(relaxation.name, relaxation.parameter)
+            relaxed = Relaxed(named, self.in_units, self.primal, self.dual, self.gap, self.tau_lower, self.beta_bounds)
+        return replace(
+            self._figures,
+            products=self.products,
+            relaxed=relaxed,
+            later=later,
+            safe_sets=(self.safe_set,) if "safe_set" in vars(self) else self._figures.safe_sets,
+        )
+
+    @property
+    def attached(self) -> bool:
+        """Whether M and b are there."""
+        return self._proof is not None
+
+    def attach(self, problem: Problem, face: Face, c: FloatArray) -> Certificate:
+        """The certificate of an answer that has its problem again, if that is the one it was."""
+        with ledger.opened() as spent:
+            self.fingerprint.refuse(Fingerprint.of(problem))
+        figures = replace(self.known().for_another_y(), products=self.products + spent.products)
+        relaxed, atoms = figures.relaxed, problem.atoms
+        if relaxed is not None and relaxed.in_units:
+            units = unit_atoms(problem)
+            atoms, figures = (atoms, figures.for_another_relaxation()) if units is None else (units, figures)
+        again = proven_again(problem, face, c, figures, atoms)
+        return Certificate(figures, Proof(lambda: (problem, again)), None, self.fingerprint)
+
+    @cached_property
+    def asked(self) -> Asked:
+        """What was asked, without M and b."""
+        return Asked.of(self.problem) if self._asked is None else self._asked
+
+    @cached_property
+    def fingerprint(self) -> Fingerprint:
+        """Of M and b: one product, once for an operator."""
+        return self._counted(lambda: Fingerprint.of(self.problem)) if self._print is None else self._print
+
+    def _need(self, what: str) -> Proof:
+        if self._proof is None:
+            raise ValueError(
+                f"{what} was not computed before this answer left M and b behind, and needs them: "
+                "s.attach(M, b) gives them back"
+            )
+        return self._proof
+
+    def _counted(self, work: Callable[[], T]) -> T:
+        """Work whose products are counted here."""
+        with ledger.opened() as spent:
+            result = work()
+        self._spent += spent.products
+        return result
 
     # What the run has collected. Dual points that are dear to evaluate wait until somebody asks for one of these.
 
+    def _evidence(self, what: str) -> Evidence:
+        return self._need(what).evidence.settle()
+
     @property
-    def relaxation(self) -> Relaxation | None:
-        return self._evidence.settle().relaxation
+    def relaxation(self) -> Relaxation | Named | None:
+        known = self._figures.relaxed
+        return self._relaxation if known is None or self.attached else known.named
+
+    @property
+    def _relaxation(self) -> Relaxation | None:
+        return self._evidence("relaxation").relaxation
 
     @property
     def y(self) -> FloatArray | None:
-        return self._evidence.settle().y
+        return self._evidence("y").y
 
     @property
     def primal(self) -> float:
-        return self._evidence.settle().primal
+        known = self._figures.relaxed
+        return self._evidence("primal").primal if known is None else known.primal
 
     @property
     def dual(self) -> float:
-        return self._evidence.settle().dual
+        known = self._figures.relaxed
+        return self._evidence("dual").dual if known is None else known.dual
 
     @property
     def gap(self) -> float:
-        return self._evidence.gap
+        known = self._figures.relaxed
+        return self._evidence("gap").gap if known is None else known.gap
 
     @property
     def tau_lower(self) -> float:
-        return self._evidence.settle().levels.tau_low
+        known = self._figures.relaxed
+        return self._evidence("tau_lower").levels.tau_low if known is None else known.tau_lower
 
     @property
     def beta_bounds(self) -> tuple[float, float] | None:
-        bounds = self._evidence.settle().relaxed.beta
-        return bounds if self._problem.alpha and bounds != (0.0, math.inf) else None
+        known = self._figures.relaxed
+        if known is not None:
+            return known.beta_bounds
+        bounds = self._evidence("beta_bounds").relaxed.beta
+        return bounds if self.problem.alpha and bounds != (0.0, math.inf) else None
 
     @property
     def in_units(self) -> bool:
         """Whether the relaxation has its atoms in units of their images."""
-        return self._atoms is not self._problem.atoms
+        known = self._figures.relaxed
+        return self._atoms is not self.problem.atoms if known is None else known.in_units
 
     @property
     def _atoms(self) -> AtomicSet:
-        return self._problem.atoms if self.relaxation is None else self.relaxation.problem.atoms
+        return self.problem.atoms if self._relaxation is None else self._relaxation.problem.atoms
 
     @property
     def problem(self) -> Problem:
-        """What was asked."""
-        return self._problem
+        """What was asked, with M and b."""
+        return self._need("problem").problem
 
     @property
     def products(self) -> int:
         """Products with M and M* made for the parts of this certificate that were asked for."""
-        return self._spent + self._evidence.products
+        return self._spent + (0 if self._proof is None else self._proof.products)
 
     @cached_property
     def _z(self) -> ModelDual:
-        assert self.y is not None
-        with ledger.opened() as spent:
-            z = self._problem.M.adjoint(self.y)
-        self._spent += spent.products
-        return z
+        y = self.y
+        assert y is not None
+        return self._counted(lambda: self.problem.M.adjoint(y))
 
     @cached_property
     def _atom_norms(self) -> FloatArray | None:
         return self._norms_of(self._atoms)
 
     def _norms_of(self, atoms: AtomicSet) -> FloatArray | None:
-        with ledger.opened() as spent:
-            norms = atoms.atom_norms(self._problem.M)
-        self._spent += spent.products
-        return norms
+        return self._counted(lambda: atoms.atom_norms(self.problem.M))
+
+    def _later(self, name: str, compute: Callable[[], float | None]) -> float | None:
+        """A figure that was computed before, or is computed now."""
+        if name in self._figures.later:
+            return self._figures.later[name]
+        self._need(name)
+        return compute()
 
     @cached_property
     def norm(self) -> float | None:
+        return self._later("norm", self._norm)
+
+    def _norm(self) -> float | None:
         if self._atoms.finite and not self._atoms.parts and self._atoms.bounded:
             return None if self._atom_norms is None else float(self._atom_norms.max())
-        with ledger.opened() as spent:
-            value = self._atoms.operator_norm(self._problem.M)
-        self._spent += spent.products
+        value = self._counted(lambda: self._atoms.operator_norm(self.problem.M))
         return value if value is not None and math.isfinite(value) else None
 
     def _gap_at(self, dual: float) -> float:
         """What a dual value leaves open."""
-        return rounded_gap(self.primal, dual, self._evidence.settle().terms)
+        evidence = self._evidence("gap")
+        return rounded_gap(min(self.primal, evidence.primal), dual, evidence.terms)
 
     @cached_property
     def radius(self) -> float | None:
         """A bound of |y - y*|, the distance to the dual solution (for (P3), to a known multiple of it), or None."""
-        if self.relaxation is None or self.y is None:
+        return self._later("radius", self._radius)
+
+    def _radius(self) -> float | None:
+        if self._relaxation is None or self.y is None:
             return None
-        return self.relaxation.radius(self.y, self.dual, self._gap_at, self.beta_bounds)
+        return self._relaxation.radius(self.y, self._evidence("radius").dual, self._gap_at, self.beta_bounds)
 
     @cached_property
     def _level(self) -> float:
         """The alignment that support atoms have with M*y* less what y may be off: lambda, 1, or the support value."""
-        assert self.relaxation is not None
-        assert self.y is not None
-        return self.relaxation.level(self.y, lambda: self._atoms.reached(self._z), self.beta_bounds)
+        relaxation, y = self._relaxation, self.y
+        assert relaxation is not None
+        assert y is not None
+        return relaxation.level(y, lambda: self._atoms.reached(self._z), self.beta_bounds)
 
     @cached_property
     def epsilon(self) -> float | None:
-        if self.relaxation is None or self.radius is None or self.norm is None:
+        return self._later("epsilon", self._epsilon)
+
+    def _epsilon(self) -> float | None:
+        if self._relaxation is None or self.radius is None or self.norm is None:
             return None
-        return self.relaxation.epsilon(self.norm, self.radius, self._level)
+        return self._relaxation.epsilon(self.norm, self.radius, self._level)
 
     @cached_property
     def threshold(self) -> float | None:
-        if self.relaxation is None or self.epsilon is None:
+        return self._later("threshold", self._threshold)
+
+    def _threshold(self) -> float | None:
+        if self._relaxation is None or self.epsilon is None:
             return None
-        return self.relaxation.threshold(self._level, self.epsilon)
+        return self._relaxation.threshold(self._level, self.epsilon)
 
     @cached_property
     def safe_set(self) -> SafeSet:
+        if self._figures.safe_sets:
+            return self._figures.safe_sets[0]
+        self._need("safe_set")
         return None if self.radius is None else self._safe(self._atoms, self._level, self._atom_norms)
 
     def _safe(self, atoms: AtomicSet, level: float, norms: FloatArray | None) -> SafeSet:
@@ -179,16 +336,19 @@ class Certificate:
                 sets = tuple(self._safe(p, level - o, None) for p, o in zip(atoms.parts, others, strict=True))
             return None if all(s is None for s in sets) else sets
         alignments, sizes = atoms.alignments(self._z), self.norm if norms is None else norms
-        if alignments is None or sizes is None or self.radius is None or self.relaxation is None:
+        if alignments is None or sizes is None or self.radius is None or self._relaxation is None:
             return None
-        slack = self.relaxation.slack(sizes, self.norm)
+        slack = self._relaxation.slack(sizes, self.norm)
         if slack is None:
             return None
         return np.flatnonzero(alignments >= level - slack * self.radius - 1e-12 * abs(self._level))
 
     @cached_property
     def hausdorff(self) -> float | None:
-        atoms, k = self._problem.atoms, self._problem.budget.most
+        return self._later("hausdorff", self._hausdorff)
+
+    def _hausdorff(self) -> float | None:
+        atoms, k = self.problem.atoms, self.problem.budget.most
         plain = atoms.unwrapped()
         spectrum = atoms.offers(Spectrum) if plain.inner is atoms else None
         if self.epsilon is None or spectrum is None or k is None or k >= atoms.count:
@@ -200,10 +360,18 @@ class Certificate:
     @property
     def knows_epsilon(self) -> bool:
         """Whether epsilon, which is dear, has been asked for."""
-        return "epsilon" in self.__dict__
+        return "epsilon" in vars(self) or "epsilon" in self._figures.later
+
+    @property
+    def knows_gap(self) -> bool:
+        """Whether the relaxation's figures are there, or can be had from M and b."""
+        return self.attached or self._figures.relaxed is not None
 
     def __str__(self) -> str:
         return words.certificate(self)
+
+
+LATER = ("norm", "radius", "epsilon", "threshold", "hausdorff")  # figures that are computed when asked for
 
 
 def certify(problem: Problem, best: Candidate | None) -> tuple[Candidate, FloatArray]:

@@ -12,10 +12,13 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, lsmr
 
 from fewatoms import ledger, linalg
-from fewatoms._types import FloatArray
+from fewatoms._types import FloatArray, ModelDual
+from fewatoms.atoms import AtomicSet
 from fewatoms.candidates import Candidate, DualPoint, Iterate
+from fewatoms.faces import Face
+from fewatoms.figures import Figures, Named
 from fewatoms.problem import Problem
-from fewatoms.relaxations import P3, Relaxation
+from fewatoms.relaxations import P1, P2, P3, Relaxation
 
 ROUNDING = 16 * np.finfo(float).eps
 HOPELESS = 1e12  # times the gauge of the first Newton step: what no x needs, whatever the units of its atoms
@@ -108,12 +111,6 @@ class Evidence:
         self._points: list[tuple[float, float]] = []  # what candidates would say about its relaxation
         self._lock = RLock()
 
-    def __getstate__(self) -> dict[str, object]:
-        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        self.__dict__.update(state, _lock=RLock())
-
     def see(self, iterate: Iterate) -> None:
         """Take an iterate; one that is dear to evaluate waits until it is needed."""
         if iterate.dual is not None:
@@ -205,6 +202,46 @@ def _known(iterate: Iterate) -> DualPoint:
     """Where no iterate comes without its dual point."""
     assert iterate.dual is not None
     return iterate.dual
+
+
+def proven_again(
+    problem: Problem, face: Face, c: FloatArray, figures: Figures, atoms: AtomicSet, y: FloatArray | None = None
+) -> Evidence:
+    """Evidence about an answer that has its problem again: the relaxation that it was proven with, if that is known, and
+    a dual vector made of what the answer leaves of the data, unless one is given.
+
+    atoms : those of that relaxation. Two products, or one, when somebody asks.
+    """
+
+    def evaluate(iterate: Iterate) -> DualPoint:
+        dual = _left(problem, face, c) if y is None else y
+        z = problem.M.adjoint(dual)
+        known = None if figures.relaxed is None else figures.relaxed.named
+        relaxation = _relaxation(problem.over(atoms) if atoms is not problem.atoms else problem, known, z)
+        own = atoms is problem.atoms  # in other units the gauge is another one
+        loss, gauge = (figures.loss, figures.gauge) if own else (math.inf, math.inf)
+        return DualPoint(dual, z, atoms.ceiling(z), relaxation, loss, gauge)
+
+    evidence = Evidence(problem, evaluate)
+    if figures.relaxed is None or figures.relaxed.named is not None:
+        evidence.see(Iterate(worth=0.0))
+    return evidence
+
+
+def _left(problem: Problem, face: Face, c: FloatArray) -> FloatArray:
+    """The dual vector of an answer."""
+    image = face.measure(problem.measured, c) if face.dim else np.zeros(problem.m)
+    return problem.loss.gradient(problem.b - problem.beside.image(problem.seen, image))
+
+
+def _relaxation(problem: Problem, known: Named | None, z: ModelDual) -> Relaxation:
+    """The one that is known; otherwise what is asked: the bound, the ridge, or the penalty at which y is feasible."""
+    if known is not None:
+        return {"P1": P1, "P2": P2}[known.name](problem, known.parameter) if known.name != "P3" else P3(problem)
+    if problem.alpha is not None:
+        return P3(problem)
+    ceiling = problem.atoms.ceiling(z)
+    return P1(problem, problem.ridge or (ceiling if math.isfinite(ceiling) else 0.0))
 
 
 def rounded_gap(primal: float, dual: float, terms: float) -> float:

@@ -16,6 +16,7 @@ from scipy.special import expit
 
 from fewatoms import _checks
 from fewatoms._types import FloatArray, IntArray
+from fewatoms.kept import Kept
 
 
 class Loss(ABC):
@@ -53,6 +54,10 @@ class Loss(ABC):
         other = copy(self)
         other.weights = None if self.weights is None else self.weights[rows]
         return other
+
+    def kept(self) -> Kept | None:
+        """What an answer keeps of its loss: nothing where it is one's own, or has weights, which are data."""
+        return None
 
     @property
     def _w(self) -> FloatArray | float:
@@ -143,6 +148,9 @@ class LeastSquares(Quadratic):
 
     squares = True
 
+    def kept(self) -> Kept | None:
+        return Kept(type(self).__name__) if self.weights is None else None
+
     def value(self, r: FloatArray) -> float:
         return 0.5 * float(np.dot(r, r if self.weights is None else self.weights * r))
 
@@ -165,6 +173,9 @@ class Huber(Loss):
 
     def _settings(self) -> str:
         return ", ".join(filter(None, [f"delta={self.delta:g}", super()._settings()]))
+
+    def kept(self) -> Kept | None:
+        return Kept(type(self).__name__, {"delta": self.delta}) if self.weights is None else None
 
     @property
     def smoothness(self) -> float:
@@ -213,6 +224,9 @@ class Logistic(Loss):
 
     anchored = False
     labelled = True
+
+    def kept(self) -> Kept | None:
+        return Kept(type(self).__name__) if self.weights is None else None
 
     @property
     def smoothness(self) -> float:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
-from fewatoms import _checks, linalg
+from fewatoms import _checks, files, kept, linalg
 from fewatoms._types import Array, FloatArray
 from fewatoms.beside import FittedBiases
+from fewatoms.kept import Kept
 from fewatoms.sides import NONE, Side
 
 CHUNK = 1 << 16  # entries of a row looked at together
-FORMAT = 1  # of the files
 
 
 class LowRank:
@@ -204,45 +202,28 @@ class LowRank:
         found = side.regress(features, lam, offset, unit=unit, shrink=self.ridge[1], begin=begin)
         return found.factors, found.biases
 
-    def save(self, file: Any) -> None:
-        """Write the factors and biases to a file (NumPy's npz), under the very name given."""
-        biases = FittedBiases(0.0, NONE, NONE) if self.biases is None else self.biases
-        contents: dict[str, Any] = {
-            "fewatoms_low_rank": np.array(FORMAT),
-            "left": self.left,
-            "right": self.right,
-            "center": np.array(biases.center),
-            "row_biases": biases.rows,
-            "col_biases": biases.cols,
-            "biased": np.array(self.biases is not None),
-            "ridge": np.array(self.ridge),
-            "nonnegative": np.array(self.nonnegative),
-        }
-        with open(os.fspath(file), "wb") as stream:
-            np.savez(stream, **contents)
+    def save(self, file: files.PathLike) -> None:
+        """Write to a file under the very name given, all or nothing; `fewatoms.load` reads it."""
+        files.save(file, self.kept())
 
-    @classmethod
-    def load(cls, file: Any) -> LowRank:
-        """Read what `save` wrote."""
-        name = os.fspath(file)
-        try:
-            with open(name, "rb") as stream, np.load(stream, allow_pickle=False) as found:
-                contents = dict(found)
-            if int(contents["fewatoms_low_rank"]) != FORMAT:
-                raise ValueError("another format")
-            (p, _), (q, _) = contents["left"].shape, contents["right"].shape
-            biases = None
-            if bool(contents["biased"]):
-                biases = FittedBiases(float(contents["center"]), contents["row_biases"], contents["col_biases"])
-                if (biases.rows.shape, biases.cols.shape) != ((p,), (q,)):
-                    raise ValueError("biases that do not fit the factors")
-            lam, shrink = (float(t) for t in contents["ridge"])
-            nonnegative = bool(contents["nonnegative"])
-            return cls(contents["left"], contents["right"], biases, ridge=(lam, shrink), nonnegative=nonnegative)
-        except FileNotFoundError:
-            raise
-        except (ValueError, TypeError, KeyError, OSError, EOFError, AttributeError, BadZipFile) as error:
-            raise ValueError(f"file must be one that save() wrote (format {FORMAT}); {name!r} is not") from error
+    def kept(self) -> Kept:
+        """All of it, for files."""
+        arrays = {"left": self.left, "right": self.right}
+        if self.biases is not None:
+            arrays |= {"row_biases": self.biases.rows, "col_biases": self.biases.cols}
+        center = None if self.biases is None else float(self.biases.center)
+        return Kept("low rank", {"ridge": [*self.ridge], "nonnegative": self.nonnegative, "center": center}, arrays)
 
+
+def restored(it: Kept) -> LowRank:
+    """The model that was kept."""
+    told, arrays, center = it.told, it.arrays, kept.maybe(it.told["center"])
+    biases = None if center is None else FittedBiases(center, arrays["row_biases"], arrays["col_biases"])
+    on_factors, on_biases = (kept.real(v) for v in kept.rows(told["ridge"]))
+    nonnegative = told["nonnegative"] is True
+    return LowRank(arrays["left"], arrays["right"], biases, ridge=(on_factors, on_biases), nonnegative=nonnegative)
+
+
+files.READERS["low rank"] = restored
 
 __all__ = ["LowRank"]

@@ -112,8 +112,11 @@ class Record:
         self._keep(iterate, candidate)
         self._rank(candidate)
 
+    def _better(self, candidate: Candidate) -> bool:
+        return self.best is None or self.goal.better(candidate, self.best)
+
     def _keep(self, iterate: Iterate, candidate: Candidate) -> None:
-        if self.best is None or self.goal.better(candidate, self.best):
+        if self.best is None or self._better(candidate):
             self.since, self.best = 0, candidate
             return
         before, reached = self.problem.objective(self.best), self.problem.objective(candidate)
@@ -145,11 +148,10 @@ class Record:
         elif problem.alpha is None and best.isolated:
             self.status = Status.SMALLEST_LOSS
 
-    def stop(self, found: object) -> None:
+    def stop(self, found: Candidate | None) -> None:
         """The callback has ended the run; a candidate found in the middle of some work counts."""
-        if isinstance(found, Candidate) and self.problem.budget.allows(found.face):
-            if self.best is None or self.goal.better(found, self.best):
-                self.best = found
+        if found is not None and self.problem.budget.allows(found.face) and self._better(found):
+            self.best = found
         self.status = Status.STOPPED
 
     def end(self, limit: int) -> None:
@@ -210,6 +212,6 @@ class Record:
             iterations=self.iterations,
             products=spent.products,
             svd_products=spent.svd_products,
-            certificate=Certificate(problem, final, self.evidence),
+            certificate=Certificate.of(problem, final, self.evidence),
             held_out=self.job.held_out(problem.budget),
         )

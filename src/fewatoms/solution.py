@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from fewatoms import files, kept
 from fewatoms._types import Array, FloatArray
+from fewatoms.asked import Asked, Fingerprint
 from fewatoms.atoms import AtomicSet
-from fewatoms.beside import Told
+from fewatoms.beside import FittedBiases, Told
+from fewatoms.certificates import Certificate
 from fewatoms.faces import Cone, Face
+from fewatoms.figures import Figures
+from fewatoms.kept import Kept
+from fewatoms.losses import Loss
 from fewatoms.lowrank import LowRank
 from fewatoms.points import Point
-
-if TYPE_CHECKING:
-    from fewatoms.certificates import Certificate
 
 
 class Status(Enum):
@@ -57,7 +60,10 @@ class Solution(Point):
     certificate : what is proven; its dear parts are computed on first access
 
     and, from the compact form, x, indices, coefficients, cardinality, gauge, left, right, parts, predict; x, left and
-    right are the atoms alone, predict adds biases. For low-rank matrices `model`, with top, fold_in and save.
+    right are the atoms alone, predict adds biases. For low-rank matrices `model`, with top and fold_in.
+
+    An answer is a value. Copies keep its M and b; `save` and pickle leave them out, and `fewatoms.load` and unpickling
+    give an answer without them, with all figures that were known. `attach(M, b)` gives them back.
     """
 
     def __init__(
@@ -101,7 +107,11 @@ class Solution(Point):
     def balanced(self) -> AtomicSet:
         """The sum of sets that this is an answer over, its parts scaled to equal gauges here: as the relaxations of a
         sum, where the largest gauge counts, expect them to be."""
-        atoms = self.certificate.problem.atoms
+        atoms = self.atoms
+        if atoms is None:
+            raise ValueError(
+                f"the set is needed, {self.certificate.asked.atoms_told}: s.attach(M, b, atoms=...) gives it"
+            )
         if len(atoms.summands) == 1:
             raise AttributeError(f"only sums of sets, A + B, are balanced; this is an answer over {atoms!r}")
         gauges = [part.gauge for part in self.parts]
@@ -126,9 +136,87 @@ class Solution(Point):
         """For low-rank matrices, the model with new rows or columns: see LowRank.fold_in."""
         return self.model.fold_in(rows, cols, values, axis=axis, count=count, weights=weights, ridge=ridge)
 
-    def save(self, file: str) -> None:
-        """For low-rank matrices, write factors and biases to a file; `fewatoms.LowRank.load` reads it."""
-        self.model.save(file)
+    # A value -----------------------------------------------------------------------------------------------------------
+
+    @property
+    def atoms(self) -> AtomicSet | None:
+        """The set that this is an answer over; None where it was left behind with M and b."""
+        return self.certificate.asked.atoms
+
+    def save(self, file: files.PathLike) -> None:
+        """Write to a file under the very name given, all or nothing; M and b are not in it. `fewatoms.load` reads it.
+
+        One product with M*, counted in `certificate.products`, for the fingerprint by which `attach` knows M again.
+        """
+        files.save(file, self.kept())
+
+    def attach(
+        self,
+        M: object,
+        b: npt.ArrayLike,
+        *,
+        atoms: AtomicSet | None = None,
+        loss: Loss | None = None,
+        free: object = None,
+    ) -> Solution:
+        """This answer with M and b, which it had before it was pickled or saved; the answer itself does not change.
+
+        Refused unless they measure the same: b and the weights by their digests, M (array, sparse, operator, whatever it
+        was) by its shape and one product with M*. What is as long as the data or the model was not kept and has to be
+        given again: a loss with weights, free columns, and sets but for single entries, rank-one matrices, their
+        multiples, sums and unions.
+
+        What the certificate knew it knows still. The rest is proven anew when asked for, with the dual vector of this
+        answer, which may prove less than the run's own; what is about y is about that one.
+        """
+        problem = self.certificate.asked.again(M, b, atoms, loss, free)
+        return self._with(self.certificate.attach(problem, self._face, self._c))
+
+    def _with(self, certificate: Certificate) -> Solution:
+        other = object.__new__(type(self))
+        other.__dict__.update(vars(self), certificate=certificate)
+        return other
+
+    def __copy__(self) -> Solution:
+        return self._with(self.certificate)
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Solution:
+        """M and b, which do not belong to the answer, are shared."""
+        mine = {
+            name: deepcopy(value, memo) for name, value in vars(self).items() if name not in ("_face", "certificate")
+        }
+        other = self._with(deepcopy(self.certificate, memo))
+        other.__dict__.update(mine)
+        return other
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return restored, (self.kept(),)
+
+    def kept(self) -> Kept:
+        """All of it but M and b, for files and pickles."""
+        free, biases, proven = self.free_coefficients, self.biases, self.certificate
+        arrays = {"c": self._c, "free": free}
+        if biases is not None:
+            arrays |= {"row_biases": biases.rows, "col_biases": biases.cols}
+        told: dict[str, kept.Plain] = {
+            "status": self.status.name,
+            "success": self.success,
+            "message": self.message,
+            "loss": self.loss,
+            "misfit": self.misfit,
+            "ridge": [*self.ridge],
+            "intercept": self._intercept,
+            "center": None if biases is None else biases.center,
+            "several": self._several,
+            "iterations": self.iterations,
+            "products": self.products,
+            "svd_products": self.svd_products,
+            "held_out": self.held_out,
+            "fingerprint": proven.fingerprint.plain(),
+            "figures": proven.known().plain(),
+            "asked": proven.asked.plain(),
+        }
+        return Kept("answer", told, arrays, (self._face.kept(),))
 
     def _free_part(self, free: npt.ArrayLike | None, rows: int) -> Array:
         v = self.free_coefficients
@@ -149,3 +237,34 @@ class Solution(Point):
             f"Solution({self.status.name}, success={self.success}, cardinality={self.cardinality}, "
             f"loss={self.loss:.6g}, misfit={self.misfit:.3g}, iterations={self.iterations}, products={self.products})"
         )
+
+
+def restored(it: Kept) -> Solution:
+    """The answer that was kept, without M and b."""
+    told, arrays, face = it.told, it.arrays, files.face_of(it.inner[0])
+    if arrays["c"].shape != (face.dim,):
+        raise ValueError(f"there must be {face.dim} coefficients; got {arrays['c'].shape}")
+    ridge, shrink = (kept.real(v) for v in kept.rows(told["ridge"]))
+    center = kept.maybe(told["center"])
+    biases = None if center is None else FittedBiases(center, arrays["row_biases"], arrays["col_biases"])
+    asked, fingerprint = Asked.read(told["asked"]), Fingerprint.read(told["fingerprint"])
+    return Solution(
+        face,
+        arrays["c"],
+        status=Status[str(told["status"])],
+        success=told["success"] is True,
+        message=str(told["message"]),
+        loss=kept.real(told["loss"]),
+        misfit=kept.real(told["misfit"]),
+        beside=Told(arrays["free"], told["intercept"] is True, biases, shrink),
+        several=told["several"] is True,
+        ridge=ridge,
+        iterations=kept.whole(told["iterations"]),
+        products=kept.whole(told["products"]),
+        svd_products=kept.whole(told["svd_products"]),
+        certificate=Certificate(Figures.read(told["figures"]), None, asked, fingerprint),
+        held_out=kept.maybe(told["held_out"]),
+    )
+
+
+files.READERS["answer"] = restored

@@ -130,12 +130,18 @@ def stands_out(count: int, deviation: float) -> str:
 
 def certificate(proven: Certificate) -> str:
     """What is proven about an answer, and what is not."""
-    budget, alpha = proven.problem.budget, proven.problem.alpha
+    asked = proven.asked
+    budget, alpha = asked.budget, asked.alpha
     allowed = "" if budget.nothing_said else f" of {budget.figures} allowed"
     lines = [f"Recomputed: loss {proven.loss:.6g} with {proven.cardinality} atoms{allowed}."]
     if alpha is not None:
-        slack = f" + {proven.problem.slack:.6g}" if proven.problem.slack else ""
+        slack = f" + {asked.slack:.6g}" if asked.slack else ""
         lines.append(f"The bound alpha = {alpha:.6g}{slack} is {'met' if proven.meets_bound else 'not met'}.")
+    if not proven.knows_gap:
+        lines.append(
+            "What the relaxation proves was not asked for while M and b were there: attach(M, b) gives them back."
+        )
+        return "\n".join(lines)
     if math.isinf(proven.tau_lower):
         lines.append("Proven: no x meets alpha.")
     elif proven.tau_lower > 0:
@@ -158,7 +164,7 @@ def _of_the_relaxation(proven: Certificate) -> list[str]:
         lines.append(f"No feasible pair of the relaxation {about} was found: its gap is not known.")
     else:
         lines.append(f"Proven: the relaxation {about} has its optimum within {proven.gap:.3g} of {proven.primal:.6g}.")
-    ridge = proven.problem.ridge
+    ridge = proven.asked.ridge
     if ridge and relaxation.name == "P1" and relaxation.parameter == ridge and math.isfinite(proven.dual):
         lines.append(
             f"So no x, with any number of atoms, has loss + {ridge:.6g} gauge below {proven.primal - proven.gap:.6g}; "

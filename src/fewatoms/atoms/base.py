@@ -18,6 +18,7 @@ from fewatoms import linalg
 from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, ModelDual
 from fewatoms.capabilities import Offering, keeps
 from fewatoms.faces import Face
+from fewatoms.kept import Kept
 
 if TYPE_CHECKING:
     from fewatoms.atoms.mapped import LinearMap
@@ -215,6 +216,11 @@ class AtomicSet(Offering, ABC):
         from fewatoms.atoms.scaled import Scaled
 
         return self if scale == 1.0 else Scaled(scale, self)
+
+    def kept(self) -> Kept | None:
+        """What an answer keeps of its set, where that is a few words and numbers; None where the set holds more, or
+        is one's own: it has to be given again then, if the answer gets its data back."""
+        return None
 
     def read_point(self, x: object) -> Array:
         """x as an array of the set's shape."""

@@ -14,6 +14,7 @@ from fewatoms._types import Array, FloatArray, IntArray, ModelDual
 from fewatoms.atoms.base import AtomicSet, Combination, FiniteSet, Listing
 from fewatoms.capabilities import Shrinkage
 from fewatoms.faces import Cone, Coordinates, Face
+from fewatoms.kept import Kept
 
 if TYPE_CHECKING:
     from fewatoms.operators import Operator
@@ -48,6 +49,9 @@ class OneHot(FiniteSet):
         other = copy(self)
         other.shape = shape if math.prod(shape) == self.n else self.shape
         return other
+
+    def kept(self) -> Kept:
+        return Kept(type(self).__name__, {"shape": [*self.shape]})
 
     def face(self, which: IntArray, z: ModelDual) -> Coordinates:
         return Coordinates(which, self._signs(which, z), self.shape, self._cone, self._rays)

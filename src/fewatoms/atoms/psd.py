@@ -12,6 +12,7 @@ from fewatoms._types import Array, BudgetLike, FloatArray, Matrix, ModelDual
 from fewatoms.atoms.base import AtomicSet, Combination, int_of
 from fewatoms.capabilities import Shrinkage
 from fewatoms.faces import SymmetricFactors, hermitian_coordinates
+from fewatoms.kept import Kept
 
 if TYPE_CHECKING:
     from fewatoms.operators import Operator
@@ -39,6 +40,9 @@ class PSDRankOne(AtomicSet):
     @property
     def count(self) -> int:
         return self.shape[0]
+
+    def kept(self) -> Kept:
+        return Kept(type(self).__name__, {"shape": [*self.shape]})
 
     def _matrix(self, z: ModelDual) -> Matrix:
         return linalg.hermitian_part(z, self.shape[0])

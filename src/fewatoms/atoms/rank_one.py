@@ -11,6 +11,7 @@ from fewatoms._types import Array, BudgetLike, FloatArray, Matrix, ModelDual
 from fewatoms.atoms.base import AtomicSet, Combination, int_of
 from fewatoms.capabilities import Shrinkage
 from fewatoms.faces import Face, Factors, NonnegativeFactors
+from fewatoms.kept import Kept
 
 if TYPE_CHECKING:
     from fewatoms.operators import Operator
@@ -46,6 +47,9 @@ class RankOne(AtomicSet):
     @property
     def count(self) -> int:
         return min(self.shape)
+
+    def kept(self) -> Kept:
+        return Kept(type(self).__name__, {"shape": [*self.shape], "nonnegative": self.nonnegative})
 
     def _matrix(self, z: ModelDual) -> Matrix:
         return linalg.as_matrix(z, (self.shape[0], self.shape[1]))

@@ -11,6 +11,7 @@ from fewatoms._types import Array, BudgetLike, FloatArray, ModelDual
 from fewatoms.atoms.base import AtomicSet, Combination, Listing, Unwrapped
 from fewatoms.capabilities import Gauge, Prox, Shrinkage, Spectrum, need
 from fewatoms.faces import Face, ScaledFace
+from fewatoms.kept import Kept
 
 if TYPE_CHECKING:
     from fewatoms.operators import Operator
@@ -57,6 +58,10 @@ class Scaled(AtomicSet):
 
     def offers(self, capability: type[C]) -> C | None:
         return super().offers(capability) if self.inner.offers(capability) is not None else None
+
+    def kept(self) -> Kept | None:
+        inner = self.inner.kept()
+        return None if inner is None else Kept(type(self).__name__, {"scale": self.scale}, inner=(inner,))
 
     def times(self, scale: float) -> AtomicSet:
         return self.inner.times(scale * self.scale)

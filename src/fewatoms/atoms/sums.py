@@ -14,6 +14,7 @@ from fewatoms.atoms.base import AtomicSet, Combination
 from fewatoms.atoms.cuts import gauge_by_cuts
 from fewatoms.capabilities import Gauge, Prox, Shrinkage, need
 from fewatoms.faces import Face, SumFace
+from fewatoms.kept import Kept
 
 if TYPE_CHECKING:
     from fewatoms.operators import Operator
@@ -56,6 +57,11 @@ class _Parts(AtomicSet):
     def offers(self, capability: type[C]) -> C | None:
         each = all(part.offers(capability) is not None for part in self.parts)
         return super().offers(capability) if (self.attained if capability is Gauge else each) else None
+
+    def kept(self) -> Kept | None:
+        parts = [part.kept() for part in self.parts]
+        known = tuple(part for part in parts if part is not None)
+        return Kept(type(self).__name__, inner=known) if len(known) == len(parts) else None
 
     def like(self, parts: Sequence[AtomicSet]) -> AtomicSet:
         return type(self)(*parts)

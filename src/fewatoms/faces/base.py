@@ -11,6 +11,7 @@ import numpy as np
 
 from fewatoms import linalg
 from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, Matrix, ModelDual
+from fewatoms.kept import Kept
 
 if TYPE_CHECKING:
     from fewatoms.faces.turning import Turning
@@ -140,6 +141,15 @@ class Face(ABC):
     def key(self) -> Hashable:
         """What tells faces with the same atoms apart from others; None where that is not known."""
         return None
+
+    def kept(self) -> Kept:
+        """What a file keeps of it. Here: the atoms one by one as arrays, so that faces of one's own come back as
+        `faces.Explicit`, with their labels for names."""
+        atoms = [self.point(e) for e in np.eye(self.dim)]
+        stacked = np.stack(atoms) if atoms else np.zeros((0, *self.shape))
+        cone = Cone.NONNEGATIVE if self.cone is Cone.NONNEGATIVE else Cone.FREE
+        arrays = {"atoms": stacked} | ({"names": np.asarray(self.labels())} if self.size == self.dim else {})
+        return Kept("explicit", {"cone": cone.value}, arrays)
 
     # Measurements
 

@@ -13,6 +13,7 @@ from fewatoms import linalg
 from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, Matrix, ModelDual
 from fewatoms.capabilities import ColumnBlocks, SeenAsIs
 from fewatoms.faces.base import Cone, Face, leading
+from fewatoms.kept import Kept
 
 if TYPE_CHECKING:
     from fewatoms.operators.base import Operator
@@ -80,6 +81,10 @@ class Coordinates(Face):
 
     def key(self) -> Hashable:
         return np.sort(self.indices).tobytes()
+
+    def kept(self) -> Kept:
+        arrays = {"indices": self.indices, "signs": self.signs}
+        return Kept("coordinates", {"shape": [*self.shape], "cone": self.cone.value, "rays": self.rays}, arrays)
 
     def as_cone(self) -> Self:
         return replace(self, cone=Cone.NONNEGATIVE)

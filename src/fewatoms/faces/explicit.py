@@ -12,6 +12,7 @@ import numpy.typing as npt
 from fewatoms import linalg
 from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, ModelDual
 from fewatoms.faces.base import Cone, Face, leading
+from fewatoms.kept import Kept
 
 if TYPE_CHECKING:
     from fewatoms.operators.base import Operator
@@ -116,6 +117,10 @@ class Explicit(Face):
 
     def labels(self) -> Array:
         return super().labels() if self.names is None else self.names
+
+    def kept(self) -> Kept:
+        names = {} if self.names is None else {"names": self.names}
+        return Kept("explicit", {"cone": self.cone.value}, {"atoms": self.atoms, **names})
 
     def as_cone(self) -> Self:
         return replace(self, cone=Cone.NONNEGATIVE)

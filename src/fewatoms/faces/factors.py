@@ -11,6 +11,7 @@ from fewatoms import linalg
 from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, Matrix, ModelDual
 from fewatoms.capabilities import FactorFits, FactorImages
 from fewatoms.faces.base import Cone, Face, leading
+from fewatoms.kept import Kept
 
 if TYPE_CHECKING:
     from fewatoms.operators.base import Operator
@@ -112,6 +113,9 @@ class Factors(Face):
         u, s, v = self._svd(c)
         return self.U @ (u * np.sqrt(s)), self.V @ (v * np.sqrt(s))
 
+    def kept(self) -> Kept:
+        return Kept("factors", {}, {"U": self.U, "V": self.V})
+
     def turning(self) -> FactorTurning:
         return FactorTurning(self)
 
@@ -211,3 +215,6 @@ class NonnegativeFactors(Face):
 
     def factors(self, c: FloatArray) -> tuple[Array, Array]:
         return self.P * np.sqrt(c), self.Q * np.sqrt(c)
+
+    def kept(self) -> Kept:
+        return Kept("nonnegative factors", {}, {"P": self.P, "Q": self.Q})

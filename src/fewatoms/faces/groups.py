@@ -11,6 +11,7 @@ import numpy as np
 from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, Matrix, ModelDual
 from fewatoms.faces.base import Face, leading
 from fewatoms.faces.coordinates import pick, restrict_columns, sparse_dot, spread, spread_entries
+from fewatoms.kept import Kept
 
 if TYPE_CHECKING:
     from fewatoms.operators.base import Operator
@@ -117,6 +118,11 @@ class GroupCoordinates(Face):
 
     def key(self) -> Hashable:
         return np.sort(self.group).tobytes()
+
+    def kept(self) -> Kept:
+        arrays = {"indices": self.indices, "starts": self.starts, "directions": self.directions}
+        arrays |= {"group": self.group, "names": self.names, "weights": self.weights}
+        return Kept("groups", {"shape": [*self.shape]}, arrays)
 
     def inner(self, c: FloatArray, other: Self, d: FloatArray) -> float:
         return sparse_dot(self.indices, c, other.indices, d)

@@ -11,6 +11,7 @@ import numpy as np
 from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, ModelDual
 from fewatoms.faces.base import Cone, Face, leading
 from fewatoms.faces.turning import Still, Turning
+from fewatoms.kept import Kept
 
 if TYPE_CHECKING:
     from fewatoms.operators.base import Operator
@@ -135,6 +136,10 @@ class SumFace(Face):
 
     def as_cone(self) -> Self:
         return replace(self, faces=tuple(f.as_cone() for f in self.faces))
+
+    def kept(self) -> Kept:
+        inner = tuple(f.kept() for f in self.faces)
+        return Kept("sum", {"joined": self.joined, "shape": [*self.shape]}, inner=inner)
 
     def turning(self) -> Turning | None:
         """Where one part turns, the others take part with their coefficients."""

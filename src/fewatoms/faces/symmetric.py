@@ -13,6 +13,7 @@ from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, ModelDual
 from fewatoms.capabilities import FactorFits, Intensities
 from fewatoms.faces.base import Cone, Face
 from fewatoms.faces.factors import RANK_TOLERANCE, Factors, widened
+from fewatoms.kept import Kept
 
 if TYPE_CHECKING:
     from fewatoms.operators.base import Operator
@@ -118,6 +119,9 @@ class SymmetricFactors(Face):
         values, vectors = self._eigh(c)
         left = self.V @ (vectors * np.sqrt(values))
         return left, left.conj()
+
+    def kept(self) -> Kept:
+        return Kept("symmetric factors", {}, {"V": self.V})
 
     def turning(self) -> SymmetricTurning:
         return SymmetricTurning(self)

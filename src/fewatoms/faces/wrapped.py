@@ -13,6 +13,7 @@ from fewatoms import linalg
 from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, ModelDual
 from fewatoms.faces.base import Face
 from fewatoms.faces.turning import Turning
+from fewatoms.kept import Kept
 
 if TYPE_CHECKING:
     from fewatoms.atoms.mapped import LinearMap
@@ -163,6 +164,9 @@ class ScaledFace(WrappedFace):
         root = np.sqrt(abs(self.scale))
         return np.sign(self.scale) * root * left, root * right
 
+    def kept(self) -> Kept:
+        return Kept("multiple", {"scale": self.scale}, inner=(self.inner_face.kept(),))
+
 
 @dataclass(frozen=True, eq=False)
 class MappedFace(WrappedFace):
@@ -183,3 +187,9 @@ class MappedFace(WrappedFace):
 
     def restrict(self, M: Operator) -> ReducedOperator:
         return self.inner_face.restrict(M.after(self.map, self.inner_face.shape))
+
+    def kept(self) -> Kept:
+        """Of the map, what it makes of these atoms: it may be larger than M, and need not be an array."""
+        images = [self.point(e).ravel() for e in np.eye(self.dim)]
+        stacked = np.stack(images, axis=1) if images else np.zeros((int(np.prod(self.shape)), 0))
+        return Kept("image", {"shape": [*self.shape]}, {"images": stacked}, (self.inner_face.kept(),))

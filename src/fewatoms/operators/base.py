@@ -95,6 +95,21 @@ class Operator(Offering, ABC):
         """Norms for who does not offer them, from products with every column; None where those are too many."""
         return norms.asked(self)
 
+    def sketch(self) -> tuple[float, float]:
+        """A number by which operators are told apart, and its scale: one product, M*w for a fixed w, seen from one side.
+
+        It is the same, up to rounding, for whatever measures the same.
+        """
+        rng = np.random.default_rng(0)
+        z, shape = self.adjoint(rng.standard_normal(self.shape[0])), self.model_shape
+        if len(shape) == 2:
+            seen = np.asarray(linalg.as_matrix(z, (shape[0], shape[1])) @ rng.standard_normal(shape[1]))
+        else:
+            seen = linalg.as_flat(z)
+        parts = np.concatenate([seen.real, seen.imag])
+        look = rng.standard_normal(parts.size)
+        return float(look @ parts), float(np.linalg.norm(look) * np.linalg.norm(parts))
+
     def subset(self, rows: IntArray) -> Operator:
         """The operator for some of the data, each once."""
         from fewatoms.operators.rows import Rows

@@ -100,6 +100,14 @@ class Metered(Counting):
     def around(self, inner: Operator) -> Operator:
         return Metered(inner)
 
+    def sketch(self) -> tuple[float, float]:
+        """Kept: all answers of a problem, and of many data vectors, ask for it."""
+        return self._sketch
+
+    @cached_property
+    def _sketch(self) -> tuple[float, float]:
+        return super().sketch()
+
 
 class _Shared(Counting):
     """Counts where another one counts."""

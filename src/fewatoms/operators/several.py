@@ -50,6 +50,9 @@ class Several(Wrapper):
     def apply_factors(self, U: Array, V: Array) -> FloatArray:
         return np.asarray(self.inner.apply_block(U @ V.T)).ravel()
 
+    def sketch(self) -> tuple[float, float]:
+        return self.inner.sketch()
+
     def subset(self, rows: IntArray) -> Operator:
         """For some of the data; whole rows of b stay together."""
         whole = rows.reshape(-1, self.count) if rows.size % self.count == 0 else rows[:0].reshape(0, self.count)

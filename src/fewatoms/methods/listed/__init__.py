@@ -27,10 +27,11 @@ from fewatoms.methods.listed.ladder import WorkingSet
 from fewatoms.methods.listed.pursuit import Pursuit
 from fewatoms.methods.listed.retrieving import Retriever, Ways
 from fewatoms.methods.listed.splice import Splice
-from fewatoms.methods.listed.view import View, image_room, in_coefficients, kept_columns, listed
+from fewatoms.methods.listed.view import View, image_room, kept_columns, listed
 from fewatoms.oracles import Oracle
 from fewatoms.problem import Problem
 from fewatoms.solution import Solution
+from fewatoms.units import in_coefficients
 from fewatoms.words import idle_atoms, same_image
 
 

@@ -13,23 +13,15 @@ import numpy as np
 from fewatoms import _checks, ledger, linalg
 from fewatoms._types import Array, FloatArray, IntArray, ModelDual
 from fewatoms.atoms import AtomicSet, Listing
-from fewatoms.atoms.mapped import Rescaled
 from fewatoms.capabilities import ColumnBlocks
 from fewatoms.faces import Face
 from fewatoms.methods.listed.images import Crossings, Images
 from fewatoms.operators import MatrixOperator, Operator
 from fewatoms.problem import Problem
+from fewatoms.units import in_coefficients, in_units, scale_of
 
 LONGEST_COLUMN = 1e75  # fourth powers of this are still numbers
 SHORTEST_COLUMN = 1e-145  # squares of this hardly are
-
-
-def in_coefficients(M: Operator, listing: Listing) -> Operator:
-    """M after the maps of a listing: the operator in the space of its coefficients."""
-    inside = [(map_.shape[0],) for map_ in listing.maps[1:]] + [listing.atoms.shape]
-    for map_, shape in zip(listing.maps, inside, strict=False):
-        M = M.after(map_, shape)
-    return M
 
 
 def listed(problem: Problem) -> Listing | None:
@@ -88,7 +80,7 @@ class View:
         self.lengths: FloatArray | None = None
         self._measure(problem)
         self.sign = 1.0 if listing.factor > 0 else -1.0
-        self._units = None if self.scale is None else self.sign * self.scale
+        self._units: FloatArray | None = None if self.scale is None else self.sign * self.scale
         self.walked = np.zeros(self.count, dtype=bool)
         self.images = Images(self, problem, image_room(self.M, listing, numbers))
         self.crossings = Crossings(self, numbers // self.count)
@@ -103,8 +95,7 @@ class View:
         if longest < SHORTEST_COLUMN and linalg.as_flat(self.outer.adjoint(problem.b)).any():
             raise ValueError(_checks.UNITS.format("small"))
         if self.cap is None:
-            empty = lengths == 0
-            self.scale = np.where(empty, 0.0, 1.0 / np.where(empty, 1.0, lengths))
+            self.scale = scale_of(lengths)
         else:  # a cap makes units matter: a short column cannot do much
             self.lengths = lengths
 
@@ -132,12 +123,7 @@ class View:
     @cached_property
     def unit_atoms(self) -> AtomicSet | None:
         """The set with its atoms in units of their images; None where that is the set itself, or has no gauge."""
-        if self.scale is None or not self.atoms.bounded:
-            return None
-        units = np.where(self.scale > 0, self.scale, 1.0) / abs(self.listing.factor)
-        atoms = self.listing.rewrapped(Rescaled(self.atoms, units))
-        names = self.listing.names
-        return atoms.restricted(exclude=self.barred if names is None else names[self.barred])
+        return in_units(self.listing, self.scale)
 
     def image_scale(self, coordinates: IntArray) -> FloatArray:
         """What the columns of these coordinates are multiplied by to give images."""

@@ -1,0 +1,259 @@
+"""What an answer remembers of its problem when M and b are gone, and how it knows them again.
+
+A few numbers: k, the bounds, what coefficients pay; the set and the loss where they are a few words; and a fingerprint.
+What is as long as the data or the model (weights, free columns, labels of groups, dictionaries) is not kept, and has to
+be given again together with M and b.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import prod
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from fewatoms import kept
+from fewatoms._types import FloatArray
+from fewatoms.atoms import (
+    AtomicSet,
+    NonnegativeCone,
+    NonnegativeOneHot,
+    PSDRankOne,
+    RankOne,
+    SignedOneHot,
+)
+from fewatoms.atoms.scaled import Scaled
+from fewatoms.atoms.sums import Sum, Union
+from fewatoms.beside import Biases
+from fewatoms.budget import Budget
+from fewatoms.kept import Kept, Plain
+from fewatoms.losses import Huber, LeastSquares, Logistic, Loss
+from fewatoms.problem import Problem
+
+T = TypeVar("T")
+
+SAME_SKETCH = 1e-8  # share of their scale by which sketches of one operator may differ: rounding, in another order
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """Of M, b and what goes with them.
+
+    shape : of M
+    data, weights, columns : digests of b, of the loss's weights and of free columns; "" where there are none
+    sketch : see `Operator.sketch`
+    """
+
+    shape: tuple[int, int]
+    data: str
+    weights: str
+    columns: str
+    sketch: tuple[float, float]
+
+    @classmethod
+    def of(cls, problem: Problem) -> Fingerprint:
+        """One product with M*, made once for an operator."""
+        weights, F = problem.base_loss.weights, problem.beside.columns
+        return cls(
+            problem.measured.shape,
+            digest(problem.data),
+            "" if weights is None else digest(weights),
+            "" if F is None else digest(F),
+            problem.measured.sketch(),
+        )
+
+    def refuse(self, other: Fingerprint) -> None:
+        """Say what is not the same."""
+        told = "must be the one that this answer was fitted to"
+        if other.shape != self.shape:
+            raise ValueError(f"M {told}, of shape {self.shape}; got shape {other.shape}")
+        for name, mine, theirs in (
+            ("b", self.data, other.data),
+            ("loss", self.weights, other.weights),
+            ("free", self.columns, other.columns),
+        ):
+            if mine != theirs:
+                raise ValueError(f"{name} {told}; got other numbers")
+        scale = max(abs(self.sketch[1]), abs(other.sketch[1]))
+        if not abs(self.sketch[0] - other.sketch[0]) <= SAME_SKETCH * scale:
+            raise ValueError(f"M {told}; got one that measures something else")
+
+    def plain(self) -> Plain:
+        sketch: list[Plain] = [*self.sketch]
+        return {
+            "shape": [*self.shape],
+            "data": self.data,
+            "weights": self.weights,
+            "columns": self.columns,
+            "sketch": sketch,
+        }
+
+    @classmethod
+    def read(cls, header: Plain) -> Fingerprint:
+        h = kept.section(header)
+        m, n = kept.shape(h["shape"])
+        value, scale = (kept.real(v) for v in kept.rows(h["sketch"]))
+        return cls((m, n), str(h["data"]), str(h["weights"]), str(h["columns"]), (value, scale))
+
+
+def digest(values: FloatArray) -> str:
+    """Of numbers, whatever their layout in memory; 0 and -0 are one."""
+    flat = np.ascontiguousarray(values, dtype=np.float64).ravel() + 0.0
+    return hashlib.blake2b(flat.tobytes(), digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What was asked, without M and b.
+
+    budget, alpha, misfit, slack, ridge, cap : as the problem has them
+    atoms_told, loss_told : in words; atoms, loss : themselves, where they are a few words and numbers
+    free : "" for nothing, "intercept", "biases" or "columns"; shrink : what biases pay
+    """
+
+    budget: Budget
+    alpha: float | None
+    misfit: float | None
+    slack: float
+    ridge: float
+    cap: float | None
+    atoms_told: str
+    loss_told: str
+    atoms: AtomicSet | None
+    loss: Loss | None
+    free: str
+    shrink: float
+
+    @classmethod
+    def of(cls, problem: Problem) -> Asked:
+        told = problem.beside.told(np.zeros(problem.beside.count))
+        free = "" if problem.plain else "biases" if told.biases else "intercept" if told.intercept else "columns"
+        return cls(
+            problem.budget,
+            problem.alpha,
+            problem.misfit,
+            problem.slack,
+            problem.ridge,
+            problem.price.cap,
+            repr(problem.atoms),
+            repr(problem.base_loss),
+            problem.atoms,
+            problem.base_loss,
+            free,
+            told.shrink,
+        )
+
+    def again(self, M: object, b: npt.ArrayLike, atoms: AtomicSet | None, loss: Loss | None, free: object) -> Problem:
+        """The problem for M and b; what was not kept has to be given."""
+        atoms = _given("atoms", self.atoms if atoms is None else atoms, self.atoms_told)
+        loss = _given("loss", self.loss if loss is None else loss, self.loss_told)
+        if free is None and self.free == "columns":
+            raise ValueError("free must be given again, s.attach(M, b, free=...): free columns are data and not kept")
+        known = {"": None, "intercept": "intercept", "biases": Biases(self.shrink), "columns": free}[self.free]
+        problem = Problem.of(
+            M, b, atoms=atoms, loss=loss, ridge=self.ridge, cap=self.cap, free=known if free is None else free
+        )
+        for name, mine, theirs in (
+            ("atoms", self.atoms_told, repr(problem.atoms)),
+            ("loss", self.loss_told, repr(problem.base_loss)),
+        ):
+            if mine != theirs:
+                raise ValueError(f"{name} must be what this answer was fitted with, {mine}; got {theirs}")
+        return replace(problem, budget=self.budget, alpha=self.alpha, misfit=self.misfit, slack=self.slack)
+
+    def bare(self) -> Asked:
+        """Without what files do not keep."""
+        return Asked.read(self.plain())
+
+    def plain(self) -> Plain:
+        atoms = None if self.atoms is None else self.atoms.kept()
+        loss = None if self.loss is None else self.loss.kept()
+        return {
+            "k": _listed(self.budget),
+            "alpha": self.alpha,
+            "misfit": self.misfit,
+            "slack": self.slack,
+            "ridge": self.ridge,
+            "cap": self.cap,
+            "atoms_told": self.atoms_told,
+            "loss_told": self.loss_told,
+            "atoms": None if atoms is None else kept.flattened(atoms, "atoms")[0],
+            "loss": None if loss is None else kept.flattened(loss, "loss")[0],
+            "free": self.free,
+            "shrink": self.shrink,
+        }
+
+    @classmethod
+    def read(cls, header: Plain) -> Asked:
+        h = kept.section(header)
+        atoms, loss = h["atoms"], h["loss"]
+        return cls(
+            _budget(h["k"]),
+            kept.maybe(h["alpha"]),
+            kept.maybe(h["misfit"]),
+            kept.real(h["slack"]),
+            kept.real(h["ridge"]),
+            kept.maybe(h["cap"]),
+            str(h["atoms_told"]),
+            str(h["loss_told"]),
+            None if atoms is None else set_of(kept.gathered(atoms, {}, "atoms")),
+            None if loss is None else loss_of(kept.gathered(loss, {}, "loss")),
+            str(h["free"]),
+            kept.real(h["shrink"]),
+        )
+
+
+def _given(name: str, value: T | None, told: str) -> T:
+    if value is None:
+        raise ValueError(
+            f"{name} must be given again, s.attach(M, b, {name}=...): only a few words were kept of {told}"
+        )
+    return value
+
+
+def _listed(budget: Budget) -> Plain:
+    return [_listed(part) for part in budget.parts] if budget.parts else budget.most
+
+
+def _budget(k: Plain) -> Budget:
+    if isinstance(k, list):
+        return Budget(parts=tuple(_budget(part) for part in k))
+    return Budget(None if k is None else kept.whole(k))
+
+
+def set_of(known: Kept) -> AtomicSet | None:
+    """The set that was kept; None where its kind is not one of ours."""
+    told, inner = known.told, [set_of(thing) for thing in known.inner]
+    parts = [part for part in inner if part is not None]
+    if len(parts) < len(inner):
+        return None
+    if known.kind in ONE_HOT:
+        shape = kept.shape(told["shape"])
+        return ONE_HOT[known.kind](prod(shape)).reshaped(shape)
+    if known.kind == "RankOne":
+        rows, cols = kept.shape(told["shape"])
+        return RankOne(rows, cols, nonnegative=told["nonnegative"] is True)
+    if known.kind == "PSDRankOne":
+        return PSDRankOne(kept.shape(told["shape"])[0])
+    if known.kind == "Scaled":
+        return Scaled(kept.real(told["scale"]), parts[0])
+    return SUMS[known.kind](*parts) if known.kind in SUMS else None
+
+
+ONE_HOT: Mapping[str, type[SignedOneHot | NonnegativeOneHot]] = {
+    "SignedOneHot": SignedOneHot,
+    "NonnegativeOneHot": NonnegativeOneHot,
+    "NonnegativeCone": NonnegativeCone,
+}
+SUMS: Mapping[str, type[Sum | Union]] = {"Sum": Sum, "Union": Union}
+
+
+def loss_of(known: Kept) -> Loss | None:
+    """The loss that was kept; None where its kind is not one of ours."""
+    if known.kind == "Huber":
+        return Huber(kept.real(known.told["delta"]))
+    return {"LeastSquares": LeastSquares(), "Logistic": Logistic()}.get(known.kind)

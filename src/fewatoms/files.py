@@ -1,0 +1,194 @@
+"""Files of answers: written under the very name given, whole or not at all, and read without pickle.
+
+A file is a NumPy archive (npz): arrays, and one header in JSON that says what they are. `load` reads what the `save` of
+any answer wrote. Versions of fewatoms read the files of earlier ones; a file of a later format is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator
+
+from fewatoms import kept
+from fewatoms._types import Array, FloatArray
+from fewatoms.atoms.mapped import LinearMap
+from fewatoms.faces import (
+    Cone,
+    Coordinates,
+    Explicit,
+    Face,
+    Factors,
+    GroupCoordinates,
+    MappedFace,
+    NonnegativeFactors,
+    ScaledFace,
+    SumFace,
+    SymmetricFactors,
+)
+from fewatoms.kept import Kept, Plain, flattened, gathered
+
+FORMAT = 1  # of the files that are written here
+HEADER = "fewatoms"
+ROOT = "it"
+
+PathLike = str | os.PathLike[str]
+
+# What each kind of file is read by. The modules of the answers put themselves here.
+READERS: dict[str, Callable[[Kept], object]] = {}
+
+
+def load(file: PathLike) -> object:
+    """Read what the `save` of an answer wrote: a Solution, Solutions or a LowRank model, each as it was.
+
+    M and b are not in it: `s.attach(M, b)` gives them back. Nothing in the file is executed.
+    """
+    name = os.fspath(file)
+    try:
+        content = _read(name)
+        return READERS[content.kind](content)
+    except (FileNotFoundError, PermissionError, _LaterFormat):
+        raise
+    except Exception as error:
+        raise ValueError(f"file must be one that save() wrote; {name!r} is not, or not all of it") from error
+
+
+class _LaterFormat(ValueError):
+    """A file of a later version."""
+
+
+def _read(name: str) -> Kept:
+    with open(name, "rb") as stream, np.load(stream, allow_pickle=False) as found:
+        header = kept.section(json.loads(found[HEADER].tobytes().decode()))
+        version = kept.whole(header["format"])
+        if version > FORMAT:
+            raise _LaterFormat(
+                f"file must be one that save() wrote in format {FORMAT} or before; {name!r} has format {version}: "
+                "a later version of fewatoms wrote it"
+            )
+        arrays = {key: found[key] for key in found.files if key != HEADER}
+    for key, labels in kept.section(header["labels"]).items():
+        arrays[key] = _objects([_label_from(label) for label in kept.rows(labels)])
+    return gathered(header["content"], arrays, ROOT)
+
+
+def save(file: PathLike, content: Kept) -> None:
+    """Write to a file under the very name given, replacing what is there when all is written."""
+    tree, arrays = flattened(content, ROOT)
+    labels: dict[str, Plain] = {key: [_label(v) for v in array.ravel()] for key, array in _of_objects(arrays)}
+    header: Plain = {"format": FORMAT, "labels": labels, "content": tree}
+    plain = {key: array for key, array in arrays.items() if key not in labels}
+    told = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    name = os.path.realpath(os.fspath(file))
+    beside = f"{name}.{secrets.token_hex(4)}.part"
+    try:
+        with open(beside, "xb") as stream:
+            np.savez(stream, allow_pickle=False, **{HEADER: told}, **plain)
+        os.replace(beside, name)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.remove(beside)
+        raise
+
+
+# Labels of any type --------------------------------------------------------------------------------------------------
+
+
+def _of_objects(arrays: Mapping[str, Array]) -> list[tuple[str, Array]]:
+    return [(key, array) for key, array in arrays.items() if array.dtype.kind == "O"]
+
+
+def _label(value: object) -> Plain:
+    """A label of a group for JSON: a number, a string, None, or a tuple of these."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, tuple):
+        return {"tuple": [_label(v) for v in value]}
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    raise TypeError(f"labels must be numbers, strings or tuples of them to be saved; got {value!r}")
+
+
+def _label_from(value: Plain) -> object:
+    return tuple(_label_from(v) for v in kept.rows(value["tuple"])) if isinstance(value, dict) else value
+
+
+def _objects(values: Sequence[object]) -> Array:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+# Faces ---------------------------------------------------------------------------------------------------------------
+
+
+def face_of(content: Kept) -> Face:
+    """The face that was kept."""
+    return FACES[content.kind](content)
+
+
+def _coordinates(it: Kept) -> Face:
+    told, arrays = it.told, it.arrays
+    cone, rays = Cone(told["cone"]), told["rays"] is True
+    return Coordinates(arrays["indices"], arrays["signs"], kept.shape(told["shape"]), cone, rays)
+
+
+def _groups(it: Kept) -> Face:
+    return GroupCoordinates(**it.arrays, shape=kept.shape(it.told["shape"]))
+
+
+def _explicit(it: Kept) -> Face:
+    return Explicit(it.arrays["atoms"], it.arrays.get("names"), Cone(it.told["cone"]))
+
+
+def _sum(it: Kept) -> Face:
+    faces = tuple(face_of(part) for part in it.inner)
+    return SumFace(faces, it.told["joined"] is True, kept.shape(it.told["shape"]))
+
+
+def _image(it: Kept) -> Face:
+    inner = face_of(it.inner[0])
+    return MappedFace(spanned(inner, it.arrays["images"]), inner, kept.shape(it.told["shape"]))
+
+
+FACES: Mapping[str, Callable[[Kept], Face]] = {
+    "coordinates": _coordinates,
+    "groups": _groups,
+    "explicit": _explicit,
+    "factors": lambda it: Factors(**it.arrays),
+    "nonnegative factors": lambda it: NonnegativeFactors(**it.arrays),
+    "symmetric factors": lambda it: SymmetricFactors(**it.arrays),
+    "sum": _sum,
+    "multiple": lambda it: ScaledFace(kept.real(it.told["scale"]), face_of(it.inner[0])),
+    "image": _image,
+}
+
+
+def spanned(inner: Face, images: FloatArray) -> LinearMap:
+    """The map that takes the points of a face to combinations of these images, and what is orthogonal to them to 0.
+
+    Of a map that was not kept this is what its answer needs.
+    """
+    gram = np.stack([inner.adjoint(inner.point(e)) for e in np.eye(inner.dim)]) if inner.dim else np.zeros((0, 0))
+    orthonormal = np.array_equal(gram, np.eye(inner.dim))
+
+    def solved(v: FloatArray) -> FloatArray:
+        return v if orthonormal else np.asarray(np.linalg.lstsq(gram, v, rcond=None)[0], dtype=np.float64)
+
+    n = int(np.prod(inner.shape))
+    return LinearMap(
+        LinearOperator(
+            (len(images), n),
+            matvec=lambda w: images @ solved(inner.adjoint(np.reshape(w, inner.shape))),
+            rmatvec=lambda z: inner.point(solved(images.T @ np.ravel(z))).ravel(),
+            dtype=np.float64,
+        ),
+        "operator",
+    )
+
+
+__all__ = ["FORMAT", "load"]

@@ -1,0 +1,93 @@
+"""What is kept of a thing: its kind, a few plain words and numbers, arrays, and the things inside it.
+
+Whatever can be written to a file, or left behind in a pickle, is told in this form; `files.py` knows how each kind is
+made again. A tree of these is one plain header (for JSON) and one flat dictionary of arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from fewatoms._types import Array
+
+# What JSON can hold: None, truth values, numbers, strings, and lists and dictionaries of these.
+Plain: TypeAlias = "None | bool | int | float | str | list[Plain] | dict[str, Plain]"
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """One thing.
+
+    kind : by which it is made again
+    told : words and numbers
+    arrays : by name
+    inner : what it is made of
+    """
+
+    kind: str
+    told: Mapping[str, Plain] = field(default_factory=dict)
+    arrays: Mapping[str, Array] = field(default_factory=dict)
+    inner: tuple[Kept, ...] = ()
+
+
+def flattened(kept: Kept, at: str) -> tuple[Plain, dict[str, Array]]:
+    """A tree as a header and arrays, whose names begin with `at`."""
+    arrays = {f"{at}.{name}": array for name, array in kept.arrays.items()}
+    inside: list[Plain] = []
+    for i, thing in enumerate(kept.inner):
+        header, more = flattened(thing, f"{at}.{i}")
+        inside.append(header)
+        arrays |= more
+    names: list[Plain] = [*kept.arrays]
+    return {"kind": kept.kind, "told": dict(kept.told), "arrays": names, "inner": inside}, arrays
+
+
+def gathered(header: Plain, arrays: Mapping[str, Array], at: str) -> Kept:
+    """The tree that `flattened` wrote."""
+    known = section(header)
+    inside = tuple(gathered(thing, arrays, f"{at}.{i}") for i, thing in enumerate(rows(known["inner"])))
+    names = [str(name) for name in rows(known["arrays"])]
+    return Kept(str(known["kind"]), section(known["told"]), {n: arrays[f"{at}.{n}"] for n in names}, inside)
+
+
+# Readers of plain headers: each refuses what is not of the kind that it reads -----------------------------------------
+
+
+def section(value: Plain) -> dict[str, Plain]:
+    """A part of a header that has names."""
+    if not isinstance(value, dict):
+        raise ValueError(f"a header must have named parts there; got {value!r}")
+    return value
+
+
+def rows(value: Plain) -> list[Plain]:
+    """A part of a header that is a list."""
+    if not isinstance(value, list):
+        raise ValueError(f"a header must have a list there; got {value!r}")
+    return value
+
+
+def real(value: Plain) -> float:
+    """A number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"a header must have a number there; got {value!r}")
+    return float(value)
+
+
+def whole(value: Plain) -> int:
+    """An integer."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"a header must have an integer there; got {value!r}")
+    return value
+
+
+def maybe(value: Plain) -> float | None:
+    """A number or nothing."""
+    return None if value is None else real(value)
+
+
+def shape(value: Plain) -> tuple[int, ...]:
+    """The shape of models."""
+    return tuple(whole(n) for n in rows(value))
