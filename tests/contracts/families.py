@@ -5,6 +5,7 @@ import pylops
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
+import naive
 from fewatoms import (
     Counting,
     Dictionary,
@@ -28,6 +29,32 @@ from fewatoms.operators import as_operator
 
 def generator(seed=0):
     return np.random.default_rng(seed)
+
+
+# Twins
+
+
+def projector(F, weights):
+    """The matrix that takes the best fit by F, in the norm of the weights, out of a vector: one lstsq a column."""
+    root = np.ones(len(F)) if weights is None else np.sqrt(weights)
+    fitted = [F @ np.linalg.lstsq(root[:, None] * F, root * e, rcond=None)[0] for e in np.eye(len(F))]
+    return np.eye(len(F)) - np.stack(fitted, axis=1)
+
+
+def assert_restricts(op, A, tol):
+    """M restricted to a few coordinates or groups is the matrix of their columns; its adjoint the transpose."""
+    z = A.T @ generator(23).standard_normal(A.shape[0])
+    for face in (
+        SignedOneHot(7).expose(z, 3),
+        NonnegativeOneHot(7).expose(z, 2),
+        Groups([0, 2, 1, 0, 2, 3, 1]).expose(z, 2),
+    ):
+        R = A @ naive.basis(face)
+        reduced = op.restrict(face)
+        c, r = generator(24).standard_normal(face.dim), generator(25).standard_normal(A.shape[0])
+        np.testing.assert_allclose(reduced.apply(c), R @ c, atol=100 * tol)
+        np.testing.assert_allclose(reduced.adjoint(r), R.T @ r, atol=100 * tol)
+        np.testing.assert_allclose(reduced.normal_equations(r)[0], R.T @ R, atol=1000 * tol)
 
 
 # Losses

@@ -35,7 +35,7 @@ def reduced_fit(problem: Problem, face: Face) -> Candidate:
     """The best coefficients on a face."""
     ledger.tick()
     if face.dim == 0:
-        return Candidate.of(face, np.zeros(0), problem.b, problem.at_zero)
+        return Candidate.of(face, np.zeros(0), problem.b.copy(), problem.at_zero)
     reduced = problem.M.restrict(face)
     with linalg.single_thread():
         if problem.loss.squares:

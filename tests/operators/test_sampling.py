@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import naive
-from contracts.families import generator, over
+from contracts.families import generator, over, places
 from fewatoms import Sampling, kernels
 from fewatoms.operators import Margins
 from fewatoms.operators.sampling import index_type
@@ -275,7 +275,8 @@ def test_columns_far_out():
 @every_place
 def test_margins_are_columns_of_ones(name, place, way):
     rows, cols, shape = place
-    F, twin = Margins(Sampling(*place)), naive.margins(rows, cols, shape)
+    M = Sampling(*place)
+    F, twin = Margins(M, M), naive.margins(rows, cols, shape)
     rng = generator(10)
     v, y, w = rng.standard_normal(sum(shape)), rng.standard_normal(rows.size), rng.uniform(0.1, 2.0, rows.size)
     before = v.copy(), y.copy(), w.copy()
@@ -287,3 +288,62 @@ def test_margins_are_columns_of_ones(name, place, way):
         np.testing.assert_allclose(F.diagonal(weights), np.diag(twin.T @ W @ twin), atol=1e-13)
     for array, copy in zip((v, y, w), before, strict=True):
         np.testing.assert_array_equal(array, copy)
+
+
+# Single properties
+
+
+def test_sampling_keeps_the_order_given():
+    rows, cols = np.array([2, 0, 1, 0]), np.array([1, 2, 0, 0])
+    X = np.arange(9.0).reshape(3, 3)
+    M = Sampling(rows, cols, (3, 3))
+    np.testing.assert_array_equal(M.rows, rows)
+    np.testing.assert_array_equal(M.cols, cols)
+    np.testing.assert_array_equal(M.apply(X), X[rows, cols])
+    np.testing.assert_array_equal(M.adjoint(np.arange(1.0, 5)).toarray(), [[4, 0, 2], [3, 0, 0], [0, 1, 0]])
+    left, right = X[:, :2], X[:, 1:]
+    np.testing.assert_allclose(M.apply_factors(left, right), naive.sampled_products(left, right, rows, cols))
+
+
+def test_sampling_a_piece_at_a_time(monkeypatch):
+    """However few numbers are gathered at once."""
+    monkeypatch.setattr("fewatoms.kernels.GATHER", 3)
+    rng = generator(18)
+    rows, cols = places(6, 5, 0.9, 4)
+    left, right = rng.standard_normal((6, 2)), rng.standard_normal((5, 2))
+    found = Sampling(rows, cols, (6, 5)).apply_factors(left, right)
+    np.testing.assert_allclose(found, naive.sampled_products(left, right, rows, cols), atol=1e-13)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sampling_row_grams(weighted):
+    rng = generator(19)
+    rows, cols = places(7, 5, 0.4, 5)
+    keep = rows != 3  # a row without entries
+    rows, cols = rows[keep], cols[keep]
+    V = rng.standard_normal((5, 3))
+    weights = rng.uniform(0.1, 2, rows.size)
+    M = Sampling(rows, cols, (7, 5))
+    blocks = [grams.copy() for _, grams in M.row_grams(V, weights if weighted else None)]
+    expected = naive.row_grams(V, rows, cols, weights if weighted else np.ones(rows.size), 7)
+    np.testing.assert_allclose(np.concatenate(blocks), expected, atol=1e-13)
+
+
+@pytest.mark.parametrize("duplicates", ["mean", "last"])
+def test_sampling_from_triplets(duplicates):
+    rows, cols, values = [2, 0, 2, 1, 2], [1, 0, 1, 2, 1], [1.0, 5.0, 2.0, 7.0, 6.0]
+    M, b = Sampling.from_triplets(rows, cols, values, duplicates=duplicates)
+    assert M.matrix_shape == (3, 3)
+    seen = dict(zip(zip(M.rows.tolist(), M.cols.tolist(), strict=True), b, strict=True))
+    assert seen == {(2, 1): 3.0 if duplicates == "mean" else 6.0, (0, 0): 5.0, (1, 2): 7.0}
+    with pytest.raises(ValueError, match="each entry once"):
+        Sampling.from_triplets(rows, cols, values)
+
+
+def test_sampling_from_an_array_with_holes():
+    X = np.array([[1.0, np.nan, 3.0], [np.nan, 5.0, 6.0]])
+    for given in (X, np.ma.masked_invalid(X)):
+        M, b = Sampling.from_array(given)
+        assert M.matrix_shape == (2, 3)
+        np.testing.assert_array_equal(b, [1, 3, 5, 6])
+        np.testing.assert_array_equal(M.apply(np.nan_to_num(X)), b)

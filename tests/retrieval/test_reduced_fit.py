@@ -75,9 +75,9 @@ def planted(name, loss_name):
     """A problem, and a face whose constraints bind for some coefficients and not for others."""
     M, atoms, k = CASES[name]
     rng = generator(47)
-    size = Problem(M, np.ones(M.shape[0]), atoms=atoms).m
+    size = Problem.of(M, np.ones(M.shape[0]), atoms=atoms).m
     b = rng.standard_normal(size)
-    problem = Problem(M, b, atoms=atoms, loss=losses(size)[loss_name])
+    problem = Problem.of(M, b, atoms=atoms, loss=losses(size)[loss_name])
     z = hermitian_dual(4)(rng) if "complex" in name else rng.standard_normal(problem.atoms.shape)
     return problem, problem.atoms.expose(z, k)
 
@@ -152,11 +152,11 @@ def test_nasty_columns(loss, kind):
     C = rng.standard_normal((30, 3))
     D = np.concatenate([C, 0 * C[:, :1], C[:, :2], -C[:, :1], 1e-6 * C[:, 1:2], 1e5 * C[:, 2:3]], axis=1)
     b = rng.standard_normal(30)
-    problem = Problem(D, b, atoms=kind(9), loss=loss)
+    problem = Problem.of(D, b, atoms=kind(9), loss=loss)
     face = problem.atoms.expose(np.arange(9.0, 0.0, -1.0), 9)
     candidate = reduced_fit(problem, face)
     assert np.isfinite(candidate.c).all()
-    plain = Problem(np.concatenate([C, -C[:, :1]], axis=1), b, atoms=kind(4), loss=loss)  # the same cone
+    plain = Problem.of(np.concatenate([C, -C[:, :1]], axis=1), b, atoms=kind(4), loss=loss)  # the same cone
     least = naive.reduced_loss(plain.M, b, loss, plain.atoms.expose(np.ones(4), 4))
     assert candidate.loss == pytest.approx(least, rel=1e-6)
 
@@ -168,7 +168,7 @@ def test_fewer_rows_than_columns_and_other_small_shapes(operator, kind, shape):
     rng = generator(49)
     C, b = rng.standard_normal(shape), rng.standard_normal(shape[0])
     for loss in (LeastSquares(), Huber(0.3), LeastSquares(np.full(shape[0], 3.0))):
-        problem = Problem(operator(C), b, atoms=kind(shape[1]), loss=loss)
+        problem = Problem.of(operator(C), b, atoms=kind(shape[1]), loss=loss)
         face = problem.atoms.expose(np.ones(shape[1]), shape[1])
         least = naive.reduced_loss(problem.M, b, loss, face)
         candidate = reduced_fit(problem, face)
@@ -180,14 +180,14 @@ def test_zero_operator_and_zero_data():
     for loss in (LeastSquares(), Huber(1.0), Logistic()):
         for D, b in ((np.zeros((4, 3)), np.ones(4)), (np.eye(4)[:, :3], np.zeros(4))):
             for atoms in (SignedOneHot(3), NonnegativeOneHot(3)):
-                problem = Problem(D, b, atoms=atoms, loss=loss)
+                problem = Problem.of(D, b, atoms=atoms, loss=loss)
                 candidate = reduced_fit(problem, atoms.expose(np.ones(3), 2))
                 assert np.isfinite(candidate.c).all()
                 assert candidate.loss <= problem.at_zero
 
 
 def test_an_empty_face_explains_nothing():
-    problem = Problem(A, A[:, 0], atoms=SignedOneHot(8))
+    problem = Problem.of(A, A[:, 0], atoms=SignedOneHot(8))
     candidate = reduced_fit(problem, problem.atoms.expose(np.ones(8), 0))
     np.testing.assert_array_equal(candidate.residual, problem.b)
     assert candidate.residual is not problem.b
@@ -201,7 +201,7 @@ def test_scale_of_the_data_does_not_matter(name, scale):
     """Least squares of multiplied data has multiplied coefficients."""
     problem, face = planted(name, "least squares")
     candidate = fitted(name, "least squares")
-    far = reduced_fit(Problem(problem.M.inner, scale * problem.b, atoms=problem.atoms), face)
+    far = reduced_fit(Problem.of(problem.measured.inner, scale * problem.b, atoms=problem.atoms), face)
     assert far.loss == pytest.approx(scale**2 * candidate.loss, rel=1e-6)
 
 
@@ -221,7 +221,7 @@ def test_exact_data_is_met_to_rounding():
         problem, face = planted(name, "least squares")
         c = face.project(rng.standard_normal(face.dim))
         b = problem.M.apply(face.point(c))
-        exact = Problem(problem.M.inner, b, atoms=problem.atoms)
+        exact = Problem.of(problem.measured.inner, b, atoms=problem.atoms)
         loose = 1e-11 if "single" in name else 1e-13 if face.cone.name in ("FREE", "NONNEGATIVE") else 1e-9
         assert reduced_fit(exact, face).loss <= loose * exact.at_zero, name
 
@@ -229,7 +229,7 @@ def test_exact_data_is_met_to_rounding():
 def test_separable_classes_are_said_to_be():
     X = np.linspace(-1, 1, 10)[:, None]
     labels = np.sign(X.ravel())
-    problem = Problem(labels[:, None] * X, np.zeros(10), atoms=SignedOneHot(1), loss=Logistic())
+    problem = Problem.of(labels[:, None] * X, np.zeros(10), atoms=SignedOneHot(1), loss=Logistic())
     candidate = reduced_fit(problem, problem.atoms.expose(np.ones(1), 1))
     assert "separable" in candidate.note
     assert candidate.loss < 1e-3 * problem.at_zero
@@ -256,7 +256,7 @@ def test_black_boxes_take_few_products():
     """LSMR on a well-conditioned face needs a few products each way, not one for each column and row."""
     rng = generator(51)
     Q = np.linalg.qr(rng.standard_normal((60, 40)))[0]
-    problem = Problem(black_box(Q), rng.standard_normal(60), atoms=SignedOneHot(40))
+    problem = Problem.of(black_box(Q), rng.standard_normal(60), atoms=SignedOneHot(40))
     reduced_fit(problem, problem.atoms.expose(rng.standard_normal(40), 30))
     assert problem.M.products <= 10
 
@@ -266,7 +266,7 @@ def test_ill_conditioned_black_box_is_formed():
     U, V = (np.linalg.qr(rng.standard_normal((n, 20)))[0] for n in (40, 20))
     C = (U * np.geomspace(1, 1e-8, 20)) @ V.T
     b = rng.standard_normal(40)
-    problem = Problem(black_box(C), b, atoms=SignedOneHot(20))
+    problem = Problem.of(black_box(C), b, atoms=SignedOneHot(20))
     candidate = reduced_fit(problem, problem.atoms.expose(np.ones(20), 20))
     best = 0.5 * np.linalg.norm(b - U @ (U.T @ b)) ** 2
     assert candidate.loss == pytest.approx(best, rel=1e-6)
@@ -277,12 +277,12 @@ def test_faces_a_user_builds_by_hand(name, loss):
     """Not only exposed faces: any coordinates and signs, any orthonormal vectors."""
     rng = generator(53)
     b = rng.standard_normal(m)
-    problem = Problem(A, b, atoms=SignedOneHot(8), loss=loss)
+    problem = Problem.of(A, b, atoms=SignedOneHot(8), loss=loss)
     face = Coordinates(np.array([5, 0, 2]), np.array([-1.0, 1.0, -1.0]), (8,))
     least = naive.reduced_loss(problem.M, b, loss, face)
     assert reduced_fit(problem, face).loss == pytest.approx(least, rel=1e-6)
     if not isinstance(loss, Logistic):
-        quadratic = Problem(Quadratic(A[:, :5]), b, atoms=PSDRankOne(5), loss=loss)
+        quadratic = Problem.of(Quadratic(A[:, :5]), b, atoms=PSDRankOne(5), loss=loss)
         V = SymmetricFactors(np.linalg.qr(rng.standard_normal((5, 2)))[0])
         least = naive.reduced_loss(quadratic.M, b, loss, V)
         assert reduced_fit(quadratic, V).loss == pytest.approx(least, rel=1e-6)

@@ -1,0 +1,104 @@
+"""Newton's method in a box."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import minimize
+
+from contracts.families import (
+    generator,
+    losses,
+    over,
+)
+from fewatoms import (
+    LeastSquares,
+    Logistic,
+)
+from fewatoms.operators.reduced import Bordered, Columns
+from fewatoms.retrieval.newton import newton
+
+BOXES = {
+    "free": (-np.inf, np.inf),
+    "nonnegative": (0.0, np.inf),
+    "capped": (-0.3, 0.3),
+    "one-sided and capped": (0.0, 0.4),
+    "tight": (-1e-3, 1e-3),
+}
+
+
+@pytest.mark.parametrize("kind", ["columns", "bordered", "sparse"])
+@pytest.mark.parametrize("box", BOXES)
+@pytest.mark.parametrize(("name", "loss"), **over(losses(40)))
+def test_newton_in_a_box_against_lbfgsb(name, loss, box, kind):
+    draw = generator(17)
+    A = draw.standard_normal((40, 5)) + 0.5
+    b = A @ [1.0, -2.0, 0.1, 0.0, 0.5] + draw.standard_normal(40)
+    b = 0.3 * draw.standard_normal(40) if isinstance(loss, Logistic) else b
+    if isinstance(loss, Logistic):
+        A = A * draw.choice([-1.0, 1.0], 40)[:, None]
+    reduced = {"columns": Columns(A), "bordered": Bordered(A[:, :3], A[:, 3:]), "sparse": Columns(sp.csc_array(A))}[
+        kind
+    ]
+    lower, upper = np.full(5, BOXES[box][0]), np.full(5, BOXES[box][1])
+    c, residual, H = newton(reduced, b, loss, lower, upper)
+    twin = minimize(
+        lambda v: loss.value(b - A @ v),
+        np.clip(np.zeros(5), lower, upper),
+        jac=lambda v: -A.T @ loss.gradient(b - A @ v),
+        method="L-BFGS-B",
+        bounds=list(zip(lower, upper, strict=True)),
+        options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 2000},
+    )
+    assert (c >= lower).all()
+    assert (c <= upper).all()
+    np.testing.assert_allclose(residual, b - A @ c, atol=1e-12)
+    value = loss.value(residual)
+    assert value <= twin.fun * (1 + 1e-10)
+    assert value == pytest.approx(twin.fun, rel=1e-6)
+    slope = -A.T @ loss.gradient(residual)
+    size = 1e-6 * np.abs(A.T @ loss.gradient(b)).max()
+    assert (slope[c > lower] <= size).all()
+    assert (slope[c < upper] >= -size).all()
+    np.testing.assert_allclose(H, A.T @ (loss.curvature(residual)[:, None] * A), atol=1e-8)
+
+
+@pytest.mark.parametrize(("name", "loss"), **over(losses(40)))
+def test_newton_may_start_anywhere_in_the_box(name, loss):
+    draw = generator(18)
+    A, b = draw.standard_normal((40, 4)), draw.standard_normal(40)
+    lower, upper = np.array([0.0, -1.0, -np.inf, 0.1]), np.array([np.inf, 1.0, 0.2, 0.1])  # the last one is fixed
+    values = [
+        loss.value(newton(Columns(A), b, loss, lower, upper, start)[1])
+        for start in (np.array([0, 0, 0, 0.1]), np.array([3, -1, -5, 0.1]), np.array([0, 1, 0.2, 0.1]))
+    ]
+    assert max(values) <= min(values) * (1 + 1e-9)
+
+
+def test_newton_gives_up_what_cannot_reach_the_target():
+    draw = generator(19)
+    A, b = draw.standard_normal((40, 4)), draw.standard_normal(40)
+    wide = np.full(4, np.inf)
+    best = LeastSquares().value(newton(Columns(A), b, LeastSquares(), -wide, wide)[1])
+    c, _, _ = newton(Columns(A), b, LeastSquares(), -wide, wide, target=0.01 * best)
+    assert not c.any()
+    reached = newton(Columns(A), b, LeastSquares(), -wide, wide, target=1.01 * best)[1]
+    assert LeastSquares().value(reached) == pytest.approx(best, rel=1e-9)
+
+
+def test_newton_on_separable_classes_ends_with_finite_numbers():
+    A = np.abs(generator(21).standard_normal((20, 3)))
+    wide = np.full(3, np.inf)
+    c, residual, H = newton(Columns(A), np.zeros(20), Logistic(), -wide, wide)
+    assert np.isfinite(c).all()
+    assert np.isfinite(H).all()
+    assert Logistic().value(residual) < 1e-6
+
+
+def test_newton_with_dependent_columns():
+    draw = generator(22)
+    A = draw.standard_normal((20, 2)) @ draw.standard_normal((2, 4))
+    b, wide = draw.standard_normal(20), np.full(4, np.inf)
+    c, residual, _ = newton(Columns(A), b, LeastSquares(), -wide, wide)
+    left = b - A @ np.linalg.lstsq(A, b, rcond=None)[0]
+    assert np.isfinite(c).all()
+    assert LeastSquares().value(residual) == pytest.approx(LeastSquares().value(left), rel=1e-9)
