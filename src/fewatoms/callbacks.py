@@ -1,7 +1,7 @@
 """Callbacks for `fit(..., callback=...)`: a deadline, a trace, a bar, and several of them together.
 
-Each is called with a `Progress` after every iterate, and every tenth of a second during long work. Raising StopIteration
-ends the run with the best answer so far.
+Each is called with a `Progress` after every iterate, and every tenth of a second during long work. StopIteration raised
+there ends the run with the best answer so far.
 """
 
 from __future__ import annotations

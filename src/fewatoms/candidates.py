@@ -115,7 +115,7 @@ class DualPoint:
 class Iterate:
     """One step of a job's stream.
 
-    dual : its dual point; None where evaluating it costs as much as an iteration: `job.evaluate(iterate)` then makes it,
+    dual : its dual point; None where evaluating it costs an iteration's work: `job.evaluate(iterate)` makes it then,
         for a callback or a certificate
     primal : the method's own point in compact form, if it has one
     worth : of iterates whose dual points are dear, which one is worth evaluating: the last of the highest

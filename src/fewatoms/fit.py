@@ -12,7 +12,7 @@ from fewatoms._renamed import renamed
 from fewatoms.atoms import AtomicSet
 from fewatoms.beside import Biases
 from fewatoms.losses import LeastSquares, Loss
-from fewatoms.methods import Method
+from fewatoms.methods import METHODS, Method
 from fewatoms.methods.separation import weighed
 from fewatoms.operators import as_operator
 from fewatoms.problem import Problem, several
@@ -134,9 +134,11 @@ def fit_many(M: object, B: npt.ArrayLike, *, k: object = None, **words: Unpack[W
     if columns is None:
         raise ValueError(f"B must have a column per data vector; got shape {np.shape(B)}: fit takes a single one")
     data = np.asarray(B)
+    for column in data.T:
+        operator.read_data(column)  # before any of them is fitted
     problem, way = posed(operator, data[:, 0], k, **words)
-    problems = [problem, *(problem.with_data(column) for column in data.T[1:])]
-    return Solutions(solve_each(problems, way))
+    problems = (problem if i == 0 else problem.with_data(column) for i, column in enumerate(data.T))
+    return Solutions.of(solve_each(problems, way), problem, data)
 
 
 def posed(M: object, b: npt.ArrayLike, k: object, **words: Unpack[Words]) -> tuple[Problem, Way]:
@@ -157,9 +159,9 @@ def posed(M: object, b: npt.ArrayLike, k: object, **words: Unpack[Words]) -> tup
     )  # fmt: skip
     problem = problem.over(weighed(problem.atoms))
     way = _way(words)
-    if way.start is not None and not way.start.certificate.problem.atoms.same_as(problem.atoms):
-        theirs = way.start.certificate.problem.atoms
-        raise ValueError(f"start must be a model made of {problem.atoms!r}; got one made of {theirs!r}")
+    if way.start is not None and not way.start.is_over(problem.atoms):
+        theirs = way.start.certificate.asked.atoms_told
+        raise ValueError(f"start must be a model made of {problem.atoms!r}; got one made of {theirs}")
     return problem, way
 
 
@@ -172,4 +174,4 @@ def _way(words: Words) -> Way:
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be callable; got {callback!r}")
     most = _checks.integer("max_iterations", words.get("max_iterations", MOST), 1)
-    return Way(method, start, most, callback, words.get("rng"))
+    return Way(METHODS if method is None else (method,), start, most, callback, words.get("rng"))

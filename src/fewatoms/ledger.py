@@ -12,10 +12,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fewatoms import _checks
+
+if TYPE_CHECKING:
+    from fewatoms.candidates import Candidate
 
 EVERY = 0.1  # seconds at least from one call of the clock to the next
 
@@ -43,7 +47,7 @@ class Ledger:
     ticks: int = 0
     stage: str = ""
     hear: Callable[[], None] | None = None
-    found: object = None
+    found: Candidate | None = None
     _last: float = field(default_factory=time.monotonic)
 
     def tick(self) -> None:
@@ -115,7 +119,7 @@ def stage(name: str) -> Iterator[None]:
         account.stage = before
 
 
-def keep(found: object) -> None:
+def keep(found: Candidate) -> None:
     """Note an answer found on the way: it counts if the run is stopped before its work is done."""
     account = _current.get()
     if account is not None:

@@ -1,7 +1,7 @@
 """What one coefficient pays: nothing, a ridge, or everything beyond a cap.
 
 p(c) is what a coefficient c of one atom pays, h(z) = sup over c of c z - p(c) its conjugate: what a dual vector aligned
-by z with the atom may gain at most. Sets whose atoms can be listed pay squares; rank-one matrices pay for their factors.
+by z with the atom may gain at most. Atoms that can be listed pay squares; rank-one matrices pay for their factors.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ class Relaxation(ABC):
     # What Theorem 2 says about y, at a distance of at most `radius` from a multiple of the dual solution y*.
 
     def radius(self, y: FloatArray, dual: float, gap_at: GapAt, beta: Bounds | None) -> float | None:
-        """A bound of |y - y*| for y with this dual value, from the gap that a dual value leaves; None if there is none."""
+        """A bound of |y - y*| for y with this dual value, from the gap that it leaves; None if there is none."""
         gap = gap_at(dual)
         return math.sqrt(2 * self.problem.loss.smoothness * gap) if math.isfinite(gap) else None
 

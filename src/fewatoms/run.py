@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass
@@ -22,9 +22,12 @@ Callback = Callable[[Progress], object]
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    """How a problem is to be solved, as far as that is said."""
+    """How a problem is to be solved.
 
-    method: Method | None = None
+    methods : who is asked, in turn; the first that opens the problem serves
+    """
+
+    methods: Sequence[Method]
     start: Solution | None = None
     max_iterations: int = 1000
     callback: Callback | None = None
@@ -33,25 +36,23 @@ class Way:
 
 def solve(problem: Problem, budgets: Sequence[Budget], way: Way, *, quick: bool = False) -> list[Solution]:
     """Find x with f(b - Mx) <= alpha made of at most k atoms, for every k: each is answered as if it were alone."""
-    with closing(choose(way.method, problem, budgets, quick=quick)) as job:
+    with closing(choose(way.methods, problem, budgets, quick=quick)) as job:
         return _answers(job, budgets, way)
 
 
-def solve_each(problems: Sequence[Problem], way: Way) -> list[Solution]:
+def solve_each(problems: Iterable[Problem], way: Way) -> Iterator[Solution]:
     """One problem for several data vectors: what a job keeps for one of them it hands on to the next."""
-    answers: list[Solution] = []
     job: Job | None = None
     try:
         for problem in problems:
             next_job = None if job is None else job.serves(problem)
             if job is not None:
                 job.close()
-            job = choose(way.method, problem, [problem.budget]) if next_job is None else next_job
-            answers += _answers(job, [problem.budget], way)
+            job = choose(way.methods, problem, [problem.budget]) if next_job is None else next_job
+            yield from _answers(job, [problem.budget], way)
     finally:
         if job is not None:
             job.close()
-    return answers
 
 
 def _answers(job: Job, budgets: Sequence[Budget], way: Way) -> list[Solution]:
@@ -67,8 +68,7 @@ def _solved(job: Job, course: Sequence[Budget], way: Way) -> list[Solution]:
     with ledger.opened(_fresh(way.rng), lambda: _tell(records, way.callback)) as spent:
         try:
             records[:] = _begun(job, course, way.start)
-            stream = job.iterates(course) if _live(records) else iter(())
-            for iterate in islice(stream, way.max_iterations):  # y <- oracle
+            for iterate in islice(job.iterates(course) if _live(records) else (), way.max_iterations):  # y <- oracle
                 for record in _live(records):
                     x = job.retrieve(iterate, record.problem.budget)  # x <- (PR), at most k atoms
                     record.see(iterate, x)  # keep the best, and what is proven

@@ -103,7 +103,7 @@ class Job(ABC):
         return None
 
     def serves(self, problem: Problem) -> Job | None:
-        """A job for the same problem with other data that takes over what this one keeps; None where nothing is shared."""
+        """A job for the same problem with other data that takes over what this one keeps; None if nothing is shared."""
         return None
 
     def snapshot(self) -> dict[str, object]:
@@ -111,7 +111,8 @@ class Job(ABC):
         return {}
 
     def forget(self) -> None:
-        """Let go of what the run kept. What is asked for afterwards is made anew."""
+        """Let go of what the run kept: nothing here. What is asked for afterwards is made anew."""
+        return None
 
     def close(self) -> None:
         """The run is over."""
@@ -119,12 +120,11 @@ class Job(ABC):
         self.forget()
 
 
-def choose(method: Method | None, problem: Problem, budgets: Sequence[Budget], *, quick: bool = False) -> Job:
-    """The job of the method given, or of the first of ours that opens the problem."""
-    from fewatoms.methods import METHODS
-
-    for candidate in METHODS if method is None else (method,):
-        job = (candidate.quick() if quick else candidate).open(problem, budgets)
+def choose(methods: Sequence[Method], problem: Problem, budgets: Sequence[Budget], *, quick: bool = False) -> Job:
+    """The job of the first of these methods that opens the problem."""
+    for method in methods:
+        job = (method.quick() if quick else method).open(problem, budgets)
         if job is not None:
             return job
-    raise ValueError(f"method must be one for this problem; {method!r} is not one for {problem!r}")
+    asked = ", ".join(map(repr, methods))
+    raise ValueError(f"method must be one for this problem; {asked} is not one for {problem!r}")

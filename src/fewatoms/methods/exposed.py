@@ -8,7 +8,7 @@ without it expose.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -20,9 +20,11 @@ from fewatoms.candidates import Candidate, Iterate
 from fewatoms.capabilities import Prox
 from fewatoms.faces import Face
 from fewatoms.methods.base import Job, Method, Pace
+from fewatoms.methods.listed import Listed
 from fewatoms.oracles.corrective import Corrective, Pool
 from fewatoms.problem import Problem
 from fewatoms.retrieval import Exchange, reduced_fit
+from fewatoms.run import Way, solve
 from fewatoms.solution import Solution
 
 
@@ -36,8 +38,8 @@ class Exposed(Method):
     gain : the share by which they must lower the loss
     """
 
-    oracle: Corrective = Corrective()
-    polish: Exchange = Exchange()
+    oracle: Corrective = field(default_factory=Corrective)
+    polish: Exchange = field(default_factory=Exchange)
     rounds: int = 10
     gain: float = 1e-6
 
@@ -95,7 +97,7 @@ class ExposedJob(Job):
         return fitted if problem.budget.allows(face) else reduced_fit(problem, face.prune(fitted.c, problem.k)[0])
 
     def _substitutes(self, problem: Problem, pool: Pool, best: Candidate) -> bool:
-        """Show the data without each atom in turn, and without none, to the set; whether atoms were seen that are new."""
+        """Show the set the data without each atom in turn, and without all; whether atoms were seen that are new."""
         before = len(pool.faces)
         for face in (*_without_each(best.face, best.c), best.face):
             ledger.tick()
@@ -118,8 +120,6 @@ def _listed(images: FloatArray, problem: Problem) -> IntArray:
     """The best k columns with nonnegative coefficients."""
     k = Budget(min(problem.budget.single, images.shape[1]))
     small = Problem.of(images, problem.b, atoms=NonnegativeOneHot(images.shape[1]), k=k.most, loss=problem.loss)
-    from fewatoms.run import Way, solve
-
-    (found,) = solve(small, [k], Way(), quick=True)
+    (found,) = solve(small, [k], Way([Listed()]), quick=True)
     chosen = found.indices
     return chosen if chosen.size else np.array([int(np.argmax(images.T @ problem.loss.gradient(problem.b)))])

@@ -132,9 +132,9 @@ class PaperJob(Job):
 
     def iterates(self, course: Sequence[Budget]) -> Iterator[Iterate]:
         relaxation = P3(self.problem)
-        for self.step in self.method.steps(self.problem):
+        for step in self.method.steps(self.problem):
             ledger.tick()
-            step = self.step
+            self.step = step
             dual = DualPoint(step.y, step.z, step.support, relaxation, step.loss, step.tau)
             yield Iterate(dual, at=step)
 

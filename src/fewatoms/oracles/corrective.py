@@ -1,4 +1,4 @@
-"""(P1) down a ladder of penalties over atoms exposed one by one: all that it needs of a set is `support` and `expose`."""
+"""(P1) down a ladder of penalties over atoms exposed one by one: all it needs of a set is `support` and `expose`."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class Descent:
         prox = problem.atoms.offers(Prox)
         if prox is None:
             raise ValueError(
-                f"oracle ProximalGradient (or Continuation) needs a set with a proximal map; {problem.atoms!r} offers none: "
+                f"oracle ProximalGradient, or Continuation, needs a proximal map; {problem.atoms!r} has none: "
                 "use LevelSet, ConditionalGradient or no oracle at all"
             )
         self.problem, self.prox = problem, prox
