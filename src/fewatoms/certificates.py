@@ -228,10 +228,11 @@ class Certificate:
     def in_units(self) -> bool:
         """Whether the relaxation has its atoms in units of their images."""
         known = self._figures.relaxed
-        return self._atoms is not self.problem.atoms if known is None else known.in_units
+        return self.atoms is not self.problem.atoms if known is None else known.in_units
 
     @property
-    def _atoms(self) -> AtomicSet:
+    def atoms(self) -> AtomicSet:
+        """Those of the relaxation."""
         return self.problem.atoms if self._relaxation is None else self._relaxation.problem.atoms
 
     @property
@@ -252,7 +253,7 @@ class Certificate:
 
     @cached_property
     def _atom_norms(self) -> FloatArray | None:
-        return self._norms_of(self._atoms)
+        return self._norms_of(self.atoms)
 
     def _norms_of(self, atoms: AtomicSet) -> FloatArray | None:
         return self._counted(lambda: atoms.atom_norms(self.problem.M))
@@ -269,9 +270,9 @@ class Certificate:
         return self._later("norm", self._norm)
 
     def _norm(self) -> float | None:
-        if self._atoms.finite and not self._atoms.parts and self._atoms.bounded:
+        if self.atoms.finite and not self.atoms.parts and self.atoms.bounded:
             return None if self._atom_norms is None else float(self._atom_norms.max())
-        value = self._counted(lambda: self._atoms.operator_norm(self.problem.M))
+        value = self._counted(lambda: self.atoms.operator_norm(self.problem.M))
         return value if value is not None and math.isfinite(value) else None
 
     def _gap_at(self, dual: float) -> float:
@@ -295,7 +296,7 @@ class Certificate:
         relaxation, y = self._relaxation, self.y
         assert relaxation is not None
         assert y is not None
-        return relaxation.level(y, lambda: self._atoms.reached(self._z), self.beta_bounds)
+        return relaxation.level(y, lambda: self.atoms.reached(self._z), self.beta_bounds)
 
     @cached_property
     def epsilon(self) -> float | None:
@@ -320,7 +321,7 @@ class Certificate:
         if self._figures.safe_sets:
             return self._figures.safe_sets[0]
         self._need("safe_set")
-        return None if self.radius is None else self._safe(self._atoms, self._level, self._atom_norms)
+        return None if self.radius is None else self._safe(self.atoms, self._level, self._atom_norms)
 
     def _safe(self, atoms: AtomicSet, level: float, norms: FloatArray | None) -> SafeSet:
         """Indices of the atoms (classes) that reach the level, part by part; per-atom norms where they are known.

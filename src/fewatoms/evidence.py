@@ -207,7 +207,7 @@ def _known(iterate: Iterate) -> DualPoint:
 def proven_again(
     problem: Problem, face: Face, c: FloatArray, figures: Figures, atoms: AtomicSet, y: FloatArray | None = None
 ) -> Evidence:
-    """Evidence about an answer that has its problem again: the relaxation that it was proven with, if that is known, and
+    """Evidence about an answer that has its problem again: the relaxation that it was proven with, if it is known, and
     a dual vector made of what the answer leaves of the data, unless one is given.
 
     atoms : those of that relaxation. Two products, or one, when somebody asks.

@@ -6,14 +6,18 @@ made again. A tree of these is one plain header (for JSON) and one flat dictiona
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TypeAlias
+
+import numpy as np
 
 from fewatoms._types import Array
 
 # What JSON can hold: None, truth values, numbers, strings, and lists and dictionaries of these.
-Plain: TypeAlias = "None | bool | int | float | str | list[Plain] | dict[str, Plain]"
+Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,3 +95,50 @@ def maybe(value: Plain) -> float | None:
 def shape(value: Plain) -> tuple[int, ...]:
     """The shape of models."""
     return tuple(whole(n) for n in rows(value))
+
+
+# Many trees of few kinds ----------------------------------------------------------------------------------------------
+
+
+def packed(things: Sequence[Kept]) -> Kept:
+    """Many trees as one: those of one build have their arrays of one name put into a single one."""
+    flat = [flattened(thing, "") for thing in things]
+    builds: dict[str, list[int]] = {}
+    for i, (header, arrays) in enumerate(flat):
+        kinds = {name: [_kind(array), array.ndim] for name, array in arrays.items()}
+        builds.setdefault(json.dumps([header, kinds]), []).append(i)
+    which, packs = np.zeros(len(things), dtype=np.intp), []
+    for number, members in enumerate(builds.values()):
+        which[members] = number
+        header = flat[members[0]][0]
+        columns: dict[str, Array] = {}
+        for name in flat[members[0]][1]:
+            each = [flat[i][1][name] for i in members]
+            columns[f"{name} values"] = np.concatenate([array.ravel() for array in each])
+            columns[f"{name} shapes"] = np.array([array.shape for array in each], dtype=np.intp)
+        packs.append(Kept("pack", {"build": header}, columns))
+    return Kept("packs", {}, {"which": which}, tuple(packs))
+
+
+def unpacked(packs: Kept) -> list[Kept]:
+    """The trees that `packed` put together, in their order."""
+    streams = [_unpacked(pack) for pack in packs.inner]
+    return [next(streams[number]) for number in packs.arrays["which"]]
+
+
+def _unpacked(pack: Kept) -> Iterator[Kept]:
+    names = [name.removesuffix(" values") for name in pack.arrays if name.endswith(" values")]
+    shapes = {name: pack.arrays[f"{name} shapes"] for name in names}
+    ends = {name: np.cumsum(shapes[name].prod(axis=1, dtype=np.intp)) for name in names}
+    for i in count():
+        arrays = {}
+        for name in names:
+            start = ends[name][i - 1] if i else 0
+            piece = pack.arrays[f"{name} values"][start : ends[name][i]]
+            arrays[name] = piece.reshape(tuple(shapes[name][i]))
+        yield gathered(pack.told["build"], arrays, "")
+
+
+def _kind(array: Array) -> str:
+    """Strings of all lengths are of one kind."""
+    return array.dtype.kind if array.dtype.kind in "USO" else array.dtype.str

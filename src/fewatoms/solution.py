@@ -136,12 +136,17 @@ class Solution(Point):
         """For low-rank matrices, the model with new rows or columns: see LowRank.fold_in."""
         return self.model.fold_in(rows, cols, values, axis=axis, count=count, weights=weights, ridge=ridge)
 
-    # A value -----------------------------------------------------------------------------------------------------------
+    # A value ----------------------------------------------------------------------------------------------------------
 
     @property
     def atoms(self) -> AtomicSet | None:
         """The set that this is an answer over; None where it was left behind with M and b."""
         return self.certificate.asked.atoms
+
+    def is_over(self, atoms: AtomicSet) -> bool:
+        """Whether this is an answer over that set, as far as is known."""
+        mine = self.atoms
+        return self.certificate.asked.atoms_told == repr(atoms) if mine is None else mine.same_as(atoms)
 
     def save(self, file: files.PathLike) -> None:
         """Write to a file under the very name given, all or nothing; M and b are not in it. `fewatoms.load` reads it.
@@ -161,8 +166,8 @@ class Solution(Point):
     ) -> Solution:
         """This answer with M and b, which it had before it was pickled or saved; the answer itself does not change.
 
-        Refused unless they measure the same: b and the weights by their digests, M (array, sparse, operator, whatever it
-        was) by its shape and one product with M*. What is as long as the data or the model was not kept and has to be
+        Refused unless they measure the same: b and the weights by their digests, M (array, sparse or operator, whatever
+        it was) by its shape and one product with M*. What is as long as the data or the model was not kept and must be
         given again: a loss with weights, free columns, and sets but for single entries, rank-one matrices, their
         multiples, sums and unions.
 

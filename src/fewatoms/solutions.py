@@ -1,94 +1,313 @@
-"""The answers for several data vectors."""
+"""The answers for several data vectors, kept in arrays."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
-from fewatoms._types import Array, FloatArray
+from fewatoms import files, kept, ledger
+from fewatoms._types import Array, FloatArray, IntArray
+from fewatoms.asked import Asked, Fingerprint, digest
+from fewatoms.atoms import AtomicSet
+from fewatoms.beside import Told
+from fewatoms.certificates import Certificate, Proof
+from fewatoms.evidence import Evidence, proven_again
+from fewatoms.faces import Face
+from fewatoms.figures import Figures
+from fewatoms.kept import Kept
+from fewatoms.losses import Loss
+from fewatoms.problem import Problem
+from fewatoms.rows import NUMBERS, STATUSES, figures_of, maybe, row
 from fewatoms.solution import Solution, Status
+from fewatoms.units import unit_atoms
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """M and the data vectors.
+
+    problem : that of one of them
+    data : m x p
+    duals : p x m, the dual vector of each answer; None where those are made anew
+    atoms : those of the relaxations
+    """
+
+    problem: Problem
+    data: Array
+    duals: FloatArray | None
+    atoms: AtomicSet
+
+    def posed(self, i: int) -> Problem:
+        return self.problem.with_data(self.data[:, i])
+
+    def proven(self, i: int, face: Face, c: FloatArray, figures: Figures) -> tuple[Problem, Evidence]:
+        """The problem and the evidence of one answer."""
+        problem = self.posed(i)
+        own = self.atoms is self.problem.atoms
+        y = None if self.duals is None else self.duals[i]
+        return problem, proven_again(problem, face, c, figures, problem.atoms if own else self.atoms, y)
+
+    def taken(self, some: IntArray) -> Source:
+        return replace(self, data=self.data[:, some], duals=None if self.duals is None else self.duals[some])
 
 
 class Solutions(Sequence[Solution]):
     """The answers for several data vectors, one per column of b, each with its own atoms.
 
-    A sequence of `Solution`; x, loss, misfit, cardinality and free_coefficients hold them side by side.
+    A sequence of `Solution`, each made when it is asked for; x, loss, misfit, cardinality and free_coefficients hold
+    them side by side. M and the data are kept once. As for one answer, `save` and pickle leave them out, and
+    `attach(M, B)` gives them back.
     """
 
-    def __init__(self, solutions: Sequence[Solution]) -> None:
-        self._solutions = list(solutions)
+    def __init__(
+        self,
+        numbers: Mapping[str, Array],
+        messages: Sequence[str],
+        faces: Sequence[Face],
+        c: Sequence[FloatArray],
+        free: FloatArray,
+        intercept: bool,
+        asked: Asked,
+        source: Source | Sequence[Fingerprint],
+    ) -> None:
+        self._numbers, self._messages, self._faces = dict(numbers), list(messages), list(faces)
+        self._starts = np.concatenate([[0], np.cumsum([len(part) for part in c], dtype=np.intp)])
+        self._c = np.concatenate([np.zeros(0), *c])
+        self._free, self._intercept, self._asked = free, intercept, asked
+        self._source = source if isinstance(source, Source) else None
+        self._prints = [] if isinstance(source, Source) else list(source)
+
+    @classmethod
+    def of(cls, answers: Iterable[Solution], problem: Problem, data: Array) -> Solutions:
+        """What a run found, for the columns of the data; of each answer its figures and compact form are kept."""
+        rows: list[dict[str, float]] = []
+        messages, faces, c, free, duals = [], [], [], [], []
+        atoms, intercept = problem.atoms, False
+        for s in answers:
+            face, coefficients = s.compact
+            rows.append(row(s))
+            messages.append(s.message)
+            faces.append(face)
+            c.append(coefficients)
+            free.append(s.free_coefficients)
+            intercept = s.beside.intercept
+            known = s.certificate.known().relaxed
+            y = None if known is None else s.certificate.y
+            duals.append(y)
+            if known is not None and known.in_units:
+                atoms = s.certificate.atoms
+        numbers = {name: np.array([row[name] for row in rows], dtype=kind) for name, kind in NUMBERS.items()}
+        found = [y for y in duals if y is not None]
+        source = Source(problem, data, np.stack(found) if len(found) == len(rows) else None, atoms)
+        return cls(numbers, messages, faces, c, np.stack(free), intercept, Asked.of(problem), source)
+
+    # A sequence -------------------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        return len(self._solutions)
+        return len(self._faces)
 
     @overload
     def __getitem__(self, which: int) -> Solution: ...
     @overload
     def __getitem__(self, which: slice) -> Solutions: ...
     def __getitem__(self, which: int | slice) -> Solution | Solutions:
-        return Solutions(self._solutions[which]) if isinstance(which, slice) else self._solutions[which]
+        if isinstance(which, slice):
+            return self._taken(np.arange(len(self))[which])
+        i = range(len(self))[which]
+        n = {name: column[i] for name, column in self._numbers.items()}
+        face, c, figures = self._faces[i], self._coefficients(i), figures_of(n)
+        asked = replace(self._asked, alpha=maybe(n["alpha"]))
+        if self._source is None:
+            certificate = Certificate(figures, None, asked, self._prints[i])
+        else:
+            certificate = Certificate(figures, Proof(partial(self._source.proven, i, face, c, figures)))
+        return Solution(
+            face,
+            c,
+            status=STATUSES[n["status"]],
+            success=bool(n["success"]),
+            message=self._messages[i],
+            loss=float(n["loss"]),
+            misfit=float(n["misfit"]),
+            beside=Told(self._free[i], self._intercept),
+            several=False,
+            ridge=float(n["ridge"]),
+            iterations=int(n["iterations"]),
+            products=int(n["products"]),
+            svd_products=int(n["svd_products"]),
+            certificate=certificate,
+            held_out=maybe(n["held_out"]),
+        )
+
+    def _coefficients(self, i: int) -> FloatArray:
+        return self._c[self._starts[i] : self._starts[i + 1]]
+
+    def _taken(self, some: IntArray) -> Solutions:
+        return Solutions(
+            {name: column[some] for name, column in self._numbers.items()},
+            [self._messages[i] for i in some],
+            [self._faces[i] for i in some],
+            [self._coefficients(i) for i in some],
+            self._free[some],
+            self._intercept,
+            self._asked,
+            [self._prints[i] for i in some] if self._source is None else self._source.taken(some),
+        )
 
     def __repr__(self) -> str:
-        met = sum(s.success for s in self)
+        met = int(self._numbers["success"].sum())
         return f"Solutions({len(self)} data vectors, {met} as asked, largest misfit {self.misfit.max(initial=0.0):.3g})"
+
+    # Side by side -----------------------------------------------------------------------------------------------------
 
     @property
     def success(self) -> bool:
         """Whether what was asked holds for all of them."""
-        return all(s.success for s in self)
+        return bool(self._numbers["success"].all())
 
     @property
     def message(self) -> str:
         """How many ended how."""
-        ends = Counter(s.status for s in self)
+        ends = Counter(self.status)
         return " ".join(f"{count} of {len(self)}: {status.value}" for status, count in ends.items())
 
     @property
     def status(self) -> list[Status]:
         """Why each run ended."""
-        return [s.status for s in self]
+        return [STATUSES[code] for code in self._numbers["status"]]
 
     @property
     def indices(self) -> list[Array]:
         """Which atoms, for each data vector."""
-        return [s.indices for s in self]
+        return [face.labels() for face in self._faces]
 
     @property
     def coefficients(self) -> list[Array]:
         """Their coefficients."""
-        return [s.coefficients for s in self]
+        return [face.values(self._coefficients(i)) for i, face in enumerate(self._faces)]
 
     @property
     def x(self) -> Array:
         """The models side by side, n x p."""
-        return np.stack([s.x for s in self], axis=-1)
+        return np.stack([face.point(self._coefficients(i)) for i, face in enumerate(self._faces)], axis=-1)
 
     @property
     def loss(self) -> FloatArray:
-        return np.array([s.loss for s in self])
+        return self._numbers["loss"].copy()
 
     @property
     def misfit(self) -> FloatArray:
-        return np.array([s.misfit for s in self])
+        return self._numbers["misfit"].copy()
 
     @property
     def cardinality(self) -> Array:
-        return np.array([s.cardinality for s in self])
+        return self._numbers["cardinality"].copy()
 
     @property
     def free_coefficients(self) -> Array:
         """Of the free columns, q x p."""
-        return np.stack([s.free_coefficients for s in self], axis=-1)
+        return np.moveaxis(self._free, 0, -1)
 
     @property
     def products(self) -> int:
         """All products with M and M*."""
-        return sum(s.products for s in self)
+        return int(self._numbers["products"].sum())
 
     def predict(self, M_new: object, *, free: npt.ArrayLike | None = None) -> Array:
         """What the models say about data not seen, one column each."""
         return np.stack([s.predict(M_new, free=free) for s in self], axis=1)
+
+    # A value ----------------------------------------------------------------------------------------------------------
+
+    def save(self, file: files.PathLike) -> None:
+        """Write to a file under the very name given, all or nothing; M and B are not in it."""
+        files.save(file, self.kept())
+
+    def attach(
+        self,
+        M: object,
+        B: npt.ArrayLike,
+        *,
+        atoms: AtomicSet | None = None,
+        loss: Loss | None = None,
+        free: object = None,
+    ) -> Solutions:
+        """These answers with M and B, which they had before: see `Solution.attach`. One product for all of them."""
+        data = np.asarray(B)
+        if data.ndim != 2 or data.shape[1] != len(self):
+            raise ValueError(f"B must have {len(self)} columns, one per answer; got shape {data.shape}")
+        problem = self._asked.again(M, data[:, 0], atoms, loss, free)
+        first = Fingerprint.of(problem)
+        for i, known in enumerate(self._fingerprints()):
+            known.refuse(replace(first, data=digest(problem.measured.read_data(data[:, i]))))
+        units, numbers = unit_atoms(problem) if self._numbers["in_units"].any() else None, self._numbers
+        if units is None:  # relaxations in units that are not at hand are forgotten
+            numbers = {**numbers, "relaxation": np.where(numbers["in_units"], -1, numbers["relaxation"])}
+        source = Source(problem, data, None, problem.atoms if units is None else units)
+        c = [self._coefficients(i) for i in range(len(self))]
+        return Solutions(
+            numbers, self._messages, self._faces, c, self._free, self._intercept, Asked.of(problem), source
+        )
+
+    def _fingerprints(self) -> list[Fingerprint]:
+        """Of all answers: one product for an operator."""
+        source = self._source
+        if source is None:
+            return self._prints
+        with ledger.opened():
+            first = Fingerprint.of(source.problem)
+        read = source.problem.measured.read_data
+        return [replace(first, data=digest(read(column))) for column in source.data.T]
+
+    def __copy__(self) -> Solutions:
+        return self._taken(np.arange(len(self)))
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Solutions:
+        return self._taken(np.arange(len(self)))
+
+    def __reduce__(self) -> tuple[Callable[[Kept], Solutions], tuple[Kept]]:
+        return restored, (self.kept(),)
+
+    def kept(self) -> Kept:
+        """All of it but M and b, for files and pickles."""
+        prints = self._fingerprints()
+        first = None if not prints else prints[0].plain()
+        told: dict[str, kept.Plain] = {
+            "intercept": self._intercept,
+            "asked": self._asked.plain(),
+            "fingerprint": first,
+            "messages": [*self._messages],
+        }
+        arrays = {**self._numbers, "c": self._c, "starts": self._starts, "free": self._free}
+        arrays["digests"] = np.array([known.data for known in prints], dtype="U32")
+        return Kept("answers", told, arrays, (kept.packed([face.kept() for face in self._faces]),))
+
+
+def restored(it: Kept) -> Solutions:
+    """The answers that were kept, without M and b."""
+    told, arrays = it.told, it.arrays
+    faces = [files.face_of(face) for face in kept.unpacked(it.inner[0])]
+    c = np.split(arrays["c"], arrays["starts"][1:-1]) if len(faces) else []
+    if [len(part) for part in c] != [face.dim for face in faces]:
+        raise ValueError("there must be a coefficient for each dimension of the faces")
+    first = None if told["fingerprint"] is None else Fingerprint.read(told["fingerprint"])
+    prints = [] if first is None else [replace(first, data=str(known)) for known in arrays["digests"]]
+    return Solutions(
+        {name: arrays[name] for name in NUMBERS},
+        [str(message) for message in kept.rows(told["messages"])],
+        faces,
+        c,
+        arrays["free"],
+        told["intercept"] is True,
+        Asked.read(told["asked"]),
+        prints,
+    )
+
+
+files.READERS["answers"] = restored

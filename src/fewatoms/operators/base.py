@@ -96,7 +96,7 @@ class Operator(Offering, ABC):
         return norms.asked(self)
 
     def sketch(self) -> tuple[float, float]:
-        """A number by which operators are told apart, and its scale: one product, M*w for a fixed w, seen from one side.
+        """A number by which operators are told apart, and its scale: one product, M*w for a fixed w.
 
         It is the same, up to rounding, for whatever measures the same.
         """
