@@ -44,16 +44,29 @@ def _threads() -> Any:
 
 def as_flat(z: ModelDual) -> Array:
     """z as a flat array in C order. An implicit z is formed: as many products as its shorter side is long."""
-    if isinstance(z, LinearOperator):
-        z = _form(z)
-    elif sp.issparse(z):
-        z = z.toarray()
-    return np.asarray(z).ravel()
+    return written(z).ravel()
+
+
+def written(z: ModelDual) -> Array:
+    """z as an array, in the shape that it has."""
+    if implicit(z):
+        return _form(z)
+    return np.asarray(z.toarray() if sp.issparse(z) else z)
+
+
+def implicit(z: ModelDual) -> bool:
+    """Whether z is known by its products alone."""
+    return isinstance(z, LinearOperator)
+
+
+def transposed(z: ModelDual) -> Any:
+    """The conjugate transpose, in the form that z has."""
+    return z.H if implicit(z) else z.conj().T
 
 
 def as_matrix(z: ModelDual, shape: tuple[int, int]) -> Any:
     """z as a matrix of the given shape: sparse and implicit ones as they are, arrays reshaped without a copy."""
-    if isinstance(z, LinearOperator) or sp.issparse(z):
+    if implicit(z) or sp.issparse(z):
         return z
     return np.asarray(z).reshape(shape)
 
@@ -61,7 +74,7 @@ def as_matrix(z: ModelDual, shape: tuple[int, int]) -> Any:
 def hermitian_part(z: ModelDual, n: int) -> Any:
     """(Z + Z^H) / 2 for arrays and sparse matrices. Implicit matrices come from `Quadratic` and are Hermitian."""
     z = as_matrix(z, (n, n))
-    return z if isinstance(z, LinearOperator) else 0.5 * (z + z.conj().T)
+    return z if implicit(z) else 0.5 * (z + z.conj().T)
 
 
 def _form(z: LinearOperator) -> Array:
@@ -80,7 +93,7 @@ def _counted(z: Any) -> LinearOperator:
         tally.tick()
         return z @ x
 
-    adjoint = z.H if isinstance(z, LinearOperator) else z.conj().T
+    adjoint = transposed(z)
 
     def backward(x: Array) -> Array:
         tally.svd_products += 1 if x.ndim == 1 else x.shape[1]
@@ -198,18 +211,15 @@ def _arpack(
 
 def _nothing(z: Any) -> bool:
     """Whether a sparse or implicit matrix is zero, which may be too large to be written out."""
-    if isinstance(z, Hermitian):
+    if implicit(z):
         return not np.any(z @ np.random.default_rng(0).standard_normal(z.shape[1]))
     return bool(sp.issparse(z) and not z.data.any())
 
 
 def _dense_svd(z: Any, k: int) -> tuple[Array, FloatArray, Array]:
-    if isinstance(z, LinearOperator):
-        z = _form(z)
-    elif sp.issparse(z):
-        z = z.toarray()
+    full = written(z)
     with single_thread():
-        u, s, vh = scipy.linalg.svd(np.asarray(z), full_matrices=False)
+        u, s, vh = scipy.linalg.svd(full, full_matrices=False)
     return _signed(u[:, :k], s[:k], vh[:k].conj().T)
 
 
@@ -229,29 +239,25 @@ def top_eigh(z: Any, k: int, tol: float = 0.0) -> tuple[FloatArray, Array]:
     k = min(k, n)
     if n <= DENSE_SIDE or 3 * k >= n:
         return _dense_eigh(z, k)
-    known = z.leading if isinstance(z, Hermitian) else None
-    if known is not None and known[0].size >= k:
-        return known[0][:k], known[1][:, :k]
-    more = min(n, max(k, 2)) if isinstance(z, Hermitian) and not tol else k  # who asks for one asks for the next
+    memory = z if isinstance(z, Hermitian) else None
+    if memory is not None and memory.leading is not None and memory.leading[0].size >= k:
+        return memory.leading[0][:k], memory.leading[1][:, :k]
+    more = min(n, max(k, 2)) if memory is not None and not tol else k  # who asks for one asks for the next
     try:
         values, vectors = _arpack(_counted(z), more, "LA", tol=tol)
     except ArpackError:
         return (np.zeros(k), np.eye(n, k)) if _nothing(z) else _dense_eigh(z, k)
     order = np.argsort(-values, kind="stable")
     values, vectors = values[order], _signed(vectors[:, order], values, vectors[:, order])[0]
-    if isinstance(z, Hermitian) and not tol:
-        z.leading = values, vectors
+    if memory is not None and not tol:
+        memory.leading = values, vectors
     return values[:k], vectors[:, :k]
 
 
 def _dense_eigh(z: Any, k: int) -> tuple[FloatArray, Array]:
-    if isinstance(z, LinearOperator):
-        z = _form(z)
-    elif sp.issparse(z):
-        z = z.toarray()
-    n = z.shape[0]
+    full, n = written(z), z.shape[0]
     with single_thread():
-        values, vectors = scipy.linalg.eigh(np.asarray(z), subset_by_index=[n - k, n - 1])
+        values, vectors = scipy.linalg.eigh(full, subset_by_index=[n - k, n - 1])
     values, vectors = values[::-1], vectors[:, ::-1]
     return values, _signed(vectors, values, vectors)[0]
 
@@ -292,7 +298,7 @@ def low_rank_plus(pairs: list[tuple[float, Array, Array, Array]], step: float, z
     """sum_j a_j U_j C_j V_j^H + step Z, as a dense matrix if z is dense and as a LinearOperator otherwise."""
     if isinstance(z, np.ndarray):
         return sum((a * (u @ c) @ v.conj().T for a, u, c, v in pairs), start=step * z)
-    z_adjoint = z.H if isinstance(z, LinearOperator) else z.conj().T
+    z_adjoint = transposed(z)
 
     def forward(x: Array) -> Array:
         return sum((a * (u @ (c @ (v.conj().T @ x))) for a, u, c, v in pairs), start=step * (z @ x))
