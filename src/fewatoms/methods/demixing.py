@@ -18,11 +18,9 @@ from fewatoms.candidates import Candidate, Iterate
 from fewatoms.capabilities import SeenAsIs, need
 from fewatoms.faces import Cone, Face
 from fewatoms.methods.base import Job, Method
-from fewatoms.methods.sums import SumJob, dual_of, plain_squares
+from fewatoms.methods.sums import NORMAL_MEDIAN, SumJob, dual_of, plain_squares, weights_differ
 from fewatoms.operators import Counting, Identity, Operator, Rows, Sampling
 from fewatoms.problem import Problem
-
-NORMAL_MEDIAN = 1.4826  # standard deviations of a normal number, in units of the median of its size
 
 Point = tuple[Face, FloatArray]
 
@@ -75,7 +73,8 @@ class Peeling:
             while run.short() and t > self.floor * top:
                 t *= self.shrink
                 run.over(t)
-                ledger.keep(run.point())
+                if problem.budget.allows((point := run.point()).face):
+                    ledger.keep(point)
         run.fix()
         run.refit()
         yield run.iterate()
@@ -94,6 +93,9 @@ class Peeling:
 class Demixing(Method):
     """A sum or union of parts with orthonormal atoms, data that are entries of x, least squares.
 
+    Not with weights that differ where every part has a number: steps of a majoriser see atoms on light data too
+    late, and relaxations tell the parts apart better (`General`). Budgets left open are found all the same.
+
     peeling : how that is done
     """
 
@@ -103,7 +105,10 @@ class Demixing(Method):
         parts = problem.atoms.parts
         if len(parts) < 2 or not plain_squares(problem) or problem.M.offers(SeenAsIs) is None:
             return None
-        return DemixingJob(problem, budgets, self.peeling) if all(part.orthonormal for part in parts) else None
+        given = any(budget.parts and not budget.open for budget in budgets)
+        if not all(part.orthonormal for part in parts) or (given and weights_differ(problem)):
+            return None
+        return DemixingJob(problem, budgets, self.peeling)
 
 
 class DemixingJob(SumJob):
@@ -153,7 +158,7 @@ class Peels:
         self.points: list[Point] = [part.nothing() for part in self.parts]
         self.r = problem.b
         w = problem.loss.weights
-        self.weights = None if w is None or w.min() == w.max() else w / w.max()
+        self.weights = w / w.max() if w is not None and weights_differ(problem) else None
 
     @property
     def loss(self) -> float:

@@ -13,6 +13,8 @@ from fewatoms.relaxations import P1, P3
 from fewatoms.retrieval import reduced_fit
 from fewatoms.solution import Solution
 
+NORMAL_MEDIAN = 1.4826  # standard deviations of a normal number, in units of the median of its size
+
 
 class SumJob(Job):
     """Budgets of parts may be left open; where nothing is said of them, they all are."""
@@ -55,3 +57,9 @@ def plain_squares(problem: Problem) -> bool:
     """Whether least squares is all there is: nothing beside the atoms, nothing that coefficients pay."""
     price = problem.price
     return problem.loss.squares and problem.plain and price.ridge == 0 and price.cap is None
+
+
+def weights_differ(problem: Problem) -> bool:
+    """Whether some data count more than others: weights that are all equal are a unit."""
+    w = problem.loss.weights
+    return w is not None and bool(w.min() < w.max())

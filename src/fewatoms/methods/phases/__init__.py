@@ -92,6 +92,12 @@ class PhasesJob(GeneralJob):
         face, c = self.problem.atoms.around(found.face), found.c / self.scale
         return replace(found, gauge=face.gauge(c), make=lambda: (face, c))
 
+    def _keep(self, found: Candidate) -> None:
+        """Note a candidate that is better than what this piece of work has found so far."""
+        known = ledger.current().found
+        if known is None or found.loss < known.loss:
+            ledger.keep(self._around(found))
+
     def forget(self) -> None:
         self.amplitudes.clear()
 
@@ -103,14 +109,16 @@ class PhasesJob(GeneralJob):
             return candidate
         first = budget not in self.amplitudes
         if first:
-            self.amplitudes[budget] = Amplitudes(problem, self.M, self.atoms, method.flow, deepcopy(self.dice))
+            dice = deepcopy(self.dice)
+            self.amplitudes[budget] = Amplitudes(problem, self.M, self.atoms, method.flow, dice, self._keep)
         amplitudes = self.amplitudes[budget]
         best, losses, agreed = candidate, [], False
         for start in amplitudes.starts(candidate, all_of_them=first):
+            self._keep(start)
             trial = settle(problem, start)
             if trial.loss < best.loss:
                 best = trial
-                ledger.keep(self._around(best))
+                self._keep(best)
             losses.append(trial.loss)
             alike = sum(loss <= best.loss * (1 + method.agree) for loss in losses)
             agreed = alike >= (2 if amplitudes.spare(best.face) > method.scarce else 3)

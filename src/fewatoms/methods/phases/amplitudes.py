@@ -25,7 +25,7 @@ from fewatoms import ledger, linalg
 from fewatoms._types import Array, FloatArray
 from fewatoms.candidates import Candidate
 from fewatoms.capabilities import Intensities, Semidefinite
-from fewatoms.faces import Face
+from fewatoms.faces import Face, SymmetricTurning
 from fewatoms.problem import Problem
 from fewatoms.retrieval.reduced_fit import reduced_fit
 
@@ -62,6 +62,7 @@ class Amplitudes:
     problem : with its budget, over the semidefinite set itself
     M, atoms : what its operator and its set offer
     rng : where a start anywhere is drawn
+    keep : who is handed the point of a descent that is stopped on its way
     """
 
     problem: Problem
@@ -69,6 +70,7 @@ class Amplitudes:
     atoms: Semidefinite
     flow: AmplitudeFlow
     rng: np.random.Generator
+    keep: Callable[[Candidate], None] = ledger.keep
 
     @property
     def k(self) -> int:
@@ -124,6 +126,13 @@ class Amplitudes:
         """The loss fitted on the span of a factor."""
         return reduced_fit(self.problem, self.atoms.spanned(left))
 
+    def unfitted(self, left: Array) -> Candidate:
+        """The point of the k leading directions of a factor as it is."""
+        left = np.ascontiguousarray(self.pruned(left))
+        face, c = SymmetricTurning(self.atoms.spanned(left)).fold(left.ravel().view(np.float64))
+        residual = self.problem.b - self.M.measure_factor(left)[0]
+        return Candidate.of(face, c, residual, self.problem.loss.value(residual))
+
     def spectral(self, k: int) -> Array:
         """The leading eigenvectors of A^H diag(t) A, with t = (s - 1) / (s + sqrt(m / n) - 1) for intensities s of mean
         1: of all functions of the data the one whose leading vector tells most about a random signal.
@@ -145,16 +154,23 @@ class Amplitudes:
         left = left.astype(np.complex128 if self.M.complex else np.float64)
         left = left / max(float(np.linalg.norm(left)), 1e-300)
         start = np.ascontiguousarray(left).ravel().view(np.float64)
+        along = [start]
         with ledger.stage(STAGE), linalg.single_thread():
             length, objective = self._objective(left, units)
-            result = minimize(
-                objective,
-                start,
-                jac=True,
-                method="L-BFGS-B",
-                callback=self._enough(),
-                options={"maxiter": self.flow.steps, "maxfun": 2 * self.flow.steps, "maxcor": 10, "ftol": 0, "gtol": 0},
-            )
+            try:
+                result = minimize(
+                    objective,
+                    start,
+                    jac=True,
+                    method="L-BFGS-B",
+                    callback=self._enough(along),
+                    options={
+                        "maxiter": self.flow.steps, "maxfun": 2 * self.flow.steps, "maxcor": 10, "ftol": 0, "gtol": 0
+                    },
+                )  # fmt: skip
+            except ledger.Stopped:
+                self.keep(self.unfitted(length * along[0].view(left.dtype).reshape(left.shape)))
+                raise
         return length * result.x.view(left.dtype).reshape(left.shape)
 
     def _objective(
@@ -182,12 +198,13 @@ class Amplitudes:
 
         return length, objective
 
-    def _enough(self) -> Callable[[OptimizeResult], None]:
-        """Ends a descent that hardly falls any more, and says after each step that work goes on."""
+    def _enough(self, along: list[FloatArray]) -> Callable[[OptimizeResult], None]:
+        """Ends a descent that hardly falls any more, and says after each step, noted in `along`, that work goes on."""
         values: list[float] = []
         window, rest = self.flow.window, 1 - self.flow.fall
 
         def enough(intermediate_result: OptimizeResult) -> None:
+            along[0] = intermediate_result.x
             ledger.tick()
             values.append(float(intermediate_result.fun))
             stalls = len(values) > window and values[-1] > rest * values[-1 - window]

@@ -17,7 +17,7 @@ from fewatoms.methods.separation.matrix import Kept, Mixture
 from fewatoms.methods.separation.roles import Roles, weighed
 from fewatoms.methods.separation.splitting import Splitting
 from fewatoms.methods.separation.trimming import Trimming
-from fewatoms.methods.sums import SumJob, dual_of, plain_squares
+from fewatoms.methods.sums import SumJob, dual_of, plain_squares, weights_differ
 from fewatoms.problem import Problem
 
 
@@ -45,8 +45,7 @@ class Separation(Method):
         if problem.M.offers(SeenAsIs) is None or problem.M.shape[1] > self.empty * problem.M.shape[0]:
             return None
         job = SeparationJob(problem, budgets, self, roles)
-        weights = problem.loss.weights
-        if any(map(job.pursues, budgets)) and weights is not None and weights.min() < weights.max():
+        if any(map(job.pursues, budgets)) and weights_differ(problem):
             raise ValueError(
                 f"k must give one budget for each of the 2 parts of {problem.atoms!r} where data have weights: without "
                 "it principal component pursuit is asked for, which takes data of equal weight; got None"

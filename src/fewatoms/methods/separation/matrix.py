@@ -19,8 +19,6 @@ from fewatoms.capabilities import SeenAsIs, need
 from fewatoms.methods.separation.roles import Roles
 from fewatoms.problem import Problem
 
-NEAR_A_GUESS = (0.02, 0.2)  # shares of a guess: how far below it numbers are looked at
-
 Low = tuple[Array, Array]  # L = U V^T with orthonormal V
 
 
@@ -205,15 +203,16 @@ def cut_to(R: Array, delta: float, guess: float = 0.0) -> float:
     return low
 
 
-def largest(a: FloatArray, count: int, guess: float | None = None) -> float:
+def largest(a: FloatArray, count: int, guess: float | None = None, near: Sequence[float] = (0.1,)) -> float:
     """The count-th largest of some numbers that are not negative; infinite for none of them.
 
-    Near a good guess only the numbers around it are sorted.
+    Near a good guess only the numbers around it are sorted; `near` says how far below it they are looked for, as shares
+    of it, one try after the other.
     """
     if count == 0:
         return math.inf
     if guess is not None and 0 < guess < math.inf:
-        for width in NEAR_A_GUESS:
+        for width in near:
             above = a >= guess * (1 - width)
             inside = int(np.count_nonzero(above))
             if inside < count:

@@ -10,12 +10,10 @@ import numpy as np
 from fewatoms import linalg
 from fewatoms._types import Array, FloatArray
 from fewatoms.methods.separation.matrix import Mixture, largest
+from fewatoms.methods.sums import NORMAL_MEDIAN
 
 if TYPE_CHECKING:
     from fewatoms.methods.separation.trimming import Trimming
-
-NORMAL_MEDIAN = 1.4826  # standard deviations of a normal number, in units of the median of its size
-SAMPLED_FOR_MEDIAN = 1_000_000  # residuals that a median is taken of
 
 
 class Rule:
@@ -41,7 +39,7 @@ class Rule:
         """The least size of a residual that is left out; infinite if none is."""
         a = np.abs(R).ravel()
         if self.count is not None:
-            self._guess = largest(a, self.count, self._guess) if self.count < a.size else 0.0
+            self._guess = largest(a, self.count, self._guess, self._settings.near) if self.count < a.size else 0.0
             return self._guess
         if self.delta is not None:
             return self._beyond(a, self.delta)
@@ -52,7 +50,7 @@ class Rule:
         a = np.abs(R).ravel()
         seen = self._kept.data.seen
         a = a if seen is None else a[seen.ravel()]
-        return float(np.median(a[:: max(1, a.size // SAMPLED_FOR_MEDIAN)]))
+        return float(np.median(a[:: max(1, a.size // self._settings.sampled)]))
 
     def left_out(self, R: Array, floor: float = 0.0) -> Array:
         """Where residuals are left out: no more of them than allowed, however many are equal."""
@@ -72,7 +70,7 @@ class Rule:
         """
         if self.count is None or self.count >= R.size:
             return self.threshold(R)
-        self._edge = largest(np.abs(R).ravel(), self.count + 1, self._edge)
+        self._edge = largest(np.abs(R).ravel(), self.count + 1, self._edge, self._settings.near)
         return self._edge
 
     def _beyond(self, a: FloatArray, delta: float) -> float:

@@ -87,7 +87,7 @@ class Splitting:
             look = (step >= self.wait and step % self.every == 0) or step == self.steps
             run.step(whole=look)
             mixture.problem.M.charge(2)
-            ledger.tick()
+            self._tick(run, first=gap == math.inf)
             if look:
                 before = gap
                 dual = run.point()
@@ -97,6 +97,16 @@ class Splitting:
                 if gap <= self.tight or (gap <= self.tol and far):
                     break
         yield from self._to_the_point(mixture, run)
+
+    def _tick(self, run: Multipliers, *, first: bool) -> None:
+        """A run that is stopped before the first look ends with one."""
+        try:
+            ledger.tick()
+        except ledger.Stopped:
+            if first:
+                run.step(whole=True)
+                ledger.keep(run.answer())
+            raise
 
     def _to_the_point(self, mixture: Mixture, run: Multipliers) -> Iterator[Iterate]:
         """Where S is sparse indeed: the best L of this rank, with as many entries left out, may be what all this tends
@@ -166,14 +176,9 @@ class Multipliers:
     def point(self) -> DualPoint:
         """Both ends of the gap, here."""
         problem, data, scale = self.mixture.problem, self.data, abs(self.mixture.roles.low_scale)
-        R = np.matmul(self.left * self.s, self.V.T, out=self.L)  # L itself is made anew by the next step
-        np.subtract(data.D, R, out=R)
-        if data.seen is not None:
-            R *= data.seen
-        self.cut = cut_to(R, max(self.delta - self.settings.within * data.size, 0.0), self.cut)
-        primal = self._above(R)
+        primal = self.answer()
         Y = self.Y
-        for out in (self.L, None):  # two rounds; R is not needed any more
+        for out in (self.L, None):  # two rounds
             values, V = np.linalg.eigh(gram(Y))
             Y = np.matmul(Y, (V / np.maximum(np.sqrt(np.maximum(values, 0.0)), 1.0)) @ V.T, out=out)
             np.clip(Y, -self.price, self.price, out=Y)
@@ -187,9 +192,14 @@ class Multipliers:
         Y = Y if scale == 1.0 else Y / scale
         return DualPoint(data.as_data(Y), data.as_model(Y), sigma, P3(problem), primal.loss, primal.gauge, primal)
 
-    def _above(self, R: Array) -> Candidate:
-        """L in factors, and the entries of its residual R beyond a threshold, less the threshold."""
-        low = self.left, self.s, self.V
+    def answer(self) -> Candidate:
+        """L in factors with the smallest S that meets the bound: entries of the residual beyond a threshold, less it."""
+        data, low = self.data, (self.left, self.s, self.V)
+        R = np.matmul(self.left * self.s, self.V.T, out=self.L)  # L itself is made anew by the next step
+        np.subtract(data.D, R, out=R)
+        if data.seen is not None:
+            R *= data.seen
+        self.cut = cut_to(R, max(self.delta - self.settings.within * data.size, 0.0), self.cut)
         squares, kept, total, _ = kernels.clipped_sums(R, self.cut)
         gauge = self.mixture.roles.gauge(float(self.s.sum()), total - kept)
         loss = 0.5 * self.data.unit * squares

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -36,9 +37,24 @@ class Trims:
         ledger.tick()
         return self.data.left(U, V)
 
+    def left(self, at: Low) -> Array:
+        """The residual of a point that is an answer if the run is stopped here."""
+        with self._answers(at):
+            return self.residual(*at)
+
+    @contextmanager
+    def _answers(self, at: Low) -> Iterator[None]:
+        """A run that is stopped inside the block, with nothing found so far, ends with this point."""
+        try:
+            yield
+        except ledger.Stopped:
+            if ledger.current().found is None:
+                ledger.keep(self.point(at))
+            raise
+
     def needed(self, at: Low, factor: float = 1.0) -> int:
         """How many residuals the rule leaves out, with its threshold raised by a factor."""
-        R = self.residual(*at)
+        R = self.left(at)
         out = np.abs(R) >= factor * self.rule.threshold(R) if factor > 1 else self.rule.left_out(R)
         return int(np.count_nonzero(out))
 
@@ -72,7 +88,7 @@ class Trims:
             V = np.linalg.qr(Y.T @ (Y @ V))[0]
         at = Y @ V, V
         for _ in range(settings.rungs):
-            R = self.residual(*at)
+            R = self.left(at)
             edge = self.rule.edge(R)
             last = t <= edge or (edge <= settings.apart * t and self.rule.threshold(R) >= t)
             at = advanced(at, at[1], self.data.pulled(np.clip(R, -t, t, out=R)))
@@ -101,7 +117,8 @@ class Trims:
                     np.concatenate([(1 + beta) * at[0], -beta * before[0]], axis=1),
                     np.concatenate([at[1], before[1]], axis=1),
                 )
-            R = self.residual(*ahead)
+            with self._answers(at):
+                R = self.residual(*ahead)
             R[self.rule.left_out(R)] = 0.0
             length = float(np.linalg.norm(R))
             if length > reached and beta > 0:

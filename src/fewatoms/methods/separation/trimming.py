@@ -10,6 +10,7 @@ from fewatoms import _checks, ledger
 from fewatoms.candidates import Candidate, Iterate
 from fewatoms.methods.separation.matrix import Low, Mixture
 from fewatoms.methods.separation.steps import Trims
+from fewatoms.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,8 @@ class Trimming:
     met : of the data: a residual that meets any bound, rounding included
     exact : of the data: residuals, and atoms, that are rounding
     faint : of the largest entry: what never stands out
+    sampled : residuals that a median is taken of
+    near : how far below the last threshold the next one is looked for first, and then, as shares of it
     all_but : of the data: what may be left over where there is no noise
     nothing : of |b|^2: a loss beyond which none is better
     """
@@ -71,6 +74,8 @@ class Trimming:
     met: float = 5e-14
     exact: float = 1e-14
     faint: float = 1e-11
+    sampled: int = 1_000_000
+    near: tuple[float, float] = (0.02, 0.2)
     all_but: float = 1e-10
     nothing: float = 1e-24
 
@@ -92,28 +97,35 @@ class Trimming:
         lowest, worse = math.inf, 0
         for rank in range(1, min(mixture.data.D.shape) + 1):
             point = self._best_at(mixture, rank, count)
-            yield point
             met = problem.meets(point.loss)
+            if met or problem.alpha is None:
+                score = self._score(problem, point)
+                best, lowest, worse = (point, score, 0) if score < lowest else (best, lowest, worse + 1)
+            ledger.keep(point if best is None else best)
+            yield point
             if met and count is not None:
                 return
-            numbers, m = point.freedom, problem.m
-            value = max(2 * point.loss, self.nothing * problem.reference) / m
-            score = numbers if met else m * math.log(value) + numbers * math.log(m) if numbers < m else math.inf
-            if problem.alpha is not None and not met:
-                continue
-            best, lowest, worse = (point, score, 0) if score < lowest else (best, lowest, worse + 1)
             if worse == self.patience:
                 break
         if best is not None:
             yield best
 
+    def _score(self, problem: Problem, point: Candidate) -> float:
+        numbers, m = point.freedom, problem.m
+        if problem.alpha is not None:
+            return numbers
+        value = max(2 * point.loss, self.nothing * problem.reference) / m
+        return m * math.log(value) + numbers * math.log(m) if numbers < m else math.inf
+
     def _best_at(self, mixture: Mixture, rank: int, count: int | None) -> Candidate:
         """The best of a rank where entries are counted, otherwise the last."""
         best: Candidate | None = None
+        first = ledger.current().found is None
         with ledger.stage(f"rank {rank}"):
             for point in self._at_rank(mixture, rank, count):
                 best = point if best is None or count is None or point.loss < best.loss else best
-                ledger.keep(best)
+                if first:
+                    ledger.keep(best)
         assert best is not None
         return best
 
@@ -146,15 +158,20 @@ class Trimming:
         if run.mixture.problem.m > self.small:
             return run.down(rank)
         best: Low | None = None
-        lowest = math.inf
-        for at in run.starts(rank):
-            count = run.needed(at, self.careful)
-            at = Trims(run.mixture, self, count).settle(at, self.roughly, self.compared)
-            middle = run.rule.middle(run.residual(*at))
-            if best is None or middle < lowest:
-                best, lowest = at, middle
-            if middle <= self.faint * run.rule.top:
-                break
+        lowest, first = math.inf, ledger.current().found is None
+        try:
+            for at in run.starts(rank):
+                count = run.needed(at, self.careful)
+                at = Trims(run.mixture, self, count).settle(at, self.roughly, self.compared)
+                middle = run.rule.middle(run.left(at))
+                if best is None or middle < lowest:
+                    best, lowest = at, middle
+                if middle <= self.faint * run.rule.top:
+                    break
+        except ledger.Stopped:
+            if first and best is not None:
+                ledger.keep(run.point(best))
+            raise
         assert best is not None
         return best
 
