@@ -1,39 +1,74 @@
-"""The house stays as it is drawn: imports point one way, and importing is light."""
+"""The house stays as it is drawn: imports point one way, walks stay in their folders, nobody looks at classes, and
+importing is light."""
 
 import ast
 import compileall
+import re
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import fewatoms
+import fewatoms as fa
 
 ROOT = Path(fewatoms.__file__).parent
+REPOSITORY = Path(__file__).parent.parent
+
+# A room may import from the rows above its own. The contract of methods stands apart from the methods that keep it.
 LAYERS = [
-    {"_types"},
-    {"_checks"},
-    {"_loops"},
-    {"linalg", "kernels", "losses", "phase"},
+    {"_types", "_renamed"},
+    {"_checks", "_loops", "capabilities"},
+    {"budget", "callbacks", "kept", "kernels", "ledger", "losses", "norms", "phase", "price"},
+    {"linalg", "sides", "words"},
     {"faces"},
     {"atoms", "operators"},
-    {"listed", "factored", "separated"},
-    {"lowrank", "problem"},
-    {"relaxations", "solution"},
-    {"oracles", "retrieval", "certificates", "held_out"},
-    {"fit", "testing", "datasets"},
-    {"path"},
+    {"candidates", "profiled"},
+    {"beside", "units"},
+    {"lowrank", "points", "problem"},
+    {"goals", "relaxations"},
+    {"evidence"},
+    {"certificates"},
+    {"solution"},
+    {"files"},
+    {"solutions"},
+    {"oracles", "retrieval", "methods.base"},
+    {"records"},
+    {"run"},
+    {"methods"},
+    {"datasets", "fit"},
+    {"path", "testing"},
     {"demo"},
     {"display"},
     {"cli"},
 ]
 LEVEL = {name: i for i, layer in enumerate(LAYERS) for name in layer}
+FILES = [p for p in sorted(ROOT.rglob("*.py")) if p != ROOT / "__init__.py"]
+
+
+def name_of(path):
+    return str(path.relative_to(ROOT))
+
+
+def tree_of(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def room(parts):
+    """The room of a module: its first name, but for the contract of methods."""
+    return "methods.base" if list(parts[:2]) == ["methods", "base"] else parts[0]
+
+
+def room_of(path):
+    return room(path.relative_to(ROOT).with_suffix("").parts)
 
 
 def rooms_imported(path):
-    """(room, imported room, whether only for types) for every import of fewatoms' own modules in a file."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    """The rooms that a file imports from, other than for types."""
+    tree = tree_of(path)
     typing_only = {
         id(node)
         for branch in ast.walk(tree)
@@ -44,27 +79,19 @@ def rooms_imported(path):
         if id(node) in typing_only:
             continue
         if isinstance(node, ast.ImportFrom) and node.level == 0 and (node.module or "").split(".")[0] == "fewatoms":
-            parts = (node.module or "").split(".")
-            yield from [parts[1]] if len(parts) > 1 else [alias.name for alias in node.names]
+            parts = (node.module or "").split(".")[1:]
+            yield from [room(parts)] if parts else [alias.name for alias in node.names]
         elif isinstance(node, ast.Import):
-            yield from [a.name.split(".")[1] for a in node.names if a.name.startswith("fewatoms.")]
+            yield from [room(a.name.split(".")[1:]) for a in node.names if a.name.startswith("fewatoms.")]
 
 
-def room_of(path):
-    parts = path.relative_to(ROOT).parts
-    return parts[0].removesuffix(".py")
-
-
-FILES = [p for p in sorted(ROOT.rglob("*.py")) if p != ROOT / "__init__.py"]
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_imports_point_one_way(path):
-    room = room_of(path)
-    assert room in LEVEL, f"{room} has no place in the plan of the house"
+    here = room_of(path)
+    assert here in LEVEL, f"{here} has no place in the plan of the house"
     for other in rooms_imported(path):
-        if other != room and LEVEL[other] >= LEVEL[room]:
-            pytest.fail(f"{path.relative_to(ROOT)} imports {other}, which is not below {room}")
+        if other != here and LEVEL[other] >= LEVEL[here]:
+            pytest.fail(f"{name_of(path)} imports {other}, which is not below {here}")
 
 
 def test_atoms_and_operators_do_not_know_each_other():
@@ -75,6 +102,193 @@ def test_atoms_and_operators_do_not_know_each_other():
         if room_of(path) == "operators":
             assert "atoms" not in others, path
 
+
+def test_no_family_of_methods_knows_another():
+    """But for what two of them share, which has a file of its own."""
+    shared = {
+        "base",
+        "sums",
+        "general",
+        "listed",
+        "__init__",
+    }  # sums of listed atoms, and those seen one by one, end there
+    for path in (ROOT / "methods").rglob("*.py"):
+        family = path.relative_to(ROOT / "methods").with_suffix("").parts[0]
+        if family == "__init__":
+            continue
+        text = path.read_text(encoding="utf-8")
+        others = set(re.findall(r"from fewatoms\.methods\.(\w+)", text)) - {family} - shared
+        assert not others, f"{name_of(path)} imports {others}"
+
+
+# Four walks ----------------------------------------------------------------------------------------------------------
+
+
+def sparse_vector(rng):
+    M = rng.standard_normal((40, 80))
+    return {"M": M, "b": M[:, :3].sum(axis=1) + 0.01 * rng.standard_normal(40), "atoms": fa.SignedOneHot(80), "k": 3}
+
+
+def completion(rng):
+    X = rng.standard_normal((20, 2)) @ rng.standard_normal((2, 15))
+    rows, cols = np.nonzero(rng.random(X.shape) < 0.7)
+    return {"M": fa.Sampling(rows, cols, X.shape), "b": X[rows, cols], "atoms": fa.RankOne(20, 15), "k": 2}
+
+
+def robust_pca(rng):
+    X = rng.standard_normal((20, 2)) @ rng.standard_normal((2, 15))
+    X.flat[rng.choice(X.size, 10, replace=False)] += 5.0
+    return {"M": fa.Identity(X.shape), "b": X, "atoms": fa.RankOne(20, 15) + fa.SignedOneHot(X.shape), "k": (2, 10)}
+
+
+def phases(rng):
+    A = rng.standard_normal((60, 8)) + 1j * rng.standard_normal((60, 8))
+    x = rng.standard_normal(8) + 1j * rng.standard_normal(8)
+    return {"M": fa.Quadratic(A), "b": abs(A @ x) ** 2, "atoms": fa.PSDRankOne(8), "k": 1}
+
+
+def files_entered(function):
+    """The files of the package whose functions are called, in order."""
+    entered = {}
+
+    def look(frame, event, _):
+        if event == "call":
+            entered.setdefault(frame.f_code.co_filename)
+
+    sys.setprofile(look)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return [Path(f).relative_to(ROOT) for f in entered if Path(f).is_relative_to(ROOT)]
+
+
+@pytest.mark.parametrize(
+    ("case", "folder"),
+    [(sparse_vector, "listed"), (completion, "lowrank"), (robust_pca, "separation"), (phases, "phases")],
+    ids=lambda v: getattr(v, "__name__", v),
+)
+def test_each_walk_stays_in_its_folder(case, folder):
+    """Methods are asked in turn: of those that a problem is not for, nothing runs but `open` and what that asks."""
+    asked = case(np.random.default_rng(0))
+    method = next(m for m in fa.methods.METHODS if type(m).__module__ == f"fewatoms.methods.{folder}")
+    entered = files_entered(lambda: fa.fit(asked.pop("M"), asked.pop("b"), **asked, method=method))
+    rooms = {path.parts[1] for path in entered if path.parts[0] == "methods" and len(path.parts) > 2}
+    assert rooms == {folder}
+
+
+def test_the_default_takes_these_ways():
+    for case, folder in (
+        (sparse_vector, "listed"),
+        (completion, "lowrank"),
+        (robust_pca, "separation"),
+        (phases, "phases"),
+    ):
+        asked = case(np.random.default_rng(0))
+        entered = files_entered(lambda asked=asked: fa.fit(asked.pop("M"), asked.pop("b"), **asked))
+        assert Path("methods", folder, "__init__.py") in entered
+        assert len([path for path in entered if path.parts[:2] == ("methods", folder)]) >= 2
+
+
+def test_the_walks_name_files_that_are_there():
+    text = (REPOSITORY / "docs" / "architecture.md").read_text(encoding="utf-8")
+    walks = re.findall(r"^\*\*[\w ]+\*\*: (.*?)\.\n\n", text, flags=re.MULTILINE | re.DOTALL)
+    assert len(walks) == 4
+    for walk in walks:
+        files = re.findall(r"`([\w/]+\.py)`", walk)
+        assert len(files) == len(set(files)) <= 6
+        folder = next(Path(f).parent for f in files if f.startswith("methods/"))
+        for file in files:
+            assert (ROOT / file).exists() or (ROOT / folder / file).exists(), file
+
+
+# Nobody looks at classes ---------------------------------------------------------------------------------------------
+
+# Where user input is read, and the one door of capabilities.
+DOORS = {
+    "_checks.py",
+    "_renamed.py",
+    "capabilities.py",
+    "files.py",
+    "kept.py",
+    "testing",
+    "datasets",
+    "operators/boxes.py",
+}
+READERS = {
+    "as_operator", "as_map", "beside", "spread", "price", "of", "posed", "_way", "scaled", "__add__", "__or__", "ks_of",
+    "__init__", "__post_init__", "_checked",
+}  # fmt: skip
+
+
+def questions(path):
+    """Questions about concrete classes in a file, as (line, text), outside functions that read user input."""
+    tree = tree_of(path)
+    inside = {
+        id(node): function.name
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef)
+        for node in ast.walk(function)
+    }
+    for node in ast.walk(tree):
+        if inside.get(id(node)) in READERS:
+            continue
+        called = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+        compared = ast.unparse(node.left) if isinstance(node, ast.Compare) else ""
+        if (
+            called in {"isinstance", "issubclass", "getattr", "hasattr", "singledispatch"}
+            or compared.startswith("type(")
+            or isinstance(node, ast.MatchClass)
+            or (isinstance(node, ast.ExceptHandler) and node.type and "AttributeError" in ast.unparse(node.type))
+            or (isinstance(node, ast.Attribute) and node.attr.startswith("singledispatch"))
+        ):
+            yield node.lineno, ast.unparse(node).splitlines()[0]
+
+
+def test_few_questions_about_classes():
+    asked = [
+        f"{name_of(path)}:{line} {text}"
+        for path in FILES
+        if not {name_of(path), path.relative_to(ROOT).parts[0]} & DOORS
+        for line, text in questions(path)
+    ]
+    assert len(asked) <= 80, "\n".join(asked)
+
+
+def test_nobody_looks_inside_an_operator():
+    for path in FILES:
+        if room_of(path) != "operators":
+            found = re.findall(r"\b(?:M|operator|measured|outer)\.inner\b", path.read_text(encoding="utf-8"))
+            assert not found, name_of(path)
+
+
+def test_types_are_said():
+    text = {name_of(path): path.read_text(encoding="utf-8") for path in FILES}
+    assert sum(len(re.findall(r"\bAny\b", t)) for t in text.values()) <= 150
+    assert sum(t.count("type: ignore") for t in text.values()) <= 15
+
+
+def test_files_and_functions_stay_small():
+    long = [name_of(path) for path in FILES if len(path.read_text(encoding="utf-8").splitlines()) > 400]
+    for path in FILES:
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.FunctionDef):
+                described = node.body[0].end_lineno - node.body[0].lineno + 1 if ast.get_docstring(node) else 0
+                if node.end_lineno - node.lineno + 1 - described > 50:
+                    long.append(f"{name_of(path)}: {node.name}")
+    assert long == []
+
+
+def test_one_value_for_each_name_of_a_constant():
+    values = defaultdict(set)
+    for path in FILES:
+        for node in tree_of(path).body:
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id.isupper():
+                values[node.targets[0].id].add(ast.unparse(node.value))
+    assert {name: found for name, found in values.items() if len(found) > 1} == {}
+
+
+# Light ---------------------------------------------------------------------------------------------------------------
 
 SCRIPT = """
 import sys, time
@@ -107,6 +321,9 @@ def test_every_public_name_exists_and_is_documented():
         assert (thing.__doc__ or "").strip(), f"{name} has no docstring"
 
 
+# Tests ---------------------------------------------------------------------------------------------------------------
+
+
 def asserts(function):
     """Whether a test function can fail on purpose: an assert, pytest.raises or fail, a checker of ours or NumPy's."""
     for node in ast.walk(function):
@@ -124,7 +341,7 @@ def test_no_test_is_without_an_assertion():
     idle = [
         f"{path.relative_to(here)}: {node.name}"
         for path in here.rglob("test_*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and not asserts(node)
     ]
     assert idle == []
