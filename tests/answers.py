@@ -1,0 +1,184 @@
+"""One small answer of every kind, by name: what the tests of values, files, clocks and tallies run over."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import aslinearoperator
+
+import fewatoms as fa
+from fewatoms.faces import Cone, Explicit
+from fewatoms.methods.exposed import Exposed
+
+
+class Corners(fa.AtomicSet):
+    """A set of one's own with the contract alone: the vectors of entries +1 and -1."""
+
+    centrosymmetric = attained = True
+
+    def __init__(self, n):
+        self.shape = (n,)
+
+    @property
+    def count(self):
+        return self.shape[0]
+
+    def support(self, z):
+        return float(np.abs(z).sum())
+
+    def expose(self, z, k):
+        atoms = [np.where(np.asarray(z).ravel() < 0, -1.0, 1.0)] if k else []
+        return Explicit.of(atoms, self.shape, cone=Cone.FREE)
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A problem: M, b and the words of `fit`; `again` are those that attach has to be told once more."""
+
+    M: object
+    b: np.ndarray
+    words: dict
+    again: tuple = ()
+
+    def fit(self, M=None, **more):
+        return fa.fit(self.M if M is None else M, self.b, **{**self.words, **more})
+
+    def attach(self, answer, M=None, b=None):
+        words = {name: self.words[name] for name in self.again}
+        return answer.attach(self.M if M is None else M, self.b if b is None else b, **words)
+
+
+def _vector(m=30, n=20, k=3, seed=0, signed=True):
+    rng = np.random.default_rng(seed)
+    M = rng.standard_normal((m, n)) * np.linspace(0.5, 2.0, n)
+    x = np.zeros(n)
+    x[rng.choice(n, k, replace=False)] = rng.uniform(1, 2, k) * (rng.choice([-1.0, 1.0], k) if signed else 1.0)
+    return M, M @ x + 0.05 * rng.standard_normal(m), rng
+
+
+def _entries(p=12, q=10, rank=2, seed=0, share=0.7):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((p, rank)) @ rng.standard_normal((q, rank)).T
+    i, j = np.nonzero(rng.random((p, q)) < share)
+    return fa.Sampling(i, j, (p, q)), X[i, j] + 0.05 * rng.standard_normal(i.size), X, rng
+
+
+def _groups(labels):
+    M, b, _ = _vector()
+    return Case(M, b, {"atoms": fa.Groups(labels), "k": 2}, ("atoms",))
+
+
+def _objects():
+    labels = np.empty(20, dtype=object)
+    labels[:] = [("a", i // 4) for i in range(20)]
+    return labels
+
+
+def _quadratic(complex_):
+    rng = np.random.default_rng(3)
+    n, m = 5, 40
+    A = rng.standard_normal((m, n)) + (1j * rng.standard_normal((m, n)) if complex_ else 0.0)
+    v = rng.standard_normal(n) + (1j * rng.standard_normal(n) if complex_ else 0.0)
+    return Case(fa.Quadratic(A), np.abs(A @ v) ** 2, {"atoms": fa.PSDRankOne(n), "k": 1, "misfit": 1e-6})
+
+
+def _mixture():
+    rng = np.random.default_rng(4)
+    L = rng.standard_normal((10, 1)) @ rng.standard_normal((1, 8))
+    S = np.zeros((10, 8))
+    S.flat[rng.choice(80, 5, replace=False)] = 5.0
+    return L + S + 0.01 * rng.standard_normal((10, 8))
+
+
+def _demixed():
+    rng = np.random.default_rng(5)
+    D = np.linalg.qr(rng.standard_normal((24, 24)))[0]
+    b = 3.0 * np.eye(24)[5] - 2.0 * np.eye(24)[11] + 4.0 * D[:, 3] + 0.01 * rng.standard_normal(24)
+    return D, b
+
+
+def _labelled():
+    M, _, rng = _vector()
+    t = np.where(M[:, 2] + 0.3 * rng.standard_normal(30) > 0, 1.0, -1.0)
+    return M * t[:, None], t
+
+
+def _cases():
+    M, b, rng = _vector()
+    P, bp, _ = _vector(signed=False)
+    entries, values, X, _ = _entries()
+    D = rng.standard_normal((20, 40))
+    B = M @ np.diag(np.arange(20) % 7 == 3) @ rng.standard_normal((20, 3)) + 0.1 * rng.standard_normal((30, 3))
+    weights = rng.uniform(0.5, 2.0, 30)
+    basis, mixed = _demixed()
+    labelled, t = _labelled()
+    one, sum_, union = fa.SignedOneHot(20), fa.RankOne(10, 8), fa.SignedOneHot((10, 8))
+    return {
+        "signed": Case(M, b, {"atoms": one, "k": 3}),
+        "bound": Case(M, b, {"atoms": one, "k": 4, "misfit": 0.05}),
+        "fewest": Case(M, b, {"atoms": one, "misfit": 0.05}),
+        "unreachable": Case(M, b, {"atoms": one, "k": 3, "alpha": 0.0}),
+        "nothing": Case(M, np.zeros(30), {"atoms": one, "k": 3}),
+        "sparse": Case(sp.csc_array(M), b, {"atoms": one, "k": 3}),
+        "box": Case(aslinearoperator(M), b, {"atoms": one, "k": 3}),
+        "box, free": Case(aslinearoperator(M), b, {"atoms": one, "k": 3, "free": "intercept"}),
+        "nonnegative": Case(P, bp, {"atoms": fa.NonnegativeOneHot(20), "k": 3}),
+        "cone": Case(np.abs(P), bp, {"atoms": fa.NonnegativeCone(20), "k": 3}),
+        "groups, numbers": _groups(np.arange(20) // 4),
+        "groups, strings": _groups([f"g{i // 4}" for i in range(20)]),
+        "groups, tuples": _groups(_objects()),
+        "groups of many sizes": _groups(np.minimum(np.arange(20) // 3, 4)),
+        "dictionary": Case(M, b, {"atoms": fa.Dictionary(D, symmetric=True), "k": 3}, ("atoms",)),
+        "mapped": Case(
+            M, b, {"atoms": fa.Mapped(np.tril(np.ones((20, 20))), fa.SignedOneHot(20)), "k": 3}, ("atoms",)
+        ),
+        "restricted": Case(M, b, {"atoms": one.restricted(include=[1], exclude=[2]), "k": 3}, ("atoms",)),
+        "multiple": Case(M, b, {"atoms": 2.5 * one, "k": 3}),
+        "weights": Case(M, b, {"atoms": one, "k": 3, "loss": fa.LeastSquares(weights)}, ("loss",)),
+        "columns": Case(M, b, {"atoms": one, "k": 3, "free": rng.standard_normal((30, 2))}, ("free",)),
+        "huber": Case(M, b, {"atoms": one, "k": 3, "loss": fa.Huber(0.1), "free": "intercept"}),
+        "logistic": Case(
+            labelled, np.zeros(30), {"atoms": one, "k": 2, "loss": fa.Logistic(), "free": t, "alpha": 5.0}, ("free",)
+        ),
+        "cap": Case(M, b, {"atoms": one, "k": 3, "cap": 1.0}),
+        "joint": Case(M, B, {"atoms": fa.Joint(one), "k": 3, "free": "intercept"}, ("atoms",)),
+        "completion": Case(entries, values, {"atoms": fa.RankOne(12, 10), "k": 2}),
+        "completion, ridge": Case(entries, values, {"atoms": fa.RankOne(12, 10), "k": 2, "ridge": 0.5}),
+        "completion, auto": Case(entries, values, {"atoms": fa.RankOne(12, 10), "k": 2, "ridge": "auto"}),
+        "completion, bound": Case(entries, values, {"atoms": fa.RankOne(12, 10), "k": 2, "misfit": 0.2}),
+        "biases": Case(entries, values + 3.0, {"atoms": fa.RankOne(12, 10), "k": 1, "free": "biases"}),
+        "nonnegative factors": Case(
+            entries, np.abs(values), {"atoms": fa.RankOne(12, 10, nonnegative=True), "k": 2, "ridge": 0.1}
+        ),
+        "low rank": Case(rng.standard_normal((90, 120)), None, {"atoms": fa.RankOne(12, 10), "k": 2}),
+        "robust": Case(fa.Identity((10, 8)), _mixture(), {"atoms": sum_ + union, "k": (1, 5)}),
+        "pursuit": Case(fa.Identity((10, 8)), _mixture(), {"atoms": sum_ | union, "misfit": 0.05}),
+        "demixing": Case(
+            fa.Identity(24),
+            mixed,
+            {"atoms": fa.SignedOneHot(24) + fa.Dictionary(basis, symmetric=True), "k": (2, 1)},
+            ("atoms",),
+        ),
+        "psd": _quadratic(False),
+        "psd, complex": _quadratic(True),
+        "own set": Case(M, b, {"atoms": Corners(20), "k": 3, "method": Exposed()}, ("atoms",)),
+    }
+
+
+@cache
+def cases():
+    found = _cases()
+    measured = found["low rank"].M
+    X = np.outer(np.arange(12.0) - 5, np.ones(10)) / 6
+    found["low rank"] = Case(measured, measured @ X.ravel(), found["low rank"].words)
+    return found
+
+
+NAMES = tuple(_cases())
+
+
+@cache
+def answer(name):
+    """The answer of a case, made once."""
+    return cases()[name].fit()

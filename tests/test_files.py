@@ -1,0 +1,324 @@
+"""Files of answers: what is written is read, exactly; what is not ours, cut off or of a later version is refused."""
+
+import gc
+import io
+import json
+import zipfile
+
+import numpy as np
+import pytest
+from answers import NAMES, answer, cases
+
+import fewatoms as fa
+from fewatoms import files
+from fewatoms.faces import Cone, Coordinates, Explicit, Factors
+from fewatoms.kept import Kept, flattened, gathered, packed, unpacked
+
+MAPPED = {"dictionary", "mapped", "demixing"}  # x = B w, whose sum is taken in another order
+
+
+def assert_same_arrays(a, b):
+    a, b = np.asarray(a), np.asarray(b)
+    assert (a.shape, a.dtype.kind) == (b.shape, b.dtype.kind)
+    if a.dtype.kind == "O":
+        assert all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
+    else:
+        np.testing.assert_array_equal(a, b)
+
+
+def assert_same_point(s, t, exact=True):
+    """Two points, or parts of them, read alike."""
+    for name in ("indices", "coefficients", "left", "right"):
+        try:
+            expected = getattr(t, name)
+        except AttributeError:
+            with pytest.raises(AttributeError):
+                getattr(s, name)
+            continue
+        assert_same_arrays(getattr(s, name), expected)
+    assert (s.cardinality, s.gauge) == (t.cardinality, t.gauge)
+    if exact:
+        assert_same_arrays(s.x, t.x)
+    else:
+        np.testing.assert_allclose(s.x, t.x, rtol=0, atol=1e-14 * max(1.0, np.abs(t.x).max()))
+
+
+def assert_same_answer(s, t, exact=True):
+    """Two answers read alike, but for M and b."""
+    assert_same_point(s, t, exact)
+    assert len(s.parts) == len(t.parts)
+    for a, b in zip(s.parts, t.parts, strict=True):
+        assert_same_point(a, b, exact)
+    for name in ("status", "success", "message", "loss", "ridge", "iterations", "products", "svd_products", "held_out"):
+        assert getattr(s, name) == getattr(t, name), name
+    assert s.misfit == t.misfit or (np.isnan(s.misfit) and np.isnan(t.misfit))
+    assert repr(s) == repr(t)
+    assert_same_arrays(s.free_coefficients, t.free_coefficients)
+    assert (s.biases is None) == (t.biases is None)
+    if s.biases is not None:
+        assert s.biases.center == t.biases.center
+        assert_same_arrays(s.biases.rows, t.biases.rows)
+        assert_same_arrays(s.biases.cols, t.biases.cols)
+    for name in ("loss", "gauge", "cardinality", "meets_bound", "within_budget"):
+        assert getattr(s.certificate, name) == getattr(t.certificate, name), name
+
+
+def assert_same_predictions(s, t, case, exact=True):
+    """On the data themselves, and on single entries where those mean something."""
+    free = case.words.get("free")
+    free = free if isinstance(free, np.ndarray) else None
+    tol = {"rtol": 0, "atol": 0 if exact else 1e-12}
+    np.testing.assert_allclose(s.predict(case.M, free=free), t.predict(case.M, free=free), **tol)
+    if len(t.x.shape) == 2 and not isinstance(case.words["atoms"], fa.Joint):
+        np.testing.assert_allclose(s.predict([0, 1], [1, 0]), t.predict([0, 1], [1, 0]), **tol)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_written_is_read(name, tmp_path):
+    s, file = answer(name), tmp_path / "answer"
+    s.certificate.gap  # noqa: B018  (what is computed is kept)
+    s.save(file)
+    assert file.stat().st_size < 10_000
+    t = fa.load(file)
+    assert isinstance(t, fa.Solution)
+    assert_same_answer(t, s, name not in MAPPED)
+    assert_same_predictions(t, s, cases()[name], name not in MAPPED)
+    assert str(t.certificate) == str(s.certificate)
+    for known in ("gap", "primal", "dual", "tau_lower", "beta_bounds", "products"):
+        assert getattr(t.certificate, known) == getattr(s.certificate, known), known
+    again = tmp_path / "again"
+    t.save(again)  # an answer without M and b can be written too
+    assert_same_answer(fa.load(again), t)
+
+
+@pytest.mark.parametrize("file", ["answer.npz", "answer", "answer.fewatoms"])
+def test_the_name_is_the_one_given(file, tmp_path):
+    for path in (tmp_path / file, str(tmp_path / file)):
+        answer("signed").save(path)
+        assert [p.name for p in tmp_path.iterdir()] == [file]
+        assert fa.load(path).loss == answer("signed").loss
+
+
+def test_a_second_save_replaces_the_first_and_follows_links(tmp_path):
+    file, link = tmp_path / "answer", tmp_path / "link"
+    link.symlink_to(file)
+    answer("robust").save(file)
+    answer("signed").save(link)
+    assert link.is_symlink()
+    assert fa.load(file).cardinality == 3
+
+
+def test_a_save_that_fails_leaves_what_was_there(tmp_path, monkeypatch):
+    file = tmp_path / "answer"
+    answer("signed").save(file)
+    before = file.read_bytes()
+
+    def fails(stream, **arrays):
+        stream.write(b"half of it")
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(files.np, "savez", fails)
+    with pytest.raises(OSError, match="no space"):
+        answer("robust").save(file)
+    assert file.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["answer"]
+
+
+def test_labels_that_no_file_can_hold_are_refused(tmp_path):
+    labels = np.empty(4, dtype=object)
+    labels[:] = [frozenset({i // 2}) for i in range(4)]
+
+    class Odd(Explicit):
+        def labels(self):
+            return self.names
+
+    face = Odd.of(list(np.eye(4)), (4,), names=labels)
+    with pytest.raises(TypeError, match="labels must be numbers, strings or tuples of them"):
+        files.save(tmp_path / "face", face.kept())
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [np.array(["2020-01", "2021-02"], dtype="datetime64[M]"), np.array([b"a", b"bc"]), np.array([True, False])],
+    ids=["dates", "bytes", "truth values"],
+)
+def test_labels_of_other_types(labels, tmp_path):
+    rng = np.random.default_rng(0)
+    M = rng.standard_normal((12, 8))
+    s = fa.fit(M, M[:, 1] - M[:, 2], atoms=fa.Groups(np.repeat(labels, 4)), k=1)
+    s.save(tmp_path / "answer")
+    assert_same_arrays(fa.load(tmp_path / "answer").indices, s.indices)
+
+
+# What is not ours -----------------------------------------------------------------------------------------------------
+
+
+def written(header, **arrays):
+    stream = io.BytesIO()
+    np.savez(stream, fewatoms=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8), **arrays)
+    return stream.getvalue()
+
+
+def foreign(kind, file):
+    """Files that are no answers."""
+    answer("signed").save(file)
+    good = file.read_bytes()
+    if kind == "folder":
+        file.unlink()
+        file.mkdir()
+        return
+    pickled = io.BytesIO()
+    np.savez(pickled, fewatoms=np.array([{}], dtype=object))
+    other = io.BytesIO()
+    np.savez(other, x=np.ones(3))
+    npy = io.BytesIO()
+    np.save(npy, np.ones(3))
+    zipped = io.BytesIO()
+    with zipfile.ZipFile(zipped, "w") as archive:
+        archive.writestr("readme.txt", "nothing")
+    flipped = bytearray(good)
+    flipped[len(good) // 3] ^= 0xFF
+    content = {"kind": "answer", "told": {}, "arrays": [], "inner": []}
+    file.write_bytes(
+        {
+            "text": b"a, b\n1, 2\n",
+            "empty": b"",
+            "half": good[: len(good) // 2],
+            "last byte gone": good[:-1],
+            "a byte changed": bytes(flipped),
+            "npy": npy.getvalue(),
+            "npz": other.getvalue(),
+            "zip": zipped.getvalue(),
+            "pickled": pickled.getvalue(),
+            "another header": written([1, 2]),
+            "no format": written({"labels": {}, "content": content}),
+            "no such kind": written({"format": 1, "labels": {}, "content": {**content, "kind": "cake"}}),
+            "nothing inside": written({"format": 1, "labels": {}, "content": content}),
+        }[kind]
+    )
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "text",
+        "empty",
+        "half",
+        "last byte gone",
+        "a byte changed",
+        "npy",
+        "npz",
+        "zip",
+        "pickled",
+        "folder",
+        "another header",
+        "no format",
+        "no such kind",
+        "nothing inside",
+    ],
+)
+def test_what_is_no_answer_is_refused(kind, tmp_path):
+    file = tmp_path / "answer"
+    foreign(kind, file)
+    with pytest.raises(ValueError, match=r"^file must be one that save\(\) wrote; .*answer' is not, or not all of it"):
+        fa.load(file)
+    gc.collect()  # a file left open would be reported now
+
+
+@pytest.mark.parametrize("cut", [0.1, 0.3, 0.6, 0.9, 0.99])
+def test_files_cut_anywhere_are_refused(cut, tmp_path):
+    file = tmp_path / "answer"
+    answer("biases").save(file)
+    whole = file.read_bytes()
+    file.write_bytes(whole[: int(cut * len(whole))])
+    with pytest.raises(ValueError, match=r"^file must be one that save\(\) wrote"):
+        fa.load(file)
+
+
+def test_a_later_format_is_told(tmp_path):
+    file = tmp_path / "answer"
+    file.write_bytes(written({"format": files.FORMAT + 1, "something": "new"}))
+    with pytest.raises(ValueError, match=r"^file must be one that save\(\) wrote in format 1 or before.*later version"):
+        fa.load(file)
+
+
+def test_files_that_are_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        fa.load(tmp_path / "nothing")
+    with pytest.raises(FileNotFoundError):
+        answer("signed").save(tmp_path / "nowhere" / "answer")
+
+
+def test_coefficients_that_do_not_fit_the_atoms_are_refused(tmp_path):
+    it = answer("signed").kept()
+    files.save(tmp_path / "answer", Kept(it.kind, it.told, {**it.arrays, "c": np.ones(5)}, it.inner))
+    with pytest.raises(ValueError, match=r"^file must be one that save\(\) wrote"):
+        fa.load(tmp_path / "answer")
+
+
+# Models ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["completion", "completion, ridge", "biases", "nonnegative factors", "low rank"])
+def test_models_are_read_too(name, tmp_path):
+    model, file = answer(name).model, tmp_path / "model.npz"
+    model.save(file)
+    other = fa.load(file)
+    assert isinstance(other, fa.LowRank)
+    assert_same_arrays(other.left, model.left)
+    assert_same_arrays(other.right, model.right)
+    assert (other.ridge, other.nonnegative) == (model.ridge, model.nonnegative)
+    i, j = np.indices(model.shape)
+    assert_same_arrays(other.predict(i, j), model.predict(i, j))
+    more = other.fold_in([0, 0], [1, 2], [1.0, 2.0])
+    assert_same_arrays(more.left, model.fold_in([0, 0], [1, 2], [1.0, 2.0]).left)
+    answer(name).save(file)
+    assert_same_arrays(fa.load(file).model.predict(i, j), model.predict(i, j))
+
+
+# Kept things ----------------------------------------------------------------------------------------------------------
+
+
+def faces():
+    rng = np.random.default_rng(0)
+    return [
+        Coordinates(np.array([3, 1]), np.array([1.0, -1.0]), (5,)),
+        Coordinates(np.array([2]), np.array([1.0]), (5,), Cone.NONNEGATIVE, True),
+        Coordinates(np.empty(0, dtype=np.intp), np.zeros(0), (5,)),
+        Factors(rng.standard_normal((4, 2)), rng.standard_normal((3, 2))),
+        *(answer(name).compact[0] for name in NAMES),
+    ]
+
+
+def test_trees_go_through_json():
+    for face in faces():
+        header, arrays = flattened(face.kept(), "it")
+        again = files.face_of(gathered(json.loads(json.dumps(header)), arrays, "it"))
+        assert (type(again), again.shape, again.dim, again.cone) == (type(face), face.shape, face.dim, face.cone)
+
+
+def test_many_trees_are_packed_into_few_arrays():
+    things = [face.kept() for face in faces() for _ in range(3)]
+    whole = packed(things)
+    few = packed(things[:9])
+    assert sum(len(pack.arrays) for pack in few.inner) <= 12  # two builds of coordinates, two arrays each
+    for before, after in zip(things, unpacked(whole), strict=True):
+        (a, x), (b, y) = flattened(before, ""), flattened(after, "")
+        assert a == b
+        assert x.keys() == y.keys()
+        for name in x:
+            assert_same_arrays(x[name], y[name])
+
+
+def test_faces_of_ones_own_come_back_as_arrays(tmp_path):
+    class Own(Coordinates):
+        def kept(self):
+            return super(Coordinates, self).kept()
+
+    face = Own(np.array([3, 1]), np.array([1.0, -1.0]), (5,))
+    again = files.face_of(face.kept())
+    c = np.array([2.0, 0.5])
+    assert isinstance(again, Explicit)
+    assert_same_arrays(again.point(c), face.point(c))
+    assert_same_arrays(again.labels(), face.labels())
