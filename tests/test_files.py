@@ -7,60 +7,12 @@ import zipfile
 
 import numpy as np
 import pytest
-from answers import NAMES, answer, cases
 
 import fewatoms as fa
+from answers import MAPPED, NAMES, answer, assert_same_answer, assert_same_arrays, cases
 from fewatoms import files
 from fewatoms.faces import Cone, Coordinates, Explicit, Factors
 from fewatoms.kept import Kept, flattened, gathered, packed, unpacked
-
-MAPPED = {"dictionary", "mapped", "demixing"}  # x = B w, whose sum is taken in another order
-
-
-def assert_same_arrays(a, b):
-    a, b = np.asarray(a), np.asarray(b)
-    assert (a.shape, a.dtype.kind) == (b.shape, b.dtype.kind)
-    if a.dtype.kind == "O":
-        assert all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
-    else:
-        np.testing.assert_array_equal(a, b)
-
-
-def assert_same_point(s, t, exact=True):
-    """Two points, or parts of them, read alike."""
-    for name in ("indices", "coefficients", "left", "right"):
-        try:
-            expected = getattr(t, name)
-        except AttributeError:
-            with pytest.raises(AttributeError):
-                getattr(s, name)
-            continue
-        assert_same_arrays(getattr(s, name), expected)
-    assert (s.cardinality, s.gauge) == (t.cardinality, t.gauge)
-    if exact:
-        assert_same_arrays(s.x, t.x)
-    else:
-        np.testing.assert_allclose(s.x, t.x, rtol=0, atol=1e-14 * max(1.0, np.abs(t.x).max()))
-
-
-def assert_same_answer(s, t, exact=True):
-    """Two answers read alike, but for M and b."""
-    assert_same_point(s, t, exact)
-    assert len(s.parts) == len(t.parts)
-    for a, b in zip(s.parts, t.parts, strict=True):
-        assert_same_point(a, b, exact)
-    for name in ("status", "success", "message", "loss", "ridge", "iterations", "products", "svd_products", "held_out"):
-        assert getattr(s, name) == getattr(t, name), name
-    assert s.misfit == t.misfit or (np.isnan(s.misfit) and np.isnan(t.misfit))
-    assert repr(s) == repr(t)
-    assert_same_arrays(s.free_coefficients, t.free_coefficients)
-    assert (s.biases is None) == (t.biases is None)
-    if s.biases is not None:
-        assert s.biases.center == t.biases.center
-        assert_same_arrays(s.biases.rows, t.biases.rows)
-        assert_same_arrays(s.biases.cols, t.biases.cols)
-    for name in ("loss", "gauge", "cardinality", "meets_bound", "within_budget"):
-        assert getattr(s.certificate, name) == getattr(t.certificate, name), name
 
 
 def assert_same_predictions(s, t, case, exact=True):
