@@ -1,0 +1,28 @@
+"""The areas, one module of cases each."""
+
+from __future__ import annotations
+
+from benchmarks.areas import completion, demixing, phase, vectors
+from benchmarks.records import Part
+
+AREAS = {"vectors": vectors.PARTS, "completion": completion.PARTS, "demixing": demixing.PARTS, "phase": phase.PARTS}
+TITLES = {
+    "vectors": "sparse vectors",
+    "completion": "matrices from some of their entries",
+    "demixing": "sums of two parts told apart",
+    "phase": "vectors from intensities",
+}
+
+
+def parts(name: str) -> list[Part]:
+    """Those of `all`, of an area, or the one called `area.part`; KeyError if there is none."""
+    if name == "all":
+        return [p for found in AREAS.values() for p in found]
+    if name in AREAS:
+        return list(AREAS[name])
+    return [part(name)]
+
+
+def part(name: str) -> Part:
+    area = name.split(".")[0]
+    return {p.name: p for p in AREAS.get(area, ())}[name]

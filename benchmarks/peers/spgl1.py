@@ -1,0 +1,31 @@
+"""spgl1: basis pursuit denoising."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks.peers import needs
+from benchmarks.peers.answers import Support
+from benchmarks.peers.counted import Counted
+from benchmarks.peers.refits import best_refit
+
+
+@needs("spgl1", prepare=lambda problem, **words: problem.unit)
+def pursuit(problem: Any, M: Any) -> Support:
+    """At the true noise norm; where nobody knows it, at four levels."""
+    from spgl1 import spg_bpdn
+
+    b = problem.target
+    levels = np.linalg.norm(b) * np.array([0.3, 0.1, 0.03, 0.01]) if problem.noise is None else [problem.noise]
+    return best_refit(M, b, (spg_bpdn(M, b, sigma)[0] for sigma in levels), problem.k)
+
+
+@needs("spgl1")
+def to_misfit(problem: Any, ready: Any) -> Support:
+    from spgl1 import spg_bpdn
+
+    counted = Counted(problem.M)
+    x = spg_bpdn(counted, problem.b, problem.misfit * np.linalg.norm(problem.b))[0]
+    return Support.of_dense(x, unit=False, products=counted.products)

@@ -1,0 +1,151 @@
+"""Sums of two parts: low rank plus sparse (faces, a video, planted), pixels plus waves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.fft import dctn, idctn
+from scipy.sparse.linalg import LinearOperator
+
+from benchmarks.peers.answers import Vector
+from benchmarks.peers.plain import alternating_projection, default_weight, largest_entries
+from fewatoms import datasets
+
+Judged = tuple[dict[str, float], Any]
+FAR = 20  # grey levels
+
+
+def relative(difference: Vector, reference: Vector) -> float:
+    return float(np.linalg.norm(difference) / np.linalg.norm(reference))
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix:
+    """X = L + S + noise, the longer side as rows.
+
+    k : the rank of L and the number of entries of S; misfit : what is asked of pursuit
+    truth : L and S, where known; background : of a video; picture : the shape of a column
+    """
+
+    X: Vector
+    k: tuple[int, int]
+    misfit: float = 1e-4
+    truth: tuple[Vector, Vector] | None = None
+    background: Vector | None = None
+    picture: tuple[int, ...] = ()
+
+    @cached_property
+    def gauges(self) -> tuple[float, float]:
+        """Of the two parts; where nobody knows them, of what alternating projection finds."""
+        L, S = self.truth or alternating_projection.solve(self, None).pair
+        return float(np.linalg.svd(L, compute_uv=False).sum()), float(np.abs(S).sum())
+
+    def judge(self, answer: Any) -> Judged:
+        L, S = answer.pair
+        figures = dict(answer.facts)
+        if self.background is not None:
+            off = np.abs(L.mean(axis=1) - self.background.ravel())
+            figures |= {"error": float(off.mean()), "far": float(np.mean(off > FAR))}
+        else:
+            s = np.sqrt(np.maximum(np.linalg.eigvalsh(L.T @ L), 0.0))
+            figures["objective"] = float(s.sum() + default_weight(self.X) * np.abs(S).sum())
+            # Singular values by the Gram matrix are known to 1e-8 of the largest.
+            figures["rank"] = int(np.count_nonzero(s > 1e-6 * s.max()))
+            R = self.X - L
+            figures["trimmed"] = relative(R - largest_entries(R, self.k[1]), self.X)
+        figures |= {"residual": relative(self.X - L - S, self.X), "entries": float(np.count_nonzero(S) / S.size)}
+        if self.truth is not None:
+            figures |= {n: relative(a - t, t) for n, a, t in zip(("low", "sparse"), (L, S), self.truth, strict=True)}
+        if answer.certified:
+            figures |= answer.proven()
+        pictures = (L, S, self.X, self.picture, self.background) if self.picture else None
+        return figures, {"trace": answer.trace, "pictures": pictures}
+
+
+def small(name: str) -> Any:
+    if name == "sky":
+        return sky(32, 20, 10, 0.0, 0)
+    return planted(60, 20, 2, 0.1, 0)
+
+
+def faces(file: str, rank: int, share: float, folder: Path, seed: int, *, every: int = 1) -> Matrix:
+    """One face under many lights, one column for each; values from 0 to 1."""
+    pictures = np.load(folder / file)["faces"][::every, ::every, ::every]
+    X = np.ascontiguousarray(pictures.reshape(len(pictures), -1).T, dtype=np.float64) / 255
+    return Matrix(X, (rank, round(share * X.size)), picture=pictures.shape[1:])
+
+
+def video(file: str, folder: Path, seed: int, *, every: int = 1, frames: int = 1) -> Matrix:
+    """One column per frame; `every` pixel and so many frames apart."""
+    data = np.load(folder / file)
+    seen, truth = data["frames"][::frames, ::every, ::every], data["background"][::every, ::every].astype(np.float64)
+    X = np.ascontiguousarray(seen.reshape(len(seen), -1).T, dtype=np.float64)
+    return Matrix(X, (1, 0), background=truth, picture=truth.shape)
+
+
+def planted(p: int, q: int, rank: int, share: float, seed: int) -> Matrix:
+    d = datasets.low_rank_plus_sparse(p, q, rank, corrupted=share, rng=seed)
+    L, S = d.low_rank_left @ d.low_rank_right.T, d.sparse.toarray()
+    return Matrix(d.X, (rank, int(np.count_nonzero(S))), misfit=1e-3, truth=(L, S))
+
+
+# Pixels plus waves
+
+
+@dataclass(frozen=True, eq=False)
+class Sky:
+    """Stars in single pixels, of log-normal brightness; a texture of few waves; white noise."""
+
+    side: int
+    k: tuple[int, int]
+    b: Vector
+    stars: Vector
+    texture: Vector
+    misfit: float
+
+    @cached_property
+    def waves(self) -> LinearOperator:
+        """Synthesis by the orthonormal cosine transform of a square picture."""
+        square = (self.side, self.side)
+        return LinearOperator(
+            (self.b.size, self.b.size),
+            matvec=lambda w: idctn(w.reshape(square), norm="ortho").ravel(),
+            rmatvec=lambda x: dctn(x.reshape(square), norm="ortho").ravel(),
+            dtype=np.float64,
+        )
+
+    def errors(self, stars: Vector, texture: Vector) -> dict[str, float]:
+        return {
+            "stars": relative(stars - self.stars, self.stars),
+            "texture": relative(texture - self.texture, self.texture),
+        }
+
+    def judge(self, answer: Any) -> Judged:
+        u, w = answer.vectors
+        worst = self.errors(u, w)
+        return {**answer.facts, **worst, "error": max(worst.values())}, {
+            "sky": (self.side, self.stars, self.texture, self.b, u, w)
+        }
+
+    def memory(self, extra: int) -> dict[str, float]:
+        return {"n_vectors": extra / (8 * self.b.size)}
+
+
+def sky(side: int, stars: int, waves: int, noise: float, seed: int) -> Sky:
+    rng = np.random.default_rng([seed, side, stars, waves])
+    n = side * side
+    pixels, w = np.zeros(n), np.zeros(n)
+    pixels[rng.choice(n, stars, replace=False)] = rng.lognormal(0.0, 0.4, stars)
+    band = side // 2  # of frequencies in each direction
+    rows, cols = np.divmod(rng.choice(band * band, waves, replace=False), band)
+    w[rows * side + cols] = rng.choice([-1.0, 1.0], waves) * rng.lognormal(0.0, 0.4, waves)
+    # Most of what is seen is texture: twice as long as the stars.
+    texture = 2 * math.sqrt(stars / waves) * idctn(w.reshape(side, side), norm="ortho").ravel()
+    clean, e = pixels + texture, rng.standard_normal(n)
+    b = clean + noise * np.linalg.norm(clean) * e / np.linalg.norm(e)
+    return Sky(side, (stars, waves), b, pixels, texture, max(noise, 1e-6))

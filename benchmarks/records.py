@@ -1,0 +1,221 @@
+"""What a benchmark is made of, as data: figures, limits, bars, who solves, cases and parts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Record = dict[str, Any]
+ABSENT = "not installed"
+Over = Literal["median", "mean", "max", "min", "last"]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number about an answer: what it says, which way is better ("" for neither), how draws are put together.
+
+    floor : values below it are rounding, and count as equal
+    percent : shown so
+    """
+
+    words: str
+    better: Literal["less", "more", ""] = "less"
+    over: Over = "median"
+    floor: float = 1e-9
+    percent: bool = False
+
+
+FIGURES: Mapping[str, Figure] = {
+    "cpu": Figure("CPU seconds"),
+    "products": Figure("products with M and its adjoint", over="max"),
+    # vectors
+    "misfit": Figure("|b - Mx| / |b|"),
+    "share": Figure("share of the true atoms found", "more", "mean"),
+    "exact": Figure("whether the true atoms were found, and no others", "more", "mean"),
+    "atoms": Figure("atoms; inf where misfit or k is not kept"),
+    "loss": Figure("training loss"),
+    "largest": Figure("largest coefficient", ""),
+    # matrices from entries
+    "known": Figure("relative error over all known entries", percent=True),
+    "held_out": Figure("relative error over known entries that were not shown", percent=True),
+    "rmse": Figure("root mean square error of ratings that were not shown", over="mean"),
+    "rank": Figure("rank of the answer", ""),
+    "inside": Figure("error on ratings held out inside", "", "mean"),
+    "over_ideal": Figure("error against the truth, over what noise leaves to the best of estimates"),
+    "best_error": Figure("smallest error of an iterate over all known entries", percent=True),
+    "last_error": Figure("error of the last iterate", percent=True),
+    "rise": Figure("largest relative rise of the best loss from one iterate to the next", over="max"),
+    "iterations": Figure("iterates", ""),
+    "overhead": Figure("wall seconds of the first fit beyond those of the second"),
+    "logged": Figure("log lines of the first fit", ""),
+    # sums
+    "objective": Figure("nuclear norm plus weighted 1-norm"),
+    "residual": Figure("|X - L - S| / |X|"),
+    "gap": Figure("certified gap over the objective", percent=True),
+    "least": Figure("least objective that is proven", "more"),
+    "entries": Figure("share of entries in the sparse part", "", percent=True),
+    "trimmed": Figure("residual of L with the best S of so many entries"),
+    "error": Figure("relative error against the truth", over="max", floor=1e-7),
+    "far": Figure("share of pixels off by more than 20", percent=True),
+    "stars": Figure("relative error of the stars", over="max", floor=1e-7, percent=True),
+    "texture": Figure("relative error of the texture", over="max", floor=1e-7, percent=True),
+    "low": Figure("relative error of L", floor=1e-7),
+    "sparse": Figure("relative error of S", floor=1e-7),
+    # phases
+    "found": Figure("share of draws with an error of at most 1e-5", "more", "mean"),
+    "trace": Figure("trace of the matrix"),
+    # memory
+    "mb": Figure("memory beyond what the process held, MB", "", "max"),
+    "of_data": Figure("that memory over the size of the data", "", "max"),
+    "n_vectors": Figure("that memory in vectors of length n", "", "max"),
+    "per_entry": Figure("that memory in bytes per entry", "", "max"),
+}
+"""Every figure that a problem may give, in the order of the columns."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A number to compare with: given, or a figure of somebody else on the same case.
+
+    rival : a name or a pattern of names; of several the best in the figure `by`
+    figure : of the rival; the one that is compared, if not said
+    among : (figure, number): only rivals that have at most so much
+    value : times * figure + plus, at least `floor`
+    """
+
+    value: float | None = None
+    rival: str = ""
+    figure: str = ""
+    times: float = 1.0
+    plus: float = 0.0
+    floor: float = -math.inf
+    by: str = ""
+    among: tuple[str, float] | None = None
+
+    def words(self, who: str = "") -> str:
+        if self.value is not None:
+            return f"{self.value:g}"
+        factor = f"{self.times:g} times " if abs(self.times - 1) > 1e-6 else ""
+        extra = f" + {self.plus:g}" if self.plus else ""
+        whose = who or ("the best peer" if self.rival == "*" else self.rival)
+        return f"{factor}{whose}'s{f' {self.figure}' if self.figure else ''}{extra}"
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A demand on a figure: at most, or at least, a limit.
+
+    over : how draws are put together, where not as usual; a number is a quantile
+    paired : draw by draw against the rival's, all of them
+    full : for the full size only; small problems say nothing about it
+    """
+
+    figure: str
+    limit: Limit
+    who: str = "fewatoms"
+    at_least: bool = False
+    over: Over | float | None = None
+    paired: bool = False
+    full: bool = False
+
+
+@dataclass(frozen=True)
+class Who:
+    """Somebody who solves: a name to print, the adapter (`module.function` in `benchmarks.peers`) and what it is told.
+
+    words : arguments of the adapter; a Limit among them is worked out from the answers before this one
+    settings : from the cheapest to the dearest, the word `setting`; the first with `enough` counts, otherwise the best
+    apart : in a process of its own, with a time limit; slow : that, and for the first draw only
+    """
+
+    name: str
+    solve: str
+    words: Mapping[str, Any] = field(default_factory=dict)
+    settings: tuple[Any, ...] = ()
+    enough: tuple[str, Limit] | None = None
+    apart: bool = False
+    slow: bool = False
+
+    @property
+    def ours(self) -> bool:
+        return self.solve.startswith("ours.")
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A problem, by the name of its generator (`module.function` in `benchmarks.problems`), and who solves it.
+
+    given : the generator's arguments; quick : what is changed in them for the quick form, None where it has none
+    files : data that are needed
+    at : (axis, size), where cases differ in one size only
+    memory : everybody in a process of their own, and the memory that it takes is measured
+    """
+
+    name: str
+    problem: str
+    given: Mapping[str, Any]
+    who: tuple[Who, ...]
+    bars: tuple[Bar, ...] = ()
+    quick: Mapping[str, Any] | None = field(default_factory=dict)
+    files: tuple[str, ...] = ()
+    at: tuple[str, float] | None = None
+    memory: bool = False
+
+    def arguments(self, quick: bool) -> Record:
+        return {**self.given, **((self.quick or {}) if quick else {})}
+
+
+@dataclass(frozen=True)
+class Slope:
+    """A demand on the slope of CPU seconds against a size, both in logarithms, from a size on."""
+
+    axis: str
+    limit: float
+    since: float = 0.0
+    who: str = "fewatoms"
+
+
+@dataclass(frozen=True)
+class Part:
+    """Cases with one table.
+
+    draws : seeds, unless somebody says; drawn_quickly : in the quick form
+    repeat : runs of each fit, of which the middle time counts
+    totals : bars on sums over all cases
+    """
+
+    name: str
+    title: str
+    cases: tuple[Case, ...]
+    draws: int = 3
+    drawn_quickly: int = 1
+    repeat: int = 1
+    totals: tuple[Bar, ...] = ()
+    slopes: tuple[Slope, ...] = ()
+    remarks: tuple[str, ...] = ()
+    figure: str = ""  # who draws it: a function of `benchmarks.figures`
+
+    def shown(self, quick: bool) -> list[Case]:
+        return [c for c in self.cases if not quick or c.quick is not None]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One answer by somebody to one draw of a case."""
+
+    part: str
+    case: str
+    who: str
+    seed: int
+    cpu: tuple[float, ...] = ()
+    figures: Mapping[str, float] = field(default_factory=dict)
+    setting: Any = None
+    note: str = ""  # why there is no answer
+    shown: Any = field(default=None, repr=False, compare=False)  # traces and pictures, for figures
+
+    def plain(self) -> Record:
+        """What JSON can say."""
+        words = {"part": self.part, "case": self.case, "who": self.who, "seed": self.seed, "note": self.note}
+        return {**words, "cpu": list(self.cpu), "setting": self.setting, **self.figures}
