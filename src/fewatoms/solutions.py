@@ -34,7 +34,7 @@ class Source:
 
     problem : that of one of them
     data : m x p
-    duals : p x m, the dual vector of each answer; None where those are made anew
+    duals : p x m, the dual vector of each answer, nan where there is none; None where all are made anew
     atoms : those of the relaxations
     """
 
@@ -50,7 +50,7 @@ class Source:
         """The problem and the evidence of one answer."""
         problem = self.posed(i)
         own = self.atoms is self.problem.atoms
-        y = None if self.duals is None else self.duals[i]
+        y = None if self.duals is None or np.isnan(self.duals[i, 0]) else self.duals[i]
         return problem, proven_again(problem, face, c, figures, problem.atoms if own else self.atoms, y)
 
     def taken(self, some: IntArray) -> Source:
@@ -99,12 +99,11 @@ class Solutions(Sequence[Solution]):
             intercept = s.beside.intercept
             known = s.certificate.known().relaxed
             y = None if known is None else s.certificate.y
-            duals.append(y)
+            duals.append(np.full(problem.m, np.nan) if y is None else y)
             if known is not None and known.in_units:
                 atoms = s.certificate.atoms
         numbers = {name: np.array([row[name] for row in rows], dtype=kind) for name, kind in NUMBERS.items()}
-        found = [y for y in duals if y is not None]
-        source = Source(problem, data, np.stack(found) if len(found) == len(rows) else None, atoms)
+        source = Source(problem, data, np.stack(duals), atoms)
         return cls(numbers, messages, faces, c, np.stack(free), intercept, Asked.of(problem), source)
 
     # A sequence -------------------------------------------------------------------------------------------------------
