@@ -9,7 +9,7 @@ the k atoms that contribute most are fitted (`support.py`) and exchanged for oth
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -48,7 +48,7 @@ class Along(Protocol):
 class Listed(Method):
     """Problems over vectors whose atoms can be listed, with one number of atoms, or a bound alone.
 
-    oracle : where dual vectors come from; by default `WorkingSet()`, or, where images have no room, what `General` takes
+    oracle : where dual vectors come from; by default `WorkingSet()`, or what `General` takes where images have no room
     splice : how atoms are exchanged
     pursuit : the short cut tried at x = 0; None leaves it out
     fewest : how supports are grown and shrunk
@@ -64,9 +64,9 @@ class Listed(Method):
     """
 
     oracle: Oracle | None = None
-    splice: Splice = Splice()
-    pursuit: Pursuit | None = Pursuit()
-    fewest: Fewest = Fewest()
+    splice: Splice = field(default_factory=Splice)
+    pursuit: Pursuit | None = field(default_factory=Pursuit)
+    fewest: Fewest = field(default_factory=Fewest)
     hope: float = 1.1
     memory: int = 32
     patience: int = 20

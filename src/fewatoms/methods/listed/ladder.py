@@ -226,15 +226,15 @@ class _Rung:
         """The proximal map of the gauge in the small space; the last `free` coefficients are not penalised, and atoms
         pay the share `price` of the penalty."""
         view = self.view
-        sizes, weights = view.sizes(classes), None if view.weights is None else view.weights[classes]
-        if price is not None:
-            weights = price if weights is None else weights * price
+        sizes: IntArray = view.sizes(classes)
+        weights: FloatArray | float = 1.0 if view.weights is None else view.weights[classes]
+        weights = weights if price is None else weights * price
 
         def signed(v: FloatArray, t: FloatArray | float) -> FloatArray:
-            return np.copysign(np.maximum(np.abs(v) - (t if weights is None else t * weights), 0.0), v)
+            return np.copysign(np.maximum(np.abs(v) - t * weights, 0.0), v)
 
         def nonnegative(v: FloatArray, t: FloatArray | float) -> FloatArray:
-            return np.maximum(v - (t if weights is None else t * weights), 0.0)
+            return np.maximum(v - t * weights, 0.0)
 
         def grouped(v: FloatArray, t: FloatArray | float) -> FloatArray:
             norms = np.sqrt(view.totals(classes, v * v))
@@ -244,7 +244,7 @@ class _Rung:
         inner = grouped if view.blocks is not None else nonnegative if view.nonnegative else signed
         if not free:
             return inner
-        return lambda v, t: np.concatenate([inner(v[:-free], t if np.ndim(t) == 0 else t[:-free]), v[-free:]])
+        return lambda v, t: np.concatenate([inner(v[:-free], np.broadcast_to(t, v.shape)[:-free]), v[-free:]])
 
     def _solve_smooth(self, lam: float) -> None:
         """Proximal Newton: the loss is replaced by its second-order model in the small space, a few times."""

@@ -28,6 +28,8 @@ class Pursuit:
     settled : the steps on a support end when its gradient is below this share of the largest one elsewhere
     easy : the factor by which each step on the first support must shrink the misfit, for the problem to count as easy
     falling : the factor by which each further support must
+    few : budgets up to which atoms had better be taken one by one
+    guessed, loose : the same where so many atoms seem to do, which can be trusted from this misfit on
     """
 
     steps: int = 4
@@ -35,6 +37,9 @@ class Pursuit:
     settled: float = 0.3
     easy: float = 0.58
     falling: float = 0.45
+    few: int = 12
+    guessed: int = 8
+    loose: float = 0.03
 
     def applies(self, problem: Problem, view: View) -> bool:
         """Whether there is anything to gain: for a matrix at hand, where products are cheap and images cheaper, only if
@@ -42,6 +47,22 @@ class Pursuit:
         chosen = view.forced.size or view.barred.size or view.cap is not None
         free = problem.loss.squares and not view.nonnegative and not view.overlaps
         return free and not chosen and (problem.alpha is not None or view.at_hand is None)
+
+    def pays(self, problem: Problem, view: View, z: ModelDual) -> bool:
+        """Whether rounds are to be tried before a support is grown, where products are dear; z is M*y at x = 0.
+
+        Growing costs a product for each atom, so it comes first where the budget is small, or a few atoms seem to
+        explain the data down to a loose bound: they would, with n / m sum z_i^2 / |z|^2, if M were a tight frame.
+        """
+        if problem.alpha is None or problem.budget.single <= self.few:
+            return problem.alpha is None
+        if problem.alpha < self.loose**2 * problem.reference:
+            return True
+        pulled, (m, n) = view.pull(z), problem.M.shape
+        alignments = view.alignments(pulled)
+        best = np.maximum(alignments[linalg.top_k(alignments, self.guessed)], 0.0)
+        left = 1.0 - max(1.0, n / m) * float(best @ best) / max(float(pulled @ pulled), 1e-300)
+        return left * problem.reference > problem.alpha
 
     def chase(self, problem: Problem, view: View, z: ModelDual) -> tuple[Candidate, bool]:
         """The best answer of the rounds, and whether the problem was easy as far as they went; z is M*y at x = 0."""
@@ -72,13 +93,13 @@ class _Chase:
         best: tuple[float, _Here, FloatArray] | None = None
         misfit = 1.0  # reached on the last support
         for turn in range(settings.rounds):
-            here, residual, z, length, steps = self._descend(here, residual, z)
+            here, residual, z, length, steps = self._descend(here, residual, z, first=turn == 0)
             loss = problem.loss.value(residual)
             best = (loss, here, residual) if best is None or loss < best[0] else best
             if problem.meets(loss):
                 return self._candidate(*best), True
             reached = math.sqrt(loss / problem.reference)
-            if reached > (settings.easy**steps if turn == 0 else settings.falling * misfit):
+            if self._hard(loss, steps) if turn == 0 else reached > settings.falling * misfit:
                 return self._candidate(*best), False
             misfit = reached
             x = self._spread(here.spots, here.c)
@@ -93,7 +114,7 @@ class _Chase:
         return self._candidate(*best), True
 
     def _descend(
-        self, here: _Here, residual: FloatArray, z: FloatArray
+        self, here: _Here, residual: FloatArray, z: FloatArray, *, first: bool
     ) -> tuple[_Here, FloatArray, FloatArray, float, int]:
         """A few steps on a support; the first step's length, and how many there were, come with what they led to."""
         problem, spots, c = self.problem, here.spots, here.c
@@ -111,7 +132,8 @@ class _Chase:
             c = c + (size / bend) * direction
             residual = residual - (size / bend) * image
             length = size / bend if step == 0 else length
-            if problem.meets(problem.loss.value(residual)):
+            loss = problem.loss.value(residual)
+            if problem.meets(loss) or (first and self._hard(loss, step + 1)):
                 break
             z = self._pull(residual)
             outside = z.copy()
@@ -119,6 +141,10 @@ class _Chase:
             if np.abs(z[spots]).max() < self.settings.settled * self.view.alignments(outside).max(initial=0.0):
                 break
         return _Here(here.classes, spots, c), residual, z, length, step + 1
+
+    def _hard(self, loss: float, steps: int) -> bool:
+        """Whether so many steps on the first support should have led further."""
+        return loss > self.settings.easy ** (2 * steps) * self.problem.reference
 
     def _best(self, z: FloatArray) -> _Here:
         """The k classes best aligned with z, without coefficients."""

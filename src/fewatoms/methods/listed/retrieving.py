@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from fewatoms import linalg
-from fewatoms._types import IntArray
+from fewatoms._types import IntArray, ModelDual
 from fewatoms.candidates import Candidate, DualPoint
 from fewatoms.methods.listed.fewest import Fewest, cheapest_gone
 from fewatoms.methods.listed.pursuit import Pursuit
@@ -47,7 +46,7 @@ class Retriever:
         """A candidate with no more atoms than the budget allows; as few as meet the bound where it is left open."""
         first = dual.gauge == 0.0 if dual.primal is None else dual.primal.face.size == 0
         if self.open:
-            return self.ways.fewest.retrieve(self.fits, self.ways.splice, dual.primal, first=first)
+            return self.ways.fewest.retrieve(self.fits, self.ways.splice, dual, first=first)
         found = self._short_cut(dual) if first else None
         if found is not None:
             return found
@@ -68,23 +67,27 @@ class Retriever:
         problem, view, pursuit = self.problem, self.view, self.ways.pursuit
         if pursuit is None or not pursuit.applies(problem, view):
             return None
+        dear = view.at_hand is None
+        grown = self._grown(dual.z) if dear and not pursuit.pays(problem, view, dual.z) else None
+        if grown is not None and problem.meets(grown.loss):
+            return grown
         found, easy = pursuit.chase(problem, view, dual.z)
         if problem.meets(found.loss):
             return found
-        if view.at_hand is not None:
+        if not dear:
             return None
-        if problem.alpha is not None or not easy:
-            grown = self._grown()
-            found = grown if grown is not None and grown.loss < found.loss else found
+        if grown is None and (problem.alpha is not None or not easy):
+            grown = self._grown(dual.z)
+        found = grown if grown is not None and grown.loss < found.loss else found
         return self.ways.splice(self.fits, found) if self.spliced else found
 
-    def _grown(self) -> Candidate | None:
-        """A support grown until it meets the bound, and shrunk to the budget; without a bound, to the budget at once."""
+    def _grown(self, z: ModelDual) -> Candidate | None:
+        """A support grown until it meets the bound, then shrunk to the budget; without a bound, to that at once."""
         problem, fewest, k = self.problem, self.ways.fewest, self.problem.budget.single
         if k * self.view.largest > self.view.images.room:
             return None
         with linalg.single_thread():
-            support = fewest.grown(self.fits, k if problem.alpha is None else math.ceil(fewest.beyond * k))
+            support = fewest.grown(self.fits, k if problem.alpha is None else fewest.limit(k), z)
             if problem.meets(support.loss):
                 support = fewest.shrunk(self.fits, self.ways.splice, support, k)
             if support.classes.size > k:

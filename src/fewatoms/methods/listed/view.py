@@ -34,8 +34,12 @@ def listed(problem: Problem) -> Listing | None:
 
 
 def kept_columns(problem: Problem) -> Operator:
-    """The problem's operator as a matrix: its columns are asked for once, one product each."""
+    """The problem's operator as a matrix: its columns are asked for once, one product each.
+
+    One product with M* as well: nothing else would find out that a box does not have one.
+    """
     with ledger.stage("asking for the columns"):
+        problem.measured.adjoint(problem.data)
         columns = problem.measured.columns(np.arange(problem.measured.shape[1]))
     return problem.beside.eliminated(MatrixOperator(columns), problem.data, problem.base_loss).M
 
