@@ -41,6 +41,10 @@ class _Parts(AtomicSet):
             raise ValueError(f"the parts of a sum or union must have the same shape; got {sorted(shapes)}")
         self.shape = shapes.pop() if shapes else flat[0].shape
         self.parts = tuple(p if p.shape == self.shape else p.reshaped(self.shape) for p in flat)
+        for part in self.parts:
+            listing = part.listing()
+            if listing is not None and listing.forced.size:
+                raise ValueError(f"include is for a set by itself, not for a part of a sum or union; got {part!r}")
         self.centrosymmetric = all(p.centrosymmetric for p in self.parts)
         self.finite = all(p.finite for p in self.parts)
         self.bounded = all(p.bounded for p in self.parts)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-import naive
 import numpy as np
 import pytest
 
 import fewatoms as fa
+import naive
 from fewatoms.capabilities import SeenAsIs
 from fewatoms.losses import LeastSquares
 from fewatoms.methods.separation.matrix import Kept, Separated, cut_to, decomposed, gram, largest

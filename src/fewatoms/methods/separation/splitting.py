@@ -193,7 +193,7 @@ class Multipliers:
         return DualPoint(data.as_data(Y), data.as_model(Y), sigma, P3(problem), primal.loss, primal.gauge, primal)
 
     def answer(self) -> Candidate:
-        """L in factors with the smallest S that meets the bound: entries of the residual beyond a threshold, less it."""
+        """L in factors with the smallest S that meets the bound: entries of the residual beyond a cut, less the cut."""
         data, low = self.data, (self.left, self.s, self.V)
         R = np.matmul(self.left * self.s, self.V.T, out=self.L)  # L itself is made anew by the next step
         np.subtract(data.D, R, out=R)
