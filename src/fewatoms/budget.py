@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Number
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,8 +33,7 @@ class Budget:
         """What a user wrote, checked against a set."""
         if k is None:
             return cls()
-        listed = isinstance(k, (tuple, list, np.ndarray))
-        if not atoms.parts or (atoms.finite and not listed):
+        if not atoms.parts or (atoms.finite and isinstance(k, Number)):
             return cls(_checks.integer("k", k, 1, atoms.count, f"{atoms.count}, the number of atoms of {atoms!r}"))
         demand = f"k must give one budget for each of the {len(atoms.parts)} parts of {atoms!r}"
         if not isinstance(k, (tuple, list, np.ndarray)):
@@ -67,12 +67,13 @@ class Budget:
         """One for each of so many parts; open ones where they share a number, or nothing is said."""
         return self.parts or (Budget(),) * count
 
-    def shared_by(self, atoms: AtomicSet) -> AtomicSet | None:
-        """The first sum, from the outermost in, whose parts have one number together; None if there is none."""
+    def shared_by(self, atoms: AtomicSet) -> tuple[AtomicSet, int] | None:
+        """The first sum, from the outermost in, whose parts have one number together, and that number; None if there
+        is none."""
         if not atoms.parts:
             return None
         if not self.parts:
-            return atoms if self.most is not None else None
+            return None if self.most is None else (atoms, self.most)
         inside = (j.shared_by(part) for part, j in zip(atoms.parts, self.parts, strict=True))
         return next((found for found in inside if found is not None), None)
 

@@ -153,9 +153,8 @@ def _refuse(problem: Problem, budgets: Sequence[Budget]) -> None:
             raise TypeError(f"k must be given for {atoms!r}, whose atoms cannot be listed; got None")
         shared = budget.shared_by(atoms)
         if shared is not None:
-            raise TypeError(
-                f"k must give one budget for each of the {len(shared.parts)} parts of {shared!r}; got {budget.k!r}"
-            )
+            joined, k = shared
+            raise TypeError(f"k must give one budget for each of the {len(joined.parts)} parts of {joined!r}; got {k}")
         if budget.open:
             raise ValueError(
                 f"k must give a number for each of the {len(atoms.parts)} parts of {atoms!r}; None is for data seen as "

@@ -66,7 +66,10 @@ class Operator(Offering, ABC):
         e = np.zeros(self.shape[1])
         for j, i in enumerate(indices):
             e[i] = 1.0
-            out[:, j] = self.apply(e)
+            image = self.apply(e)
+            if np.shape(image) != self.shape[:1]:
+                raise ValueError(f"M.apply must return {self.shape[0]} numbers; got shape {np.shape(image)}")
+            out[:, j] = image
             e[i] = 0.0
         return out
 
