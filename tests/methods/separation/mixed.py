@@ -103,3 +103,18 @@ def assert_encloses(certificate, optimum):
     assert certificate.gap >= 0
     assert certificate.primal - certificate.gap <= optimum + slack
     assert optimum <= certificate.primal + slack
+
+
+def alternating_projections(m, steps=100):
+    """The lowest loss on the way: the best low rank for what the entries leave, the largest entries for what that
+    leaves; nothing is known where nothing is seen."""
+    rank, count = m.k
+    L, S, best = np.zeros(m.shape), np.zeros(m.shape), math.inf
+    for _ in range(steps):
+        U, s, V = np.linalg.svd(np.where(m.seen, m.X - S, L), full_matrices=False)
+        L = (U[:, :rank] * s[:rank]) @ V[:rank]
+        R, S = m.left(L), np.zeros(m.shape)
+        out = np.argsort(-np.abs(R), axis=None, kind="stable")[:count]
+        S.flat[out] = R.flat[out]
+        best = min(best, 0.5 * float(np.sum(m.left(L + S) ** 2)))
+    return best

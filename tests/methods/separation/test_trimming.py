@@ -9,7 +9,7 @@ import pytest
 
 import fewatoms as fa
 from fewatoms.atoms import Sum, Union
-from methods.separation.mixed import assert_adds_up, assert_honest, mix, of
+from methods.separation.mixed import alternating_projections, assert_adds_up, assert_honest, mix, of
 
 # Budgets --------------------------------------------------------------------------------------------------------------
 
@@ -52,21 +52,6 @@ def test_matrices_too_large_for_many_starts(shape):
         s, L, _ = m.fit(m.k)
         np.testing.assert_allclose(L.x, m.low, atol=1e-5 * np.abs(m.low).max())
         assert s.cardinality == sum(m.k)
-
-
-def alternating_projections(m, steps=100):
-    """The lowest loss on the way: the best low rank for what the entries leave, the largest entries for what that
-    leaves; nothing is known where nothing is seen."""
-    rank, count = m.k
-    L, S, best = np.zeros(m.shape), np.zeros(m.shape), math.inf
-    for _ in range(steps):
-        U, s, V = np.linalg.svd(np.where(m.seen, m.X - S, L), full_matrices=False)
-        L = (U[:, :rank] * s[:rank]) @ V[:rank]
-        R, S = m.left(L), np.zeros(m.shape)
-        out = np.argsort(-np.abs(R), axis=None, kind="stable")[:count]
-        S.flat[out] = R.flat[out]
-        best = min(best, 0.5 * float(np.sum(m.left(L + S) ** 2)))
-    return best
 
 
 NOISY = {
