@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import naive
-from fewatoms import linalg
+from fewatoms import ledger, linalg
 
 FORMS = [np.asarray, sp.csr_array, sp.csc_array, aslinearoperator]
 
@@ -110,9 +110,9 @@ def test_forming_an_implicit_matrix_costs_its_shorter_side():
     """A long matrix must not be met with an identity as long as itself, squared."""
     for shape in ((3, 50_000), (50_000, 3)):
         z = sp.random_array(shape, density=1e-3, rng=np.random.default_rng(4), format="csr")
-        with linalg.session() as tally:
+        with ledger.opened() as tally:
             np.testing.assert_array_equal(linalg.as_flat(aslinearoperator(z)), z.toarray().ravel())
-        assert tally.products == 3
+        assert tally.svd_products == 3
 
 
 def test_hermitian_part():
@@ -276,21 +276,21 @@ def test_the_same_seed_gives_the_same_vectors(Z, monkeypatch):
     monkeypatch.setattr(linalg, "DENSE_SIDE", 4)
 
     def first(seed):
-        with linalg.session(seed):
+        with ledger.opened(seed):
             return linalg.top_svd(Z, 2)[0]
 
     np.testing.assert_array_equal(first(3), first(3))
     assert np.abs(first(3) - first(4)).max() > 1e-3
-    np.testing.assert_array_equal(linalg.top_svd(Z, 2)[0], linalg.top_svd(Z, 2)[0])  # outside of a session too
+    np.testing.assert_array_equal(linalg.top_svd(Z, 2)[0], linalg.top_svd(Z, 2)[0])  # outside of a ledger too
     np.testing.assert_array_equal(first(None), linalg.top_svd(Z, 2)[0])
 
 
-def test_a_session_goes_on_from_call_to_call(monkeypatch):
+def test_a_ledger_goes_on_from_call_to_call(monkeypatch):
     monkeypatch.setattr(linalg, "DENSE_SIDE", 4)
     H = np.eye(30)
-    with linalg.session(0):
+    with ledger.opened(0):
         a, b = linalg.top_eigh(H, 1)[1], linalg.top_eigh(H, 1)[1]
-    with linalg.session(np.random.default_rng(0)):
+    with ledger.opened(np.random.default_rng(0)):
         c, d = linalg.top_eigh(H, 1)[1], linalg.top_eigh(H, 1)[1]
     np.testing.assert_array_equal(a, c)
     np.testing.assert_array_equal(b, d)
@@ -316,34 +316,34 @@ class Watched(LinearOperator):
         return Watched(self.A.conj().T, self.owner)
 
 
-def test_products_are_counted_in_the_session(path):
+def test_products_are_counted_in_the_ledger(path):
     Z = Watched(np.random.default_rng(15).standard_normal((30, 20)))
-    with linalg.session() as tally:
+    with ledger.opened() as tally:
         linalg.top_svd(Z, 2)
-    assert tally.products == Z.count > 0
+    assert tally.svd_products == Z.count > 0
     if path == "full":
-        assert tally.products == 20
+        assert tally.svd_products == 20
     H = Watched(hermitian_with(np.linspace(1, 2, 25), seed=16))
-    with linalg.session() as tally:
+    with ledger.opened() as tally:
         linalg.top_eigh(H, 2)
         linalg.eigh_above(H, 1.9, 1)
-    assert tally.products == H.count > 0
+    assert tally.svd_products == H.count > 0
 
 
-def test_sessions_nest_and_close():
-    with linalg.session() as outer:
-        with linalg.session() as inner:
+def test_ledgers_nest_and_close():
+    with ledger.opened() as outer:
+        with ledger.opened() as inner:
             linalg.as_flat(aslinearoperator(np.eye(3)))
         linalg.as_flat(aslinearoperator(np.eye(2)))
     linalg.as_flat(aslinearoperator(np.eye(5)))
-    assert (outer.products, inner.products) == (2, 3)
+    assert (outer.svd_products, inner.svd_products) == (2, 3)
 
 
 def test_arrays_cost_no_products_when_decomposed_in_full():
-    with linalg.session() as tally:
+    with ledger.opened() as tally:
         linalg.top_svd(np.eye(5), 2)
         linalg.top_eigh(np.eye(5), 2)
-    assert tally.products == 0
+    assert tally.svd_products == 0
 
 
 # Bases, and sums with a low-rank part

@@ -1,4 +1,4 @@
-"""A finite set of your own: groups that overlap, here the nodes of a tree with all their descendants.
+"""A finite set of your own: groups that overlap, here the nodes of a tree with all their ancestors.
 
 `FiniteSet` asks for `shape`, `count`, `alignments(z)` (one number per class of atoms) and `face(which, z)`. With a listing,
 which says what coordinates each class has, it is served as fast as the sets that come with the library.
@@ -12,7 +12,7 @@ from fewatoms.faces import GroupCoordinates
 
 
 class TreeGroups(fa.FiniteSet):
-    """A = union over nodes g of the unit sphere of the coordinates of g and its descendants.
+    """A = union over nodes g of the unit sphere of the coordinates on the way from g to its root.
 
     parents : (n,) array; the parent of each node, -1 for roots. Node i is coordinate i.
     """
@@ -22,8 +22,7 @@ class TreeGroups(fa.FiniteSet):
     def __init__(self, parents):
         self.parents = np.asarray(parents)
         self.shape = self.parents.shape
-        chains = [self._up(i) for i in range(self.n)]
-        self.blocks = [np.flatnonzero([g in chain for chain in chains]) for g in range(self.n)]
+        self.blocks = [np.sort(self._up(g)) for g in range(self.n)]
 
     def __repr__(self):
         return f"TreeGroups({self.n} nodes)"
@@ -60,10 +59,10 @@ def main():
     rng = np.random.default_rng(0)
     atoms = TreeGroups([-1, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6])
     x = np.zeros(15)
-    x[atoms.blocks[3]], x[atoms.blocks[6]] = [1.0, -2.0, 0.5], [2.0, 1.0, -1.0]  # two subtrees
+    x[atoms.blocks[8]], x[atoms.blocks[13]] = [1.0, -2.0, 0.5, 1.0], [2.0, 1.0, -1.0, 1.5]  # two branches, one root
     M = rng.standard_normal((12, 15))
     s = fa.fit(M, M @ x, atoms=atoms, k=2)
-    print(f"subtrees below {sorted(s.indices.tolist())}, misfit {s.misfit:.1e}")
+    print(f"branches that end in {sorted(s.indices.tolist())}, misfit {s.misfit:.1e}")
     return atoms, x, s
 
 

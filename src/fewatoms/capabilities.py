@@ -9,6 +9,7 @@ wrappers lift what their inner part offers (`operators/wrapper.py`, `atoms/scale
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from inspect import isfunction
 from typing import TYPE_CHECKING, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 from fewatoms._types import Array, FloatArray, IntArray, Matrix, ModelDual
@@ -33,24 +34,26 @@ def keeps(thing: object, capability: type[C]) -> TypeGuard[C]:
     the data."""
     if not getattr(capability, "_is_protocol", False):
         return isinstance(thing, capability)
-    return all(_has(thing, name) for name in _members(capability))
+    return all(_has(thing, name, method) for name, method in _members(capability).items())
 
 
-def _has(thing: object, name: str) -> bool:
-    """Whether a member stands in a class or in the thing itself, and is not None, which takes it back."""
-    for kind in type(thing).__mro__:
-        if name in vars(kind):
-            return vars(kind)[name] is not None
-    return getattr(thing, "__dict__", {}).get(name) is not None
+def _has(thing: object, name: str, method: bool) -> bool:
+    """Whether a member stands in a class or in the thing itself, is not None, which takes it back, and can be called
+    where it is a method: an array of that name is something else."""
+    for where in (*(vars(kind) for kind in type(thing).__mro__), getattr(thing, "__dict__", {})):
+        if name in where:
+            found = where[name]
+            return found is not None and (not method or callable(found) or hasattr(found, "__get__"))
+    return False
 
 
-_asked: dict[type, tuple[str, ...]] = {}  # what protocols ask for, looked up once
+_asked: dict[type, dict[str, bool]] = {}  # what protocols ask for, and whether it is a method; looked up once
 
 
-def _members(capability: type) -> tuple[str, ...]:
+def _members(capability: type) -> dict[str, bool]:
     if capability not in _asked:
-        names = {**vars(capability), **vars(capability).get("__annotations__", {})}
-        _asked[capability] = tuple(name for name in names if not name.startswith("_"))
+        names = {**vars(capability).get("__annotations__", {}), **vars(capability)}
+        _asked[capability] = {name: isfunction(named) for name, named in names.items() if not name.startswith("_")}
     return _asked[capability]
 
 
@@ -162,11 +165,11 @@ class Norms(Protocol):
     """Facts that certificates may rest on: proven upper bounds that cost no products, or None."""
 
     def column_norms(self) -> FloatArray | None:
-        """|M e_i| for all i."""
+        """|M e_i| for all i, or upper bounds."""
         ...
 
     def block_norms(self, blocks: Sequence[IntArray]) -> FloatArray | None:
-        """The spectral norms of groups of columns."""
+        """The spectral norms of groups of columns, or upper bounds."""
         ...
 
     def rank_one_norm(self) -> float | None:

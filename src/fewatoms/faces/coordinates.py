@@ -96,7 +96,7 @@ class Coordinates(Face):
 def spread(indices: IntArray, values: FloatArray, shape: tuple[int, ...]) -> Array:
     """The array of a shape with these values at these indices, flat in C order, and 0 elsewhere."""
     x = np.zeros(int(np.prod(shape)))
-    x[indices] = values
+    np.add.at(x, indices, values)  # blocks of coordinates may overlap
     return x.reshape(shape)
 
 
@@ -116,9 +116,10 @@ def pick(z: ModelDual, indices: IntArray, shape: tuple[int, ...]) -> Array:
 
 
 def sparse_dot(i: IntArray, a: FloatArray, j: IntArray, b: FloatArray) -> float:
-    """The inner product of two vectors with values a at i and b at j."""
-    _, at_i, at_j = np.intersect1d(i, j, assume_unique=True, return_indices=True)
-    return float(np.dot(a[at_i], b[at_j]))
+    """The inner product of two vectors with values a at i and b at j, added up where an index occurs again."""
+    places, where = np.unique(np.concatenate([i, j]), return_inverse=True)
+    left = np.bincount(where[: i.size], weights=a, minlength=places.size)
+    return float(left @ np.bincount(where[i.size :], weights=b, minlength=places.size))
 
 
 def _entries(matrix: sp.csr_array, rows: IntArray, cols: IntArray) -> Array:

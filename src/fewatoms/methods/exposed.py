@@ -2,13 +2,16 @@
 
 Every atom that a dual vector exposes is kept with its image. The atoms seen are a list, so that choosing k of them is a
 problem over listed atoms, which is solved as such; and each atom chosen is offered a substitute, the one that the data
-without it expose.
+without it expose. The ladder's own point is often right before few atoms are: it is taken apart as if it were data that
+are seen as they are.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from contextvars import copy_context
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -21,11 +24,13 @@ from fewatoms.capabilities import Prox
 from fewatoms.faces import Face
 from fewatoms.methods.base import Job, Method, Pace
 from fewatoms.methods.listed import Listed
+from fewatoms.operators import Identity
 from fewatoms.oracles.corrective import Corrective, Pool
 from fewatoms.problem import Problem
+from fewatoms.records import Progress
 from fewatoms.retrieval import Exchange, reduced_fit
-from fewatoms.run import Way, solve
-from fewatoms.solution import Solution
+from fewatoms.run import Callback, Way, solve
+from fewatoms.solution import Solution, Status
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +40,16 @@ class Exposed(Method):
     oracle : the ladder
     polish : how atoms that can turn are turned, and exchanged
     rounds : of substitutes at most, on each rung
+    apart : iterates that it takes at most to take the ladder's own point apart; 0 leaves it as it is
+    fall : the share to which that point's loss must have fallen since it was last taken apart
     gain : the share by which they must lower the loss
     """
 
     oracle: Corrective = field(default_factory=Corrective)
     polish: Exchange = field(default_factory=Exchange)
     rounds: int = 10
+    apart: int = 8
+    fall: float = 0.1
     gain: float = 1e-6
 
     def open(self, problem: Problem, budgets: Sequence[Budget]) -> Job | None:
@@ -57,9 +66,10 @@ class ExposedJob(Job):
         super().__init__(problem, budgets)
         self.method, self.pace = method, Pace(method.oracle.patience, complete=True)
         self.pool: Pool | None = None
+        self.apart_at = math.inf  # the loss of the point that was taken apart last
 
     def iterates(self, course: Sequence[Budget]) -> Iterator[Iterate]:
-        self.pool = Pool(self.problem, self.method.oracle.most)
+        self.pool, self.apart_at = Pool(self.problem, self.method.oracle.most), math.inf
         for dual in self.method.oracle.over(self.pool):
             yield Iterate(dual, dual.primal)
 
@@ -77,6 +87,8 @@ class ExposedJob(Job):
             assert iterate.dual is not None
             pool.take(problem.atoms.expose(iterate.dual.z, 1))
         best = self._chosen(problem, pool)
+        if pool.loss < best.loss:
+            best = min([best, *self._taken_apart(problem, pool)], key=lambda candidate: candidate.loss)
         for _ in range(self.method.rounds):
             if problem.meets(best.loss) or problem.exact(best.loss) or not self._substitutes(problem, pool, best):
                 break
@@ -96,6 +108,24 @@ class ExposedJob(Job):
         fitted = reduced_fit(problem, face)
         return fitted if problem.budget.allows(face) else reduced_fit(problem, face.prune(fitted.c, problem.k)[0])
 
+    def _taken_apart(self, problem: Problem, pool: Pool) -> list[Candidate]:
+        """A candidate of the k atoms that the ladder's own point is made of, which are seen now. Their images are all
+        that it costs of M."""
+        limit = self.method.apart
+        if not limit or pool.loss > self.method.fall * self.apart_at or problem.M.complex:
+            return []
+        self.apart_at = pool.loss
+        shape = problem.M.model_shape
+        as_it_is = Identity(shape if len(shape) > 1 else shape[0])
+        small = Problem.of(as_it_is, pool.whole(), atoms=problem.atoms, k=problem.k)
+        way = Way([replace(self.method, apart=0)], max_iterations=limit, callback=_outer_clock())
+        (found,) = solve(small, [small.budget], way)
+        if found.status is Status.STOPPED:
+            raise ledger.Stopped
+        for face in _each(*found.compact):
+            pool.take(face)
+        return [reduced_fit(problem, found.compact[0])]
+
     def _substitutes(self, problem: Problem, pool: Pool, best: Candidate) -> bool:
         """Show the set the data without each atom in turn, and without all; whether atoms were seen that are new."""
         before = len(pool.faces)
@@ -104,6 +134,25 @@ class ExposedJob(Job):
             y = problem.loss.gradient(reduced_fit(problem, face).residual)
             pool.take(problem.atoms.expose(problem.M.adjoint(y), 1))
         return len(pool.faces) > before
+
+
+def _outer_clock() -> Callback:
+    """A callback of a run inside this one, by which the clock of this one goes on."""
+    here = copy_context()
+
+    def heard(_: Progress) -> None:
+        try:
+            here.run(ledger.tick)
+        except ledger.Stopped:
+            raise StopIteration from None
+
+    return heard
+
+
+def _each(face: Face, c: FloatArray) -> Iterator[Face]:
+    """The atoms of a face one by one, for atoms with one coefficient each."""
+    if face.dim == face.size:
+        yield from (face.prune(e, 1)[0] for e in np.eye(face.dim))
 
 
 def _without_each(face: Face, c: FloatArray) -> Iterator[Face]:

@@ -123,6 +123,14 @@ class Pool:
         self.c = np.maximum(found.x, 0.0)
         self.residual = problem.b - A @ self.c
 
+    def whole(self) -> FloatArray:
+        """The point itself, flat."""
+        x = np.zeros(self.problem.atoms.n)
+        for face, c in zip(self.faces, self.c, strict=True):
+            if c > 0:
+                x += c * face.point(face.mean_atom()).ravel()
+        return x
+
     def point(self, relaxation: Relaxation) -> DualPoint:
         gauge = float(self.c.sum())
         used = [(face, c) for face, c in zip(self.faces, self.c, strict=True) if c > 0]
