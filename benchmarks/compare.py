@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +53,7 @@ class Side:
     """What one version did with a row: seconds of all draws, once per repetition, and figures over the draws."""
 
     seconds: tuple[float, ...] = ()
-    figures: Mapping[str, float] = None  # type: ignore[assignment]
+    figures: Mapping[str, float] = field(default_factory=dict)
     note: str = ""
 
     @property
@@ -105,7 +105,7 @@ class Compared:
             f"{label} {name}": value
             for label, side in (("before", self.before), ("after", self.after))
             for name, value in {
-                "cpu": list(side.seconds), "note": side.note, **(side.figures or {})
+                "cpu": list(side.seconds), "note": side.note, **side.figures
             }.items()
         }  # fmt: skip
         flags = "; ".join(self.flags())
@@ -126,13 +126,7 @@ def worse(name: str, was: float, now: float) -> bool:
 def compare(before: Path, options: Options, parts: Sequence[Part], out: str | None) -> None:
     """Print a table per part, and at the end everything that got worse."""
     sources = before / "src", ROOT / "src"
-    versions = []
-    for source in sources:
-        with Worker(source) as worker:
-            found = worker.ask(("version",), 120.0)
-        if isinstance(found, str) or Path(found[1]) != source.resolve():
-            raise SystemExit(f"no fewatoms could be imported from {source}: {found}")
-        versions.append(found[0])
+    versions = [_version(source) for source in sources]
     say(f"before: fewatoms {versions[0]} in {before}; after: {versions[1]}, here.")
     say(f"CPU seconds: the middle of {options.repeat or 7} runs, by turns; +-: half of the range between the quarters.")
     rows: list[Compared] = []
@@ -153,6 +147,17 @@ def compare(before: Path, options: Options, parts: Sequence[Part], out: str | No
         say(f"Written to {out}.")
 
 
+def _version(source: Path) -> str:
+    """Of the package there, asked of a worker: what is compared must be what was meant."""
+    found: Any = "there is none"
+    if (source / "fewatoms").is_dir():
+        with Worker(source) as worker:
+            found = worker.ask(("version",), 120.0)
+    if isinstance(found, str) or Path(found[1]) != source.resolve():
+        raise SystemExit(f"no fewatoms could be imported from {source}: {found}")
+    return found[0]
+
+
 def _part(part: Part, options: Options, sources: tuple[Path, Path]) -> list[Compared]:
     found = []
     for case in part.shown(options.quick):
@@ -163,7 +168,7 @@ def _part(part: Part, options: Options, sources: tuple[Path, Path]) -> list[Comp
         for who in case.who:
             if who.ours and not (options.only and who.name not in options.only):
                 progress(f"{part.name}: {case.name}, {who.name}")
-                found.append(_compared(part, case, _worked_out(part, case, who, options), options, sources))
+                found.append(compared(part, case, _worked_out(part, case, who, options), options, sources))
     progress("")
     return found
 
@@ -179,7 +184,7 @@ def _worked_out(part: Part, case: Case, who: Who, options: Options) -> Who:
     return resolved(case, who, results)
 
 
-def _compared(part: Part, case: Case, who: Who, options: Options, sources: tuple[Path, Path]) -> Compared:
+def compared(part: Part, case: Case, who: Who, options: Options, sources: tuple[Path, Path]) -> Compared:
     seeds, once = options.draws(part), replace(options, repeat=1)
     workers = [Worker(source) for source in sources]
     try:

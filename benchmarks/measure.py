@@ -77,8 +77,8 @@ def timed(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Outcome:
 
 
 def said(error: Exception) -> str:
-    """In one line."""
-    return f"failed: {type(error).__name__}: {error}".splitlines()[0]
+    """In one line; what is no failure says so itself."""
+    return getattr(error, "note", "") or f"failed: {type(error).__name__}: {error}".splitlines()[0]
 
 
 # Memory

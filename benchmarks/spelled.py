@@ -14,6 +14,8 @@ from typing import Any
 class NotThere(Exception):
     """This version of fewatoms has no such thing."""
 
+    note = "not in this version"
+
 
 def spelled(fa: Any, **words: Any) -> dict[str, Any]:
     """The words that `fa.fit` and `fa.fit_path` of that version understand."""
