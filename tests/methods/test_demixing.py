@@ -6,11 +6,15 @@ import math
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
 import fewatoms as fa
+from fewatoms import ledger
 from fewatoms.atoms import Sum, Union
 from fewatoms.datasets import DCTSynthesis, HaarSynthesis
+from fewatoms.methods import Demixing
+from fewatoms.operators import as_operator
 from methods.separation.mixed import assert_honest
 
 # Parts of orthonormal atoms -------------------------------------------------------------------------------------------
@@ -251,3 +255,131 @@ def test_any_parts_any_budgets_any_data(seed):
                 assert all(j is None or p.cardinality <= j for p, j in zip(s.parts, k, strict=True))
             if misfit is not None:
                 assert_honest(s, misfit)
+
+
+# Whose a problem is, whatever it is wrapped in ------------------------------------------------------------------------
+
+
+def opened(M, b, atoms, k, **wishes):
+    problem = fa.Problem.of(M, b, atoms=atoms, k=k, **wishes)
+    return Demixing().open(problem, [problem.budget])
+
+
+def test_sums_of_orthonormal_atoms_over_entries():
+    b, spikes, w = np.arange(1.0, N + 1), fa.SignedOneHot(N), np.arange(1.0, N + 1)
+    for mine in [
+        opened(fa.Identity(N), b, spikes + dct(), (1, 1)),
+        opened(np.eye(N), b, spikes | dct(), 2),
+        opened(np.eye(N)[::-2], b[::-2], spikes + dct(), (1, None)),
+        opened(fa.Identity(N), b, spikes + dct(), None, misfit=0.1),
+        opened(fa.Identity(N), b, spikes.restricted(exclude=[3]) + dct(), (1, 1)),
+        opened(fa.Identity(N), b, spikes + dct(), (1, None), loss=fa.LeastSquares(w)),
+        opened(fa.Identity(N), b, spikes + dct(), 3, loss=fa.LeastSquares(w)),
+    ]:
+        assert mine is not None
+    skewed = fa.Mapped(np.triu(np.ones((N, N))), spikes)
+    for other in [
+        opened(fa.Identity(N), b, spikes, 1),
+        opened(fa.Identity(N), b, spikes + skewed, (1, 1)),
+        opened(2.0 * np.eye(N), b, spikes + dct(), (1, 1)),
+        opened(fa.Identity(N), b, spikes + dct(), (1, 1), loss=fa.Huber(1.0)),
+        opened(fa.Identity(N), b, spikes + dct(), (1, 1), loss=fa.LeastSquares(w)),
+        opened(fa.Identity(N), b, spikes + dct(), (1, 1), free="intercept"),
+    ]:
+        assert other is None
+
+
+@pytest.mark.parametrize("name", ["array", "sparse", "counted", "rows", "weights", "multiple"])
+def test_wrappers_do_not_change_the_way(name):
+    sets, counts = VECTORS["spikes and cosines"]
+    _, b = superposed(sets, counts, 0, 0.02)
+    plain = fa.fit(fa.Identity(N), b, atoms=Sum(*sets), k=tuple(counts))
+    M = {
+        "array": np.eye(N),
+        "sparse": sp.eye_array(N),
+        "counted": fa.Counting(fa.Identity(N)),
+        "rows": as_operator(fa.Identity(N)).subset(np.arange(N)),
+    }.get(name, fa.Identity(N))
+    loss = fa.LeastSquares(np.full(N, 2.0)) if name == "weights" else fa.LeastSquares()
+    s = fa.fit(M, b, atoms=2.0 * Sum(*sets) if name == "multiple" else Sum(*sets), k=tuple(counts), loss=loss)
+    np.testing.assert_allclose(s.x, plain.x, atol=1e-9)
+    assert s.products == plain.products
+    assert s.iterations == plain.iterations
+    if name == "counted":
+        assert s.products == M.products
+
+
+def test_what_is_left_out_is_not_used():
+    sets, counts = VECTORS["spikes and cosines"]
+    _, b = superposed(sets, counts, 0, 0.02)
+    used = fa.fit(fa.Identity(N), b, atoms=Sum(*sets), k=tuple(counts)).parts[0].indices
+    atoms = sets[0].restricted(exclude=used[:2]) + sets[1]
+    s = fa.fit(fa.Identity(N), b, atoms=atoms, k=tuple(counts))
+    assert not np.isin(used[:2], s.parts[0].indices).any()
+    assert np.isin(used[2:], s.parts[0].indices).all()
+
+
+@pytest.mark.parametrize("spread", [2.0, 10.0])
+def test_weights_that_differ(spread):
+    """With numbers the general method tells the parts apart; what is left open is found; nothing is made up."""
+    sets, counts = VECTORS["groups and cosines"]
+    w = np.exp(np.random.default_rng(5).uniform(-math.log(spread), math.log(spread), N))
+    loss = fa.LeastSquares(w)
+    parts, b = superposed(sets, counts, 1)
+    b = b + 0.02 * np.random.default_rng(6).standard_normal(N) / np.sqrt(w)
+    s = fa.fit(fa.Identity(N), b, atoms=Sum(*sets), k=tuple(counts), loss=loss)
+    assert_found(s, parts, 0.02 * math.sqrt(spread), counts)
+    assert s.loss == pytest.approx(loss.value(b - s.x), rel=1e-9)
+    assert s.loss <= loss.value(b - sum(parts))
+    for k in ((counts[0], None), 12, None):
+        s = fa.fit(fa.Identity(N), b, atoms=Sum(*sets), k=k, loss=loss)
+        assert s.loss == pytest.approx(loss.value(b - s.x), rel=1e-9)
+        assert s.misfit < 0.1 * spread
+        assert k != 12 or s.cardinality <= 12
+
+
+# Paths and stops ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["spikes and cosines", "three"])
+def test_paths_are_fits_side_by_side(name):
+    sets, counts = VECTORS[name]
+    _, b = superposed(sets, counts, 0)
+    budgets = [tuple(counts), (None, *counts[1:]), sum(counts), (1,) * len(counts)]
+    path = fa.fit_path(fa.Identity(N), b, atoms=Sum(*sets), k=budgets, method=Demixing())
+    for k in budgets:
+        alone = fa.fit(fa.Identity(N), b, atoms=Sum(*sets), k=k, method=Demixing())
+        np.testing.assert_array_equal(path[k].x, alone.x)
+        assert path[k].products == alone.products
+    assert path[tuple(counts)].misfit <= 1e-9
+
+
+@pytest.mark.parametrize("options", [{"k": (8, 8)}, {"k": 16}, {"k": (8, None)}, {"misfit": 0.05}, {}], ids=str)
+def test_runs_may_be_stopped_at_any_pass(options, monkeypatch):
+    monkeypatch.setattr(ledger, "EVERY", 0)
+    sets, counts = VECTORS["spikes and cosines"]
+    _, b = superposed(sets, counts, 0, 0.02)
+    answers, whole, stop = [], None, 0
+    while whole is None:
+        left = [stop]
+
+        def callback(progress, left=left):
+            left[0] -= 1
+            if left[0] < 0:
+                raise StopIteration
+
+        s = fa.fit(fa.Identity(N), b, atoms=Sum(*sets), callback=callback, **options)
+        if s.status is fa.Status.STOPPED:
+            answers.append(s)
+        else:
+            whole = s
+        stop += 1
+    assert len(answers) >= 8  # every rung of the ladder, every fit
+    assert [s.misfit for s in answers] == sorted((s.misfit for s in answers), reverse=True)
+    assert answers[2].misfit < 0.9
+    assert answers[-1].misfit == pytest.approx(whole.misfit, rel=1e-6)
+    for s in answers:
+        assert s.misfit == pytest.approx(np.linalg.norm(b - s.x) / np.linalg.norm(b), rel=1e-9)
+        k = options.get("k")
+        assert k != 16 or s.cardinality <= 16
+        assert not isinstance(k, tuple) or all(j is None or p.cardinality <= j for p, j in zip(s.parts, k, strict=True))

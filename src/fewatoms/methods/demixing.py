@@ -276,6 +276,7 @@ class Peels:
     def iterate(self) -> Iterate:
         """The point with its dual vector, W r: one more product."""
         point = self.point()
+        ledger.keep(point)
         return Iterate(dual_of(self.problem, point), point)
 
 

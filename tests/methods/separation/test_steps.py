@@ -68,7 +68,7 @@ def test_descents_end_as_low_as_alternating_projections():
         assert point.loss <= alternating_projections(m) * 1.01
 
 
-@pytest.mark.parametrize("size", [(4.0, 8.0), (1e3, 2e3)], ids=str)
+@pytest.mark.parametrize("size", [(20.0, 40.0), (1e3, 2e3)], ids=str)
 def test_the_ladder_tells_gross_errors_from_low_rank(size):
     """Where it ends, the changed entries are those that are left out."""
     m = mix(1, 30, 24, 2, 30, size=size)

@@ -87,6 +87,8 @@ class Trimming:
         rank, count = mixture.wanted
         found = self._ranks(mixture, count) if rank is None else self._at_rank(mixture, rank, count)
         for candidate in found:
+            if rank is not None:
+                ledger.keep(candidate)
             yield Iterate(primal=candidate, worth=-candidate.loss, at=mixture.problem)
 
     def _ranks(self, mixture: Mixture, count: int | None) -> Iterator[Candidate]:
