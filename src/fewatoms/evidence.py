@@ -264,10 +264,14 @@ def prove_unreachable(evidence: Evidence) -> None:
     if not (loss.squares and problem.atoms.centrosymmetric and M.model_shape == (M.shape[1],)):
         return
     root = np.ones(1) if loss.weights is None else np.sqrt(loss.weights)
-    whole = LinearOperator(
-        M.shape, matvec=lambda x: root * M.apply(x), rmatvec=lambda r: M.adjoint(root * r), dtype=np.float64
-    )
-    x, *_ = lsmr(whole, root * problem.b, atol=1e-15, btol=1e-15, conlim=0.0, maxiter=min(PROOF, *M.shape))
+
+    def apply(x: FloatArray) -> FloatArray:
+        ledger.tick()
+        return root * M.apply(x)
+
+    whole = LinearOperator(M.shape, matvec=apply, rmatvec=lambda r: M.adjoint(root * r), dtype=np.float64)
+    with ledger.stage("proving the bound out of reach"):
+        x, *_ = lsmr(whole, root * problem.b, atol=1e-15, btol=1e-15, conlim=0.0, maxiter=min(PROOF, *M.shape))
     y = loss.gradient(problem.b - M.apply(x))
     z = M.adjoint(y)
     levels = evidence.relaxed

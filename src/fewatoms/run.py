@@ -65,14 +65,14 @@ def _answers(job: Job, budgets: Sequence[Budget], way: Way) -> list[Solution]:
 def _solved(job: Job, course: Sequence[Budget], way: Way) -> list[Solution]:
     """Algorithm 1."""
     records = [Record(job.problem.with_budget(job.settled(k)), job) for k in course]
-    with ledger.opened(_fresh(way.rng), lambda: _tell(records, way.callback)) as spent:
+    with ledger.opened(_fresh(way.rng), lambda: _tell(_live(records), way.callback)) as spent:
         try:
             records[:] = _begun(job, course, way.start)
             for iterate in islice(job.iterates(course) if _live(records) else (), way.max_iterations):  # y <- oracle
                 for record in _live(records):
                     x = job.retrieve(iterate, record.problem.budget)  # x <- (PR), at most k atoms
                     record.see(iterate, x)  # keep the best, and what is proven
-                _tell(records, way.callback)
+                _tell(_live(records), way.callback)
                 for record in _live(records):
                     record.judge()  # f(b - Mx) <= alpha?
                 if not _live(records):
@@ -82,7 +82,7 @@ def _solved(job: Job, course: Sequence[Budget], way: Way) -> list[Solution]:
         except ledger.Stopped:
             for record in _live(records):
                 record.stop(spent.found)
-        return [_answered(record, spent) for record in records]
+        return [_answered(record, spent, way.callback) for record in records]
 
 
 def _begun(job: Job, course: Sequence[Budget], start: Solution | None) -> list[Record]:
@@ -105,17 +105,17 @@ def _tell(records: list[Record], callback: Callback | None) -> None:
     if callback is None:
         return
     spent = ledger.current()
-    for record in _live(records):
+    for record in records:
         try:
             callback(record.progress(spent))
         except StopIteration:
             raise ledger.Stopped from None
 
 
-def _answered(record: Record, spent: ledger.Ledger) -> Solution:
+def _answered(record: Record, spent: ledger.Ledger, callback: Callback | None) -> Solution:
     """The last polish may be stopped as well; the answer is then made without it."""
-    if record.status is Status.STOPPED:
-        spent.hear = None
+    stopped = record.status is Status.STOPPED
+    spent.hear, spent.found = None if stopped else lambda: _tell([record], callback), None
     try:
         return record.answer(spent)
     except ledger.Stopped:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from fewatoms import linalg
+from fewatoms import ledger, linalg
 from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, Matrix, ModelDual
 from fewatoms.kept import Kept
 
@@ -159,7 +159,10 @@ class Face(ABC):
 
     def images(self, M: Operator) -> Matrix:
         """The images of the basis, m x dim: dim products."""
-        each = [M.apply(self.point(e)) for e in np.eye(self.dim)]
+        each = []
+        for e in np.eye(self.dim):
+            ledger.tick()
+            each.append(M.apply(self.point(e)))
         return np.stack(each, axis=1) if each else np.zeros((M.shape[0], 0))
 
     def measure(self, M: Operator, c: FloatArray) -> FloatArray:

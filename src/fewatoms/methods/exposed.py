@@ -169,6 +169,8 @@ def _listed(images: FloatArray, problem: Problem) -> IntArray:
     """The best k columns with nonnegative coefficients."""
     k = Budget(min(problem.budget.single, images.shape[1]))
     small = Problem.of(images, problem.b, atoms=NonnegativeOneHot(images.shape[1]), k=k.most, loss=problem.loss)
-    (found,) = solve(small, [k], Way([Listed()]), quick=True)
+    (found,) = solve(small, [k], Way([Listed()], callback=_outer_clock()), quick=True)
+    if found.status is Status.STOPPED:
+        raise ledger.Stopped
     chosen = found.indices
     return chosen if chosen.size else np.array([int(np.argmax(images.T @ problem.loss.gradient(problem.b)))])

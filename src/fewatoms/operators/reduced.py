@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
+from fewatoms import ledger
 from fewatoms._types import Array, FloatArray, Matrix
 from fewatoms.faces import Face, Factors, SymmetricFactors, hermitian_coordinates
 
@@ -62,7 +63,11 @@ class ReducedOperator(ABC):
         """The same operator with its columns formed."""
         if self.dim == 0:
             return Columns(np.zeros((self.apply(np.zeros(0)).size, 0)))
-        return Columns(np.stack([self.apply(e) for e in np.eye(self.dim)], axis=1))
+        columns = []
+        for e in np.eye(self.dim):
+            ledger.tick()
+            columns.append(self.apply(e))
+        return Columns(np.stack(columns, axis=1))
 
     def scaled(self, scale: float) -> ReducedOperator:
         """The reduced operator of atoms multiplied by `scale`."""

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from fewatoms import ledger
 from fewatoms._types import Array, FloatArray
 from fewatoms.linalg import definite_solver
 from fewatoms.losses import Loss
@@ -34,6 +35,7 @@ def newton(
     value = loss.value(residual)
     first, ridge, unit = None, 0.0, 0.0
     for _ in range(steps):
+        ledger.tick()
         slope = -reduced.adjoint(loss.gradient(residual))
         H = reduced.normal_equations(residual, loss.curvature(residual))[0]
         free = ~((c <= lower) & (slope > 0)) & ~((c >= upper) & (slope < 0))

@@ -69,13 +69,13 @@ class Turn:
         measured = self.measured(problem, turning)
 
         def objective(v: FloatArray) -> tuple[float, FloatArray]:
+            ledger.tick()
             image, pull = measured(unit * v)
             residual = b - image
             slope = -pull(loss.gradient(residual))
             return loss.value(residual) / size, slope * (unit / size)
 
         def enough(intermediate_result: OptimizeResult) -> None:
-            ledger.tick()
             if problem.meets(intermediate_result.fun * size):
                 raise StopIteration
 

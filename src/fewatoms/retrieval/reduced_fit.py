@@ -137,9 +137,12 @@ def _by_products(reduced: ReducedOperator, b: FloatArray, root: FloatArray | Non
     """Only products: LSMR, given about as many as forming the columns would cost."""
     w = 1.0 if root is None else root
     shape = (b.size, reduced.dim)
-    operator = LinearOperator(
-        shape, matvec=lambda c: w * reduced.apply(c), rmatvec=lambda r: reduced.adjoint(w * r), dtype=np.float64
-    )
+
+    def apply(c: FloatArray) -> FloatArray:
+        ledger.tick()
+        return w * reduced.apply(c)
+
+    operator = LinearOperator(shape, matvec=apply, rmatvec=lambda r: reduced.adjoint(w * r), dtype=np.float64)
     limit = max(30, reduced.dim // 2) if reduced.dim <= FORM else 500
     c, reason, *_ = lsmr(operator, w * b, atol=1e-12, btol=1e-14, conlim=0.0, maxiter=limit)
     # 7: out of steps; 3 and 6: ill-conditioned, which LSMR also says of every operator in very small units
@@ -272,6 +275,7 @@ def _smooth(reduced: ReducedOperator, b: FloatArray, loss: Loss, face: Face) -> 
         return _projected_gradient(reduced, b, loss, face.project, start), reduced
 
     def objective(c: FloatArray) -> tuple[float, FloatArray]:
+        ledger.tick()
         residual = b - reduced.apply(c)
         return loss.value(residual), -reduced.adjoint(loss.gradient(residual))
 
@@ -289,6 +293,7 @@ def _projected_gradient(
     v, image_v, momentum, lipschitz = c, image, 1.0, 0.0
     stale = 0  # steps in a row without a fall of the loss that is more than rounding
     for _ in range(steps):
+        ledger.tick()
         residual = b - image_v
         slope = -reduced.adjoint(loss.gradient(residual))
         value_v = loss.value(residual)

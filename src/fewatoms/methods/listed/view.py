@@ -21,6 +21,7 @@ from fewatoms.problem import Problem
 from fewatoms.units import in_coefficients, in_units, scale_of
 
 LONGEST_COLUMN = 1e75  # fourth powers of this are still numbers
+COLUMNS = 16  # of a black box, asked for from one tick to the next
 SHORTEST_COLUMN = 1e-145  # squares of this hardly are
 
 
@@ -40,8 +41,12 @@ def kept_columns(problem: Problem) -> Operator:
     """
     with ledger.stage("asking for the columns"):
         problem.measured.adjoint(problem.data)
-        columns = problem.measured.columns(np.arange(problem.measured.shape[1]))
-    return problem.beside.eliminated(MatrixOperator(columns), problem.data, problem.base_loss).M
+        columns = []
+        for some in np.split(np.arange(problem.measured.shape[1]), range(COLUMNS, problem.measured.shape[1], COLUMNS)):
+            ledger.tick()
+            columns.append(problem.measured.columns(some))
+    whole = MatrixOperator(np.concatenate(columns, axis=1))
+    return problem.beside.eliminated(whole, problem.data, problem.base_loss).M
 
 
 def image_room(M: Operator, listing: Listing, numbers: int) -> int:
