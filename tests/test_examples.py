@@ -129,6 +129,9 @@ def test_own_oracle(capsys):
         assert s.success
         np.testing.assert_allclose(s.x, x, atol=1e-5)
     np.testing.assert_allclose(own.x, plain.x, atol=1e-12)  # the same vectors, the same answer
+    M = np.random.default_rng(1).random((12, 20))
+    problem = fa.Problem.of(M, M[:, 3] + M[:, 7], atoms=fa.NonnegativeCone(20), k=2)
+    check_oracle(module("own_oracle").ProjectedGradient(np.linalg.norm(M, 2) ** 2), problem)
 
 
 def test_own_set(capsys):
@@ -151,6 +154,7 @@ def test_own_tensors(capsys):
     z = np.random.default_rng(0).standard_normal(atoms.shape)
     face = atoms.expose(z, 1)
     assert float(np.vdot(face.point(face.mean_atom()), z)) <= atoms.support(z)  # an upper bound
+    check_atoms(atoms, trials=1)
     check_face(module("own_tensors").CPFace.of([face.atoms[0], atoms.expose(-z[::-1], 1).atoms[0]], atoms.shape))
 
 
@@ -179,6 +183,7 @@ def test_own_loss(capsys):
     assert "pseudo-Huber" in out
     assert np.abs(robust.x - x).max() < 0.05 < np.abs(plain.x - x).max()
     assert math.isfinite(robust.certificate.gap)
+    check_loss(module("own_loss").PseudoHuber(0.7), m=9)
 
 
 def test_own_method(capsys):

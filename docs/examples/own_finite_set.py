@@ -1,7 +1,7 @@
 """A finite set of your own: groups that overlap, here the nodes of a tree with all their ancestors.
 
-`FiniteSet` asks for `shape`, `count`, `alignments(z)` (one number per class of atoms) and `face(which, z)`. With a listing,
-which says what coordinates each class has, it is served as fast as the sets that come with the library.
+`FiniteSet` asks for `shape`, `count`, `alignments(z)` (one number per class of atoms) and `face(which, z)`. With a
+listing, which says what coordinates each class has, it is served as fast as the sets that come with the library.
 """
 
 import numpy as np

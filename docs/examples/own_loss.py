@@ -1,6 +1,6 @@
-"""A loss of your own: `value`, `gradient`, `curvature`, `conjugate` and `smoothness`. Here: pseudo-Huber, smooth everywhere.
+"""A loss of your own: `value`, `gradient`, `curvature`, `conjugate` and `smoothness`. Here: pseudo-Huber.
 
-f(r) = sum_i delta^2 (sqrt(1 + (r_i / delta)^2) - 1). Its conjugate is finite for |y_i| < delta.
+f(r) = sum_i delta^2 (sqrt(1 + (r_i / delta)^2) - 1), smooth everywhere; its conjugate is finite for |y_i| < delta.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""An operator of your own: any object with `shape`, `apply` and `adjoint`. Here: a blur of a signal, seen at some places.
+"""An operator of your own: any object with `shape`, `apply` and `adjoint`. Here: a blur, seen at some places.
 
 What it knows beyond that, it may offer (`fewatoms.capabilities`): this one knows its columns, so that they are read and
 not multiplied out.

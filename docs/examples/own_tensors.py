@@ -1,8 +1,8 @@
 """A set whose best atom is out of reach: rank-one tensors with three axes, a sum of few of which is a CP decomposition.
 
-The largest <z, u x v x w> over unit vectors is NP-hard. `support` gives an upper bound that is proven, the smallest of the
-largest singular values of the three unfoldings of z; `expose` an atom found by alternating products. A face that says how
-its atoms turn is polished by descent on the factors.
+The largest <z, u x v x w> over unit vectors is NP-hard. `support` gives an upper bound that is proven, the smallest of
+the largest singular values of the three unfoldings of z; `expose` an atom found by alternating products. A face that
+says how its atoms turn is polished by descent on the factors.
 """
 
 import numpy as np

@@ -125,7 +125,8 @@ class OwnBox(Box):
     def __init__(self, op: object) -> None:
         super().__init__(op)
         shape = getattr(op, "model_shape", None)
-        self._model_shape = (self.shape[1],) if shape is None else _checks.shape("M.model_shape", shape)
+        flat = shape is None or shape == self.shape[1:]
+        self._model_shape = self.shape[1:] if flat else _checks.shape("M.model_shape", shape)
         if math.prod(self._model_shape) != self.shape[1]:
             raise ValueError(f"M.model_shape must have {self.shape[1]} entries, as M.shape says; got {shape!r}")
         self.complex = bool(getattr(op, "complex", False))

@@ -55,10 +55,11 @@ class Several(Wrapper):
 
     def subset(self, rows: IntArray) -> Operator:
         """For some of the data; whole rows of b stay together."""
-        whole = rows.reshape(-1, self.count) if rows.size % self.count == 0 else rows[:0].reshape(0, self.count)
-        first = whole[:, 0] // self.count if whole.size else rows[:0]
-        if rows.size and np.array_equal(whole, first[:, None] * self.count + np.arange(self.count)):
-            return Several(self.inner.subset(first), self.count)
+        if rows.size % self.count == 0:
+            whole = rows.reshape(-1, self.count)
+            first = whole[:, 0] // self.count
+            if np.array_equal(whole, first[:, None] * self.count + np.arange(self.count)):
+                return Several(self.inner.subset(first), self.count)
         return Operator.subset(self, rows)
 
     def columns(self, indices: IntArray) -> Matrix:
