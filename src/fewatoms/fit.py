@@ -10,10 +10,10 @@ import numpy.typing as npt
 from fewatoms import _checks
 from fewatoms._renamed import renamed
 from fewatoms.atoms import AtomicSet
+from fewatoms.atoms.pursuit import weighed
 from fewatoms.beside import Biases
 from fewatoms.losses import LeastSquares, Loss
 from fewatoms.methods import METHODS, Method
-from fewatoms.methods.separation import weighed
 from fewatoms.operators import as_operator
 from fewatoms.problem import Problem, several
 from fewatoms.run import Callback, Way, solve, solve_each

@@ -1,15 +1,13 @@
-"""Which part is which, in any order and any units; faces of both parts; the usual weight."""
+"""Which part is which, in any order and any units; faces of both parts."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 import pytest
 
 import fewatoms as fa
-from fewatoms.atoms import Scaled, Sum, Union
-from fewatoms.methods.separation.roles import Roles, weighed
+from fewatoms.atoms import Sum, Union
+from fewatoms.methods.separation.roles import Roles
 from fewatoms.points import Point
 
 # Roles ----------------------------------------------------------------------------------------------------------------
@@ -79,33 +77,3 @@ def test_other_sets_have_no_roles():
         fa.SignedOneHot(9) + fa.Mapped(np.eye(9), low),
     ]
     assert [Roles.of(atoms) for atoms in others] == [None] * len(others)
-
-
-# The usual weight -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("shape", [(4, 3), (3, 4), (1, 7), (7, 1), (1, 1)], ids=str)
-@pytest.mark.parametrize("turned", [False, True], ids=["", "turned"])
-def test_a_plain_union_gets_the_weight_of_principal_component_pursuit(shape, turned):
-    plain = made(Union, 1.0, 1.0, turned=turned, shape=shape)
-    z = np.random.default_rng(0).standard_normal(shape)
-    c = math.sqrt(max(shape))
-    atoms = weighed(plain)
-    assert atoms.support(z) == pytest.approx(max(np.linalg.norm(z, 2), c * np.abs(z).max()))
-    assert Roles.of(atoms).sparse == (0 if turned else 1)
-    assert Roles.of(atoms).price == pytest.approx(1 / c)
-    assert not any(isinstance(part, Scaled) for part in plain.parts)
-
-
-def test_sets_with_weights_of_their_own_are_left_alone():
-    low, sparse = fa.RankOne(4, 3), fa.SignedOneHot((4, 3))
-    for atoms in (low + sparse, low | 3.0 * sparse, 2.0 * low | sparse, 2.0 * (low | sparse), low | low, low, sparse):
-        assert weighed(atoms) is atoms
-
-
-def test_without_a_weight_no_entry_would_be_used():
-    """The 1-norm of a matrix is never below its nuclear norm."""
-    plain, rng = made(Union, 1.0, 1.0, turned=False), np.random.default_rng(0)
-    for x in (rng.standard_normal((4, 3)), np.eye(4, 3)):
-        assert np.abs(x).sum() >= np.linalg.norm(x, "nuc") - 1e-12
-        assert plain.gauge(x) == pytest.approx(np.linalg.norm(x, "nuc"), rel=1e-6)

@@ -14,7 +14,7 @@ from fewatoms.capabilities import SeenAsIs
 from fewatoms.goals import Goal, SmallestGauge
 from fewatoms.methods.base import Job, Method
 from fewatoms.methods.separation.matrix import Kept, Mixture
-from fewatoms.methods.separation.roles import Roles, weighed
+from fewatoms.methods.separation.roles import Roles
 from fewatoms.methods.separation.splitting import Splitting
 from fewatoms.methods.separation.trimming import Trimming
 from fewatoms.methods.sums import SumJob, dual_of, plain_squares, weights_differ
@@ -96,4 +96,4 @@ class SeparationJob(SumJob):
         self.kept.forget()
 
 
-__all__ = ["Separation", "Splitting", "Trimming", "weighed"]
+__all__ = ["Separation", "Splitting", "Trimming"]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.atoms import AtomicSet
+from fewatoms.atoms.pursuit import pairs_and_entries
 from fewatoms.capabilities import RankOnePairs, need
 from fewatoms.faces import Coordinates, Face
 
@@ -26,13 +26,8 @@ class Roles:
     @staticmethod
     def of(atoms: AtomicSet) -> Roles | None:
         """The roles in a set made of rank-one matrices and matrix entries, in either order; None for other sets."""
-        if len(atoms.parts) != 2:
-            return None
-        scales = [part.unwrapped().scale for part in atoms.parts]
-        for low, sparse in ((0, 1), (1, 0)):
-            if _rank_one(atoms.parts[low]) and _entries(atoms.parts[sparse]):
-                return Roles(atoms, low, sparse, scales[low], scales[sparse])
-        return None
+        found = pairs_and_entries(atoms)
+        return None if found is None else Roles(atoms, *found, *(atoms.parts[i].unwrapped().scale for i in found))
 
     @property
     def price(self) -> float:
@@ -57,31 +52,3 @@ class Roles:
         points = points if self.low < self.sparse else points[::-1]
         faces = [part.around(face) for part, (face, _) in zip(self.atoms.parts, points, strict=True)]
         return self.atoms.joined(faces), np.concatenate([c for _, c in points])
-
-
-def _rank_one(part: AtomicSet) -> bool:
-    """Whether a part is a multiple of the rank-one matrices, all of them."""
-    plain = part.unwrapped()
-    pairs = plain.inner.offers(RankOnePairs)
-    return pairs is not None and not pairs.nonnegative and not plain.maps
-
-
-def _entries(part: AtomicSet) -> bool:
-    """Whether a part is a multiple of the entries, all of them and with either sign."""
-    listing = part.listing()
-    if listing is None or listing.blocks is not None or listing.nonnegative:
-        return False
-    return not (listing.maps or listing.forced.size or listing.barred.size)
-
-
-def weighed(atoms: AtomicSet) -> AtomicSet:
-    """A union of plain rank-one matrices and plain matrix entries with the weight of principal component pursuit.
-
-    The 1-norm of a matrix is never below its nuclear norm: without a weight no entry would ever be used.
-    """
-    roles = Roles.of(atoms) if atoms.gauges_add else None
-    if roles is None or (roles.low_scale, roles.sparse_scale) != (1.0, 1.0):
-        return atoms
-    parts = list(atoms.parts)
-    parts[roles.sparse] = parts[roles.sparse].times(math.sqrt(max(atoms.shape)))
-    return atoms.like(parts)
