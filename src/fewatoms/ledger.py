@@ -48,7 +48,7 @@ class Ledger:
     stage: str = ""
     hear: Callable[[], None] | None = None
     found: Candidate | None = None
-    _last: float = field(default_factory=time.monotonic)
+    _last: float = field(default_factory=lambda: time.monotonic())
 
     def tick(self) -> None:
         """A pass over the data, a step of a descent, a chunk of a loop has been done."""
@@ -57,10 +57,13 @@ class Ledger:
             self.tell()
 
     def tell(self) -> None:
-        """Let whoever listens look at once: something long is about to begin."""
-        if self.hear is not None:
-            self.hear()
-            self._last = time.monotonic()
+        """Let whoever listens look at once. What they ask for may take long and tick: they are not told again then."""
+        hear, self.hear = self.hear, None
+        if hear is not None:
+            try:
+                hear()
+            finally:
+                self.hear, self._last = hear, time.monotonic()
 
 
 _current: ContextVar[Ledger | None] = ContextVar("fewatoms_ledger", default=None)
