@@ -106,9 +106,14 @@ class Paper(Method):
     def retrieve(self, problem: Problem, step: Step) -> Candidate:
         """The k atoms best aligned with M*r, fitted to b less a residual of loss alpha that points as r does."""
         M, face = problem.M, problem.atoms.expose(step.z, problem.k)
+
+        def measure(c: FloatArray) -> FloatArray:
+            ledger.tick()
+            return face.measure(M, c)
+
         columns = LinearOperator(
             (problem.m, face.dim),
-            matvec=lambda c: face.measure(M, c),
+            matvec=measure,
             rmatvec=lambda r: face.adjoint(M.adjoint(r)),
             dtype=np.float64,
         )

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from fewatoms import _checks, linalg, norms
+from fewatoms import _checks, ledger, linalg, norms
 from fewatoms._types import Array, FloatArray, IntArray, Matrix, ModelDual
 from fewatoms.capabilities import Norms, Offering
 from fewatoms.faces import Face
@@ -65,6 +65,7 @@ class Operator(Offering, ABC):
         out = np.empty((self.shape[0], indices.size))
         e = np.zeros(self.shape[1])
         for j, i in enumerate(indices):
+            ledger.tick()
             e[i] = 1.0
             image = self.apply(e)
             if np.shape(image) != self.shape[:1]:
@@ -75,11 +76,18 @@ class Operator(Offering, ABC):
 
     def apply_block(self, X: Array) -> Array:
         """M X for the columns of X: as many products as columns."""
-        return np.stack([self.apply(x) for x in X.T], axis=1) if X.shape[1] else np.zeros((self.shape[0], 0))
+        images = []
+        for x in X.T:
+            ledger.tick()
+            images.append(self.apply(x))
+        return np.stack(images, axis=1) if images else np.zeros((self.shape[0], 0))
 
     def adjoint_block(self, Y: Array) -> Array:
         """M* Y for the columns of Y: as many products as columns."""
-        pulled = [linalg.as_flat(self.adjoint(y)) for y in Y.T]
+        pulled = []
+        for y in Y.T:
+            ledger.tick()
+            pulled.append(linalg.as_flat(self.adjoint(y)))
         return np.stack(pulled, axis=1) if pulled else np.zeros((self.shape[1], 0))
 
     def apply_factors(self, U: Array, V: Array) -> FloatArray:
