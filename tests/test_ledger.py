@@ -263,3 +263,18 @@ def test_held_out_fits_tick(name, monkeypatch):
     path.choose_k("held-out", rng=0)
     assert max(np.diff(marks)) <= 24
     assert len(marks) > 20
+
+
+@pytest.mark.parametrize("name", ["completion", "robust"])
+def test_what_a_callback_asks_for_calls_nobody(name, every_tick):
+    """A dual point that is made on demand passes over the data, which ticks."""
+    case, depth = cases()[name], [0]
+
+    def look(progress):
+        depth[0] += 1
+        assert depth[0] == 1
+        assert progress.dual is None or progress.dual.loss >= 0
+        assert progress.gap >= 0
+        depth[0] -= 1
+
+    assert_same_arrays(case.fit(callback=look).x, case.fit().x)

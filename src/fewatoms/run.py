@@ -72,7 +72,7 @@ def _solved(job: Job, course: Sequence[Budget], way: Way) -> list[Solution]:
                 for record in _live(records):
                     x = job.retrieve(iterate, record.problem.budget)  # x <- (PR), at most k atoms
                     record.see(iterate, x)  # keep the best, and what is proven
-                _tell(_live(records), way.callback)
+                spent.tell()
                 for record in _live(records):
                     record.judge()  # f(b - Mx) <= alpha?
                 if not _live(records):
