@@ -253,7 +253,7 @@ class RowsAndColumns:
         return None
 
     def coefficients(self, seen: Seen, data: FloatArray, image: FloatArray) -> FloatArray:
-        return _biased(seen.loss).best_free(data - self.center - image)
+        return _biased(seen.loss).best_beside(seen.b, image)
 
     def told(self, v: FloatArray) -> Told:
         p = self.shape[0]

@@ -104,10 +104,21 @@ class Biased(Quadratic):
 
     def best_free(self, r: FloatArray) -> FloatArray:
         """v, by conjugate gradients from where the last ones ended: a residual seen just now costs nothing."""
-        F, gathered = self.F, self.F.backward(self._w * r)
-        n, diagonal = gathered.size, F.diagonal(self.weights) + self.shrink
+        return self._solved(self.F.backward(self._weighed(r)))
+
+    def best_beside(self, b: FloatArray, image: FloatArray) -> FloatArray:
+        """That of b - image, which is not formed: it would be as long as the data."""
+        return self._solved(self.F.backward(self._weighed(b)) - self.F.backward(self._weighed(image)))
+
+    def _solved(self, gathered: FloatArray) -> FloatArray:
+        """(F'WF + shrink) v = F'W r."""
+        F, n, diagonal = self.F, gathered.size, self.F.diagonal(self.weights) + self.shrink
+
+        def product(v: FloatArray) -> FloatArray:
+            return F.backward(self._weighed(F.forward(v))) + self.shrink * v
+
         v, _ = cg(
-            LinearOperator((n, n), matvec=lambda v: F.backward(self._w * F.forward(v)) + self.shrink * v, dtype=float),
+            LinearOperator((n, n), matvec=product, dtype=np.float64),
             gathered,
             x0=self._last,
             rtol=1e-10,
@@ -116,6 +127,10 @@ class Biased(Quadratic):
         )
         self._last = np.asarray(v)
         return self._last
+
+    def _weighed(self, r: FloatArray) -> FloatArray:
+        """r in the weights; itself without any: it is as long as the data."""
+        return r if self.weights is None else self.weights * r
 
     def left(self, r: FloatArray, v: FloatArray | None = None) -> FloatArray:
         """r - F v."""

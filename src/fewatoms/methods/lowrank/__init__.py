@@ -167,10 +167,21 @@ class CompletionJob(Job):
         run = Sweeps(spot.asked, self.entries)
         return run.spot(run.fewer(spot.at, self.method.tol)).candidate
 
+    def finish(self, problem: Problem, leaders: Sequence[Candidate], *, last: bool) -> Candidate:
+        """The best as it is. An answer needs less room than the entries in both orders: the last budget lets them go."""
+        if problem.budget == self.budgets[-1]:
+            self.forget()
+        return leaders[0]
+
     def evaluate(self, iterate: Iterate) -> DualPoint:
-        spot = iterate.at
+        spot, lifting = iterate.at, self.method.lifting
         assert isinstance(spot, Spot)
-        return self.method.lifting.dual_point(spot, self.entries)
+        behind = spot
+        if lifting.worthwhile(spot):
+            behind = lifting.behind(spot, self.entries)
+            if self.closed:
+                self.forget()  # y, z and singular values of z follow: as much again
+        return lifting.dual_point(spot, behind)
 
     def notes(self, problem: Problem, face: Face) -> list[str]:
         """What sampled entries do not tell about a matrix of so many atoms."""

@@ -64,11 +64,13 @@ class Lifting:
             yield at
             width = min(2 * width, most) if above.all() else width
 
+    def worthwhile(self, spot: Spot) -> bool:
+        """Whether another point than that of a sweep makes a better y: where there is a penalty, and signs are free."""
+        return spot.lam > 0 and not spot.asked.pairs.nonnegative
+
     def behind(self, spot: Spot, F: Factored) -> Spot:
         """The point whose y goes with that of a sweep: the last lifted one, or the first with too many atoms."""
         asked = spot.asked
-        if spot.lam <= 0 or F.nonnegative:
-            return spot
         run, at, lam = Sweeps(asked, F), spot.at, spot.lam
         run.loss, alpha, limit = spot.loss, asked.problem.alpha, self.most * spot.at.rank + 10
         for _ in range(self.rounds):
@@ -82,12 +84,12 @@ class Lifting:
             at = run.descend(at, lam, self.loose)
         return run.spot(at)
 
-    def dual_point(self, spot: Spot, F: Factored) -> DualPoint:
-        """y, z and the support value of a sweep; loss and gauge are those of the point that makes y.
+    def dual_point(self, spot: Spot, behind: Spot) -> DualPoint:
+        """y, z and the support value of a sweep; loss and gauge are those of the point behind it, which makes y.
 
         Of (P3) with a bound; otherwise of (P1) at the ridge, and without one at the penalty for which y is feasible.
         """
-        problem, behind = spot.asked.problem, self.behind(spot, F)
+        problem = spot.asked.problem
         y, z = behind.dual()
         support = problem.atoms.ceiling(z)
         relaxation = P1(problem, problem.ridge or support) if problem.alpha is None else P3(problem)
