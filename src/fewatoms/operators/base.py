@@ -17,6 +17,7 @@ from fewatoms.operators.reduced import ReducedOperator
 
 if TYPE_CHECKING:
     from fewatoms.atoms.mapped import LinearMap
+    from fewatoms.operators.counting import Counting
 
 
 class Operator(Offering, ABC):
@@ -120,6 +121,13 @@ class Operator(Offering, ABC):
         parts = np.concatenate([seen.real, seen.imag])
         look = rng.standard_normal(parts.size)
         return float(look @ parts), float(np.linalg.norm(look) * np.linalg.norm(parts))
+
+    def counted(self) -> tuple[Operator, Counting]:
+        """The same operator, and a counter of the products that are made with it."""
+        from fewatoms.operators.counting import Counting
+
+        counter = Counting(self)
+        return counter, counter
 
     def subset(self, rows: IntArray) -> Operator:
         """The operator for some of the data, each once."""

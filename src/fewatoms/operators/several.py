@@ -13,6 +13,7 @@ from fewatoms import _checks
 from fewatoms._types import Array, FloatArray, IntArray, Matrix, ModelDual
 from fewatoms.capabilities import ColumnBlocks, Norms, SeenAsIs
 from fewatoms.operators.base import Operator
+from fewatoms.operators.counting import Counting
 from fewatoms.operators.wrapper import SeenColumns, Wrapper
 
 
@@ -52,6 +53,11 @@ class Several(Wrapper):
 
     def sketch(self) -> tuple[float, float]:
         return self.inner.sketch()
+
+    def counted(self) -> tuple[Operator, Counting]:
+        """Products are counted with the operator inside, whose they are."""
+        inner, counter = self.inner.counted()
+        return Several(inner, self.count), counter
 
     def subset(self, rows: IntArray) -> Operator:
         """For some of the data; whole rows of b stay together."""

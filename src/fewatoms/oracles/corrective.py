@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse.linalg import LinearOperator, lsqr
 
 from fewatoms import ledger, linalg
-from fewatoms._types import FloatArray
+from fewatoms._types import Array, FloatArray
 from fewatoms.budget import none_of, one_each
 from fewatoms.candidates import Candidate, Compact, DualPoint
 from fewatoms.faces import Face
@@ -132,21 +133,45 @@ class Pool:
         return x
 
     def point(self, relaxation: Relaxation) -> DualPoint:
-        gauge = float(self.c.sum())
+        gauge, residual = float(self.c.sum()), self.residual
         used = [(face, c) for face, c in zip(self.faces, self.c, strict=True) if c > 0]
-        primal = Candidate(self.loss, gauge, lambda: self._joined(used), lambda: self.residual)
+        primal = Candidate(self.loss, gauge, lambda: self._joined(used), lambda: residual)
         return DualPoint(self.y, self.z, self.support, relaxation, self.loss, gauge, primal)
 
     def _joined(self, used: list[tuple[Face, float]]) -> Compact:
-        """One face of all atoms in use, and their coefficients there: those that gave this point, or near them.
-
-        Atoms of one class (directions of a group) are one atom of the merged face.
-        """
+        """One face of all atoms in use, and the coefficients of the point there."""
         atoms = self.problem.atoms
         whole, c = atoms.expose(np.zeros(atoms.shape), none_of(atoms).k), np.zeros(0)
         for face, size in used:
-            merged = whole.merge(face)
-            if merged.dim == whole.dim + face.dim:
+            whole, before = whole.merge(face), whole.dim
+            if c.size == before and whole.dim == before + face.dim:
                 c = np.concatenate([c, size * face.mean_atom()])
-            whole = merged
-        return (whole, c) if c.size == whole.dim else (whole, whole.project(np.ones(whole.dim)))
+        points = [(face, size * face.mean_atom()) for face, size in used]
+        return whole, c if c.size == whole.dim and _add_up(whole, c, points) else _coordinates(whole, points)
+
+
+def _add_up(face: Face, c: FloatArray, points: list[Compact]) -> bool:
+    """Whether coefficients one after the other are those of the sum: atoms of one class (directions of a group, pairs
+    of vectors) share coordinates, and may have been turned."""
+    x, total = face.point(c), _total(face, points)
+    return float(np.abs(x - total).max(initial=0.0)) <= ONE_IMAGE * float(np.abs(x).max(initial=0.0))
+
+
+def _total(face: Face, points: list[Compact]) -> Array:
+    return sum((f.point(c) for f, c in points), start=np.zeros(face.shape))
+
+
+def _coordinates(face: Face, points: list[Compact]) -> FloatArray:
+    """The coefficients in a face of the sum of points in parts of it. Coordinates that atoms share are orthonormal, so
+    that few steps find them."""
+    if face.parts[0] is not face:
+        split = [(f.parts, f.split(c)) for f, c in points]
+        return np.concatenate(
+            [_coordinates(part, [(parts[i], c[i]) for parts, c in split]) for i, part in enumerate(face.parts)]
+        )
+    if not face.dim:
+        return np.zeros(0)
+    x = _total(face, points).ravel()
+    transposed = {"matvec": lambda c: face.point(c).ravel(), "rmatvec": lambda z: face.adjoint(z.reshape(face.shape))}
+    found = lsqr(LinearOperator((x.size, face.dim), dtype=x.dtype, **transposed), x, atol=1e-14, btol=1e-14)[0]
+    return face.project(np.asarray(found.real))
