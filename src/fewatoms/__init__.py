@@ -6,7 +6,7 @@ finds x with |b - Mx| <= 1e-3 |b| made of at most 20 atoms, and says what is pro
 """
 
 from fewatoms import callbacks, methods, operators, oracles, phase, retrieval
-from fewatoms._renamed import moved
+from fewatoms._renamed import moved, tell_of_names
 from fewatoms.atoms import (
     AtomicSet,
     Dictionary,
@@ -91,3 +91,4 @@ __all__ = [
 ]
 
 __getattr__ = moved(__name__)
+tell_of_names()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 WORDS = {
     "include": "atoms=atoms.restricted(include=...)",
@@ -25,8 +27,9 @@ def renamed(door: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(door)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        for word in kwargs.keys() & WORDS.keys():
-            raise TypeError(f"{word} is spelled {WORDS[word]} since version 0.2")
+        for word in kwargs:
+            if word in WORDS:
+                raise TypeError(f"{word} is spelled {WORDS[word]} since version 0.2")
         return door(*args, **kwargs)
 
     return checked
@@ -47,6 +50,16 @@ NAMES = {
         "Alternate": "fewatoms.methods.Completion",
         "default_retrieval": "method=None",
     },
+    "fewatoms.solution": {
+        "Candidate": "fewatoms.candidates.Candidate",
+        "DualPoint": "fewatoms.candidates.DualPoint",
+        "Progress": "fewatoms.records.Progress",
+        "Solutions": "fewatoms.solutions.Solutions",
+    },
+    "fewatoms.linalg": {
+        "session": "fewatoms.ledger.opened",
+        "generator": "fewatoms.ledger.generator",
+    },
 }
 
 
@@ -59,3 +72,24 @@ def moved(module: str) -> Callable[[str], object]:
         raise AttributeError(f"module {module!r} has no attribute {name!r}{told}")
 
     return missing
+
+
+def tell_of_names() -> None:
+    """Let all modules that have lost names say where those are; for once, when everything is imported."""
+    for module in NAMES:
+        setattr(sys.modules[module], "__getattr__", moved(module))  # noqa: B010 - mypy must not believe in it
+
+
+def made_by_of(cls: type[T]) -> type[T]:
+    """A class that says `cls.of(...)` where its constructor is called with words of that."""
+    plain = cls.__init__
+
+    @wraps(plain)
+    def checked(self: T, *args: object, **kwargs: object) -> None:
+        if kwargs.keys() & {"k", "loss", "M", "b", "free", "ridge", "cap"} or ("atoms" in kwargs and len(args) == 2):
+            name = cls.__name__
+            raise TypeError(f"{name}(M, b, ...) is spelled {name}.of(M, b, ...) since version 0.2")
+        plain(self, *args, **kwargs)
+
+    setattr(cls, "__init__", checked)  # noqa: B010 - the signature stays
+    return cls

@@ -202,6 +202,11 @@ class LowRank:
         found = side.regress(features, lam, offset, unit=unit, shrink=self.ridge[1], begin=begin)
         return found.factors, found.biases
 
+    @staticmethod
+    def load(file: files.PathLike) -> LowRank:
+        """Spelled `fewatoms.load` since version 0.2, for every kind of answer."""
+        raise TypeError(f"LowRank.load({file!r}) is spelled fewatoms.load({file!r}) since version 0.2")
+
     def save(self, file: files.PathLike) -> None:
         """Write to a file under the very name given, all or nothing; `fewatoms.load` reads it."""
         files.save(file, self.kept())

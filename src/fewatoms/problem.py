@@ -11,6 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from fewatoms import _checks, linalg
+from fewatoms._renamed import made_by_of
 from fewatoms._types import BudgetLike, FloatArray, IntArray
 from fewatoms.atoms import AtomicSet
 from fewatoms.beside import Beside, Seen, beside, spread
@@ -23,6 +24,7 @@ from fewatoms.price import Price, price
 EXACT = 1e-28  # share of f(b) below which a loss is rounding: a misfit of 1e-14
 
 
+@made_by_of
 @dataclass(frozen=True, eq=False)
 class Problem:
     """Find x with f(b - Mx) <= alpha made of at most k atoms of A: the paper's (P).
@@ -87,6 +89,8 @@ class Problem:
             raise ValueError(
                 f"weights of the loss must have {data.size} entries, one per row of M; got {loss.weights.size}"
             )
+        if cap is not None and atoms.listing() is None:
+            raise ValueError(f"cap is for sets whose atoms can be listed; got {atoms!r}")
         pays = price(ridge, cap, listed=atoms.listing() is not None)
         bounded = not (alpha is None and misfit is None)
         if bounded and pays.ridge is None:
