@@ -17,12 +17,14 @@ from benchmarks import data, measure
 from benchmarks.records import FIGURES, Case, Limit, Part, Record, Row, Who
 from benchmarks.report import number, progress, say, shown_as, table, write
 from benchmarks.results import Results, together
-from benchmarks.runner import Options, _row, adapter, answered, latest, resolved
+from benchmarks.runner import Options, adapter, answered, drawn, resolved, row_of
 from benchmarks.workers import ROOT, Worker
 
 SLOWER = 0.05  # what is let pass, beyond the spread
 WORSE = 1e-4  # relative, of a figure
-BLINK = 0.002  # CPU seconds; differences below it are the clock's
+BLINK = 1e-4  # CPU seconds; differences below it are the clock's
+LONG = 0.05  # CPU seconds; shorter fits are run several times in a turn
+OFTEN = 40  # but not more often than this
 
 
 # In the workers
@@ -35,13 +37,13 @@ def version() -> tuple[str, str]:
 
 
 def again(part: Part, case: Case, who: Who, seeds: Sequence[int], options: Options) -> float | str:
-    """CPU seconds for all draws once more; the draws and the preparation are not charged."""
+    """CPU seconds for all draws once more, of each the middle over the repetitions of this turn."""
     seconds = 0.0
     for seed in seeds:
         row = answered(part, case, who, seed, options)
         if row.note:
             return row.note
-        seconds += sum(row.cpu)
+        seconds += statistics.median(row.cpu)
     return seconds
 
 
@@ -165,7 +167,7 @@ def _part(part: Part, options: Options, sources: tuple[Path, Path]) -> list[Comp
         if why:
             say(f"Skipped: {part.name}, {case.name}: {why}")
             continue
-        for who in case.who:
+        for who in case.solvers(options.quick):
             if who.ours and not (options.only and who.name not in options.only):
                 progress(f"{part.name}: {case.name}, {who.name}")
                 found.append(compared(part, case, _worked_out(part, case, who, options), options, sources))
@@ -179,8 +181,8 @@ def _worked_out(part: Part, case: Case, who: Who, options: Options) -> Who:
     results = Results()
     for rival in case.who:
         if rival.name in asked and adapter(rival).installed:
-            results.rows.append(_row(part, case, rival, options.first_seed, options))
-    latest.cache_clear()
+            results.rows.append(row_of(part, case, rival, options.first_seed, options))
+    drawn.cache_clear()
     return resolved(case, who, results)
 
 
@@ -194,11 +196,12 @@ def compared(part: Part, case: Case, who: Who, options: Options, sources: tuple[
         ]
         seconds: list[list[float]] = [[], []]
         notes = [next((n for r in mine if (n := r if isinstance(r, str) else r.note)), "") for mine in rows]
+        turns = replace(options, repeat=_often(rows))
         for turn in range(options.repeat or 7):
             for j in (0, 1) if turn % 2 == 0 else (1, 0):  # nobody is always the second
                 if notes[j]:
                     continue
-                found = workers[j].ask(("again", part.name, case.name, who, list(seeds), once), options.timeout)
+                found = workers[j].ask(("again", part.name, case.name, who, list(seeds), turns), options.timeout)
                 if isinstance(found, str):
                     notes[j] = found
                 else:
@@ -208,6 +211,12 @@ def compared(part: Part, case: Case, who: Who, options: Options, sources: tuple[
             worker.__exit__()
     sides = [Side(tuple(s), _figures(mine), note) for s, mine, note in zip(seconds, rows, notes, strict=True)]
     return Compared(part.name, case.name, who.name, *sides)
+
+
+def _often(rows: Sequence[Sequence[Row | str]]) -> int:
+    """Runs of each fit in a turn: the clock and the start of a fit would decide about very short ones."""
+    seconds = [sum(r.cpu) for mine in rows for r in mine if isinstance(r, Row)]
+    return max(1, min(OFTEN, math.ceil(LONG / max(statistics.fmean(seconds or [LONG]), 1e-6))))
 
 
 def _figures(rows: Sequence[Row | str]) -> dict[str, float]:

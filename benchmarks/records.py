@@ -127,7 +127,8 @@ class Who:
 
     words : arguments of the adapter; a Limit among them is worked out from the answers before this one
     settings : from the cheapest to the dearest, the word `setting`; the first with `enough` counts, otherwise the best
-    apart : in a process of its own, with a time limit; slow : that, and for the first draw only
+    slow : in a process of its own, with a time limit, for the first draw only
+    full : for the full size only
     """
 
     name: str
@@ -135,8 +136,8 @@ class Who:
     words: Mapping[str, Any] = field(default_factory=dict)
     settings: tuple[Any, ...] = ()
     enough: tuple[str, Limit] | None = None
-    apart: bool = False
     slow: bool = False
+    full: bool = False
 
     @property
     def ours(self) -> bool:
@@ -162,6 +163,9 @@ class Case:
     files: tuple[str, ...] = ()
     at: tuple[str, float] | None = None
     memory: bool = False
+
+    def solvers(self, quick: bool) -> list[Who]:
+        return [who for who in self.who if not (quick and who.full)]
 
     def arguments(self, quick: bool) -> Record:
         return {**self.given, **((self.quick or {}) if quick else {})}

@@ -42,16 +42,13 @@ def adapter(who: Who) -> Adapter:
     return getattr(import_module(f"benchmarks.peers.{module}"), name)
 
 
-def drawn(case: Case, seed: int, options: Options) -> Any:
-    """The problem of a case."""
+@lru_cache(maxsize=1)
+def drawn(case: Case, seed: int, quick: bool, folder: Path) -> Any:
+    """The problem of a case; the last one is kept, as everybody solves it, one after the other."""
     module, name = case.problem.split(".")
-    files = {"folder": options.folder} if case.files else {}
+    files = {"folder": folder} if case.files else {}
     make = getattr(import_module(f"benchmarks.problems.{module}"), name)
-    return make(seed=seed, **files, **case.arguments(options.quick))
-
-
-# One problem is in use by everybody who solves it, one after the other: the last one is kept.
-latest = lru_cache(maxsize=1)(drawn)
+    return make(seed=seed, **files, **case.arguments(quick))
 
 
 _warm: set[tuple[str, str, str]] = set()
@@ -86,7 +83,7 @@ def answered(part: Part, case: Case, who: Who, seed: int, options: Options) -> R
     """One answer with its figures, in this process. The limits of `who` are numbers."""
     row = Row(part.name, case.name, who.name, seed)
     try:
-        problem = latest(case, seed, options)
+        problem = drawn(case, seed, options.quick, options.folder)
     except Exception as error:
         return replace(row, note=measure.said(error))
     warm_up(case, who)
@@ -152,21 +149,21 @@ def rows_of(part: Part, options: Options, told: Callable[[str], None], skipped: 
             skipped(case.name, why)
             continue
         for seed in options.draws(part):
-            for who in case.who:
+            for who in case.solvers(options.quick):
                 if options.only and who.name not in options.only:
                     continue
                 if who.slow and seed > options.first_seed:
                     continue  # once is enough for those
                 told(f"{part.name}: {case.name}, draw {seed}, {who.name}")
-                results.rows.append(_row(part, case, resolved(case, who, results), seed, options))
-    latest.cache_clear()
+                results.rows.append(row_of(part, case, resolved(case, who, results), seed, options))
+    drawn.cache_clear()
     return results
 
 
-def _row(part: Part, case: Case, who: Who, seed: int, options: Options) -> Row:
+def row_of(part: Part, case: Case, who: Who, seed: int, options: Options) -> Row:
     if not adapter(who).installed:
         return Row(part.name, case.name, who.name, seed, note=ABSENT)
-    if not (who.apart or who.slow or case.memory):
+    if not (who.slow or case.memory):
         return answered(part, case, who, seed, options)
     from benchmarks.workers import Worker
 

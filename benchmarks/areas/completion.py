@@ -81,13 +81,16 @@ figure = Part(
                 Who(
                     "paper's rule", "ours.completion_watched",
                     {"seconds": 300.0, "method": "level set", "max_iterations": 150, "misfit": ASKED},
+                    full=True,
                 ),
                 FLOOR,
             ),
             (Bar("rise", Limit(0.0)),),
-            quick=None, files=(file,),
+            quick=quick, files=(file,),
         )
-        for name, file, size in (("cities", CITIES, {"days": 6940}), ("stations", STATIONS, {}))
+        for name, file, size, quick in (
+            ("cities", CITIES, {"days": 6940}, {"days": 1388}), ("stations", STATIONS, {}, {"rows": 1500}),
+        )
     ),
     draws=1,
     figure="traces",
