@@ -1,6 +1,7 @@
 """What counting wrappers count, one by one and behind faces."""
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
 from contracts.families import (
@@ -17,8 +18,10 @@ from fewatoms import (
     RankOne,
     Sampling,
     SignedOneHot,
+    ledger,
     norms,
 )
+from fewatoms.operators import Metered, as_operator
 
 
 def test_counting_products_one_by_one():
@@ -135,3 +138,42 @@ def test_counting_scaled_and_mapped_faces():
     assert M.products == 5
     M.restrict(Mapped(black_box(np.eye(5)), SignedOneHot(5)).expose(np.arange(5.0), 3)).apply(np.ones(3))
     assert M.products == 6  # nothing is formed where the map is a black box
+
+
+def test_parts_count_with_the_whole_and_so_does_what_is_charged():
+    A = generator().standard_normal((6, 5))
+    for inner in (A, sp.csc_array(A), black_box(A)):
+        M = Counting(inner)
+        M.adjoint_block(np.ones((6, 2)))
+        assert M.products == 2
+        M.subset(np.array([0, 3])).apply(np.ones(5))
+        M.charge(10)
+        assert M.products == 13
+        assert repr(M).endswith("products=13)")
+
+
+def test_a_ledger_hears_what_is_metered():
+    M = Metered(Counting(np.eye(3)))
+    with ledger.opened() as outer:
+        M.apply(np.ones(3))
+        with ledger.opened() as inner:
+            M.adjoint(np.ones(3))
+            M.charge(4)
+    assert (outer.products, inner.products, M.inner.products) == (1, 5, 6)
+    assert repr(M) == repr(M.inner)
+
+
+def test_sketches_are_asked_for_once_and_tell_operators_apart():
+    A = generator().standard_normal((6, 5))
+    M = Counting(A)
+    metered = Metered(M)
+    assert metered.sketch() == metered.sketch()
+    assert M.products == 1
+    value, scale = metered.sketch()
+    for same in (sp.csr_array(A), black_box(A), Counting(A)):
+        assert abs(as_operator(same).sketch()[0] - value) <= 1e-12 * scale
+    for i in range(6):
+        for j in range(5):
+            other = A.copy()
+            other[i, j] += 1e-4
+            assert abs(as_operator(other).sketch()[0] - value) > 1e-8 * scale
