@@ -21,7 +21,7 @@ from fewatoms.capabilities import (
 )
 from fewatoms.faces import Factors, SymmetricFactors
 from fewatoms.norms import dense
-from fewatoms.operators import Counting, Operator
+from fewatoms.operators import Operator
 from fewatoms.testing.restrictions import check_reduced
 from fewatoms.testing.saying import Draw, at_most, gaussian, orthonormal, require, same
 
@@ -35,8 +35,8 @@ def check_offered(M: Operator, draw: Draw, tol: float) -> None:
 
 def _column_blocks(M: Operator, draw: Draw, tol: float) -> None:
     """Reading is no product, and what is read is what products would give."""
-    counter = Counting(M)
-    at_hand, (m, n) = need(counter, ColumnBlocks), M.shape
+    outer, counter = M.counted()
+    at_hand, (m, n) = need(outer, ColumnBlocks), M.shape
     whole = M.apply_block(np.eye(n))
     require(0 <= at_hand.image_size <= m, "ColumnBlocks: 0 <= image_size <= m", f"{at_hand.image_size} for m = {m}")
     for some in (np.array([n - 1, 0, n // 2], dtype=np.intp), np.empty(0, dtype=np.intp)):
@@ -79,13 +79,13 @@ def _sampled_entries(M: Operator, draw: Draw, tol: float) -> None:
     require(M.model_shape == (p, q), "SampledEntries: matrix_shape = model_shape", f"{(p, q)} against {M.model_shape}")
     rows, cols = entries.positions
     _distinct("SampledEntries: positions", rows * q + cols, p * q, m)
-    by_row, by_col = entries.counts
-    same("SampledEntries: counts of rows", by_row, np.bincount(rows, minlength=p), 0.0)
-    same("SampledEntries: counts of columns", by_col, np.bincount(cols, minlength=q), 0.0)
     U, V, values = draw.standard_normal((p, 2)), draw.standard_normal((q, 2)), draw.standard_normal(m)
     before = values.copy()
     product = U @ V.T
     same("SampledEntries: Mx = x[positions]", M.apply(product), product[rows, cols], tol)
+    by_row, by_col = entries.counts
+    same("SampledEntries: counts of rows", by_row, np.bincount(rows, minlength=p), 0.0)
+    same("SampledEntries: counts of columns", by_col, np.bincount(cols, minlength=q), 0.0)
     same("SampledEntries: sampled(U, V) = (U V^T)[positions]", entries.sampled(U, V), product[rows, cols], tol)
     starts, others, sorted_values = entries.row_by_row(values)
     same("SampledEntries: row_by_row says where rows start", np.diff(starts), by_row, 0.0)
@@ -142,8 +142,8 @@ def _intensities(M: Operator, draw: Draw, tol: float) -> None:
 
 def _norms(M: Operator, draw: Draw, tol: float) -> None:
     """Claimed norms are tried on all columns and on random atoms (rank-one ones after some ascent), not proven."""
-    counter = Counting(M)
-    known, n = need(counter, Norms), M.shape[1]
+    outer, counter = M.counted()
+    known, n = need(outer, Norms), M.shape[1]
     columns, middle = known.column_norms(), (n + 1) // 2
     blocks = [np.arange(middle), np.arange(middle, n)] if n > 1 else [np.arange(1)]
     spectral = known.block_norms(blocks)

@@ -59,11 +59,12 @@ def check_atoms(
         z, other = fresh(draw), fresh(draw)
         before = np.array(linalg.as_flat(z))
         _check_support(atoms, z, other, tol)
+        same("support leaves z as it is", np.asarray(linalg.as_flat(z)), before, 0.0)
         for dual in (z, -1.0 * z):
+            _check_budgets(atoms, dual, fresh(draw), draw, tol)
             _check_exposed(atoms, dual, tol)
             _check_eps_exposed(atoms, dual, tol)
-            _check_budgets(atoms, dual, fresh(draw), draw, tol)
-        same("the set leaves z as it is", np.asarray(linalg.as_flat(z)), before, 0.0)
+        same("expose leaves z as it is", np.asarray(linalg.as_flat(z)), before, 0.0)
         check_offered(atoms, draw, tol, fresh, exact=exact)
 
 
