@@ -276,7 +276,7 @@ def test_new_factors_are_nonnegative_where_the_old_ones_are(name, axis):
     assert (free.left if axis == 0 else free.right)[e.shape[axis] :].min() < 0
 
 
-# Files (whatever else is written and read: test_files.py) --------------------------------------------------------------
+# Files (whatever else is written and read: test_files.py) -------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", WAYS)
