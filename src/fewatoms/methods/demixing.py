@@ -73,8 +73,6 @@ class Peeling:
             while run.short() and t > self.floor * top:
                 t *= self.shrink
                 run.over(t)
-                if problem.budget.allows((point := run.point()).face):
-                    ledger.keep(point)
         run.fix()
         run.refit()
         yield run.iterate()
@@ -157,6 +155,7 @@ class Peels:
         self.limits = [budget.most for budget in problem.budget.for_parts(len(self.parts))]
         self.points: list[Point] = [part.nothing() for part in self.parts]
         self.r = problem.b
+        self._answer = self.points, self.r  # the latest that keeps to the budget
         w = problem.loss.weights
         self.weights = w / w.max() if w is not None and weights_differ(problem) else None
 
@@ -221,7 +220,7 @@ class Peels:
 
     def over(self, t: float) -> None:
         """One pass over the parts. Where neither a budget nor a bound tells them to, they do not go down into noise."""
-        ledger.tick()
+        self._tick()
         open_ended = t > 0 and self.total is None and self.problem.alpha is None and None in self.limits
         levels = self.levels() if open_ended else [0.0] * len(self.parts)
         for i, part in enumerate(self.parts):
@@ -251,7 +250,7 @@ class Peels:
         faces, c = [face for face, _ in self.points], np.concatenate([c for _, c in self.points])
         if not c.size or any(face.cone is not Cone.FREE for face in faces):
             return
-        ledger.tick()
+        self._tick()
         reduced, settings = self.M.restrict(self.problem.atoms.joined(faces)), self.settings
         A = LinearOperator(
             (self.problem.m, c.size),
@@ -269,13 +268,26 @@ class Peels:
 
     # What they make ---------------------------------------------------------------------------------------------------
 
-    def point(self) -> Candidate:
-        face, c = self.problem.atoms.joined([f for f, _ in self.points]), np.concatenate([c for _, c in self.points])
-        return Candidate.of(face, c, self.r, self.loss)
+    def _tick(self) -> None:
+        """Between passes and fits: a run that is stopped here ends with what it has."""
+        most = self.problem.budget.most
+        if most is None or sum(face.size for face, _ in self.points) <= most:
+            self._answer = list(self.points), self.r
+        try:
+            ledger.tick()
+        except ledger.Stopped:
+            (points, r), known = self._answer, ledger.current().found
+            if known is None or self.problem.loss.value(r) < known.loss:
+                ledger.keep(self._candidate(points, r))
+            raise
+
+    def _candidate(self, points: list[Point], r: FloatArray) -> Candidate:
+        face, c = self.problem.atoms.joined([f for f, _ in points]), np.concatenate([c for _, c in points])
+        return Candidate.of(face, c, r, self.problem.loss.value(r))
 
     def iterate(self) -> Iterate:
         """The point with its dual vector, W r: one more product."""
-        point = self.point()
+        point = self._candidate(self.points, self.r)
         ledger.keep(point)
         return Iterate(dual_of(self.problem, point), point)
 
