@@ -6,15 +6,22 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import fewatoms as fa
 from fewatoms import datasets
+from fewatoms.methods.listed import Listed, Pursuit
+from fewatoms.methods.listed.view import View
 from fewatoms.oracles import Continuation
-from fewatoms.retrieval import Pursuit
 
 # k of the paper (cosspike: the true support) and the products allowed, all counted
 BARS = {"blocksig": (71, 4), "cosspike": (122, 40), "gcosspike": (113, 100), "sgnspike": (20, 20), "spiketrn": (35, 90)}
 
 
-def first_point(problem):
-    return next(Continuation().iterates(problem))
+def seen(problem):
+    return View(problem, problem.M, 16_000_000)
+
+
+def chased(problem):
+    """The candidate that a pursuit ends with, from the dual vector of x = 0."""
+    dual = next(Continuation().iterates(problem))
+    return Pursuit().chase(problem, seen(problem), dual.z)[0]
 
 
 def orthonormal_rows(m, n, rng):
@@ -52,8 +59,8 @@ def test_candidates_are_what_they_say(kind, weighted):
     x[: 4 * k] = rng.standard_normal(4 * k)
     b = A @ x + 0.1 * rng.standard_normal(m)
     loss = fa.LeastSquares(rng.uniform(0.5, 2.0, m) if weighted else None)
-    problem = fa.Problem(M, b, atoms=atoms, k=k, loss=loss)
-    candidate = Pursuit()(problem, first_point(problem))
+    problem = fa.Problem.of(M, b, atoms=atoms, k=k, loss=loss)
+    candidate = chased(problem)
     dense = candidate.face.point(candidate.c).ravel()
     residual = b - A @ dense
     np.testing.assert_allclose(candidate.residual, residual, atol=1e-9)
@@ -87,25 +94,23 @@ def test_atoms_that_overlap_are_taken_one_at_a_time():
 
 def test_growing_stops_when_images_would_take_too_much_memory():
     data = datasets.gcosspike(rng=0)
-    problem = fa.Problem(data.M, data.b, atoms=fa.SignedOneHot(2048), k=113, misfit=1e-3)
-    dual = first_point(problem)
-    lean = Pursuit(images=1000)(problem, dual)
-    assert not problem.meets(lean.loss)
-    assert problem.meets(Pursuit()(problem, dual).loss)
+    asked = {"atoms": fa.SignedOneHot(2048), "k": 113, "misfit": 1e-3, "max_iterations": 1}
+    assert not fa.fit(data.M, data.b, method=Listed(room=64 * 1024), **asked).success
+    assert fa.fit(data.M, data.b, **asked).success
 
 
 def test_where_it_does_not_apply():
     A = np.eye(4)
-    free = fa.Problem(A, np.ones(4), atoms=fa.SignedOneHot(4), k=2)
-    bound = fa.Problem(A, np.ones(4), atoms=fa.NonnegativeOneHot(4), k=2)
-    robust = fa.Problem(A, np.ones(4), atoms=fa.SignedOneHot(4), k=2, loss=fa.Huber(1.0))
-    implicit = fa.Problem(aslinearoperator(A), np.ones(4), atoms=fa.SignedOneHot(4), k=2)
-    bounded = fa.Problem(A, np.ones(4), atoms=fa.SignedOneHot(4), k=2, misfit=0.1)
-    assert Pursuit().applies(implicit)
-    assert Pursuit().applies(bounded)
-    assert not Pursuit().applies(free)  # a matrix at hand has better ways than to save products
-    assert not Pursuit().applies(bound)
-    assert not Pursuit().applies(robust)
+    free = fa.Problem.of(A, np.ones(4), atoms=fa.SignedOneHot(4), k=2)
+    bound = fa.Problem.of(A, np.ones(4), atoms=fa.NonnegativeOneHot(4), k=2)
+    robust = fa.Problem.of(A, np.ones(4), atoms=fa.SignedOneHot(4), k=2, loss=fa.Huber(1.0))
+    implicit = fa.Problem.of(aslinearoperator(A), np.ones(4), atoms=fa.SignedOneHot(4), k=2)
+    bounded = fa.Problem.of(A, np.ones(4), atoms=fa.SignedOneHot(4), k=2, misfit=0.1)
+    assert Pursuit().applies(implicit, seen(implicit))
+    assert Pursuit().applies(bounded, seen(bounded))
+    assert not Pursuit().applies(free, seen(free))  # a matrix at hand has better ways than to save products
+    assert not Pursuit().applies(bound, seen(bound))
+    assert not Pursuit().applies(robust, seen(robust))
 
 
 def test_an_operator_that_kills_the_best_atoms_is_no_trap():

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from problems.planting import huber, logistic, squares
 from scipy.sparse.linalg import aslinearoperator
 
 import fewatoms as fa
 from fewatoms import oracles
+from journeys.planting import huber, logistic, squares
 
 
 def simple_set(rng, p, q):
@@ -47,7 +47,7 @@ def any_set(rng, p, q, depth=0):
 
 
 def any_budget(rng, atoms):
-    if hasattr(atoms, "parts"):
+    if atoms.parts:
         return tuple(any_budget(rng, part) for part in atoms.parts)
     return int(rng.integers(1, min(atoms.count, 5) + 1)) if rng.random() < 0.9 else atoms.count
 
@@ -113,7 +113,9 @@ def test_whatever_comes_out_is_what_it_says(seed):
     at_zero = value(b)
     alpha = float(at_zero * rng.choice([0, 1e-12, 1e-4, 0.1, 0.5, 0.9])) if rng.random() < 0.6 else None
     oracle = any_oracle(rng, b.size, alpha is not None)
-    arguments = {"atoms": atoms, "k": k, "alpha": alpha, "loss": loss, "oracle": oracle}
+    arguments = {"atoms": atoms, "k": k, "alpha": alpha, "loss": loss}
+    if oracle is not None:
+        arguments["method"] = fa.General(oracle=oracle)
     if not atoms.bounded and isinstance(oracle, (fa.LevelSet, oracles.ConditionalGradient)):
         with pytest.raises(ValueError, match=r"needs a bounded set of atoms; .*NonnegativeCone.* is a cone"):
             fa.fit(M, b, **arguments)
@@ -161,7 +163,7 @@ def test_descent_to_rounding_comes_to_an_end(kind, loss):
     v = rng.random(5)
     D = rng.standard_normal((30, 25))
     b = D @ np.outer(v, v).ravel()
-    problem = fa.Problem(D, b, atoms=atoms, k=1, loss=loss)
+    problem = fa.Problem.of(D, b, atoms=atoms, k=1, loss=loss)
     points = list(islice(oracles.ProximalGradient(1e-13).iterates(problem), 700))
     assert points[-1].loss <= 1e-9 * loss.value(b)
 

@@ -1,0 +1,210 @@
+"""Bad words at the doors are named, with what is asked for and what came."""
+
+from __future__ import annotations
+
+import importlib
+import re
+
+import numpy as np
+import pytest
+
+import fewatoms as fa
+from fewatoms import _renamed
+
+# Bad arguments --------------------------------------------------------------------------------------------------------
+
+SMALL = np.array([[1.0, 2, 0, 1], [0, 1, 3, 1], [2, 0, 1, 0]])
+DATA = np.array([1.0, 2.0, 3.0])
+EARLIER = fa.fit(np.eye(3), DATA, atoms=fa.SignedOneHot(3), k=1)
+
+
+ONE = fa.SignedOneHot(4)
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        ({"k": None}, TypeError, r"^k must say how many atoms are allowed, unless a bound .* is given; got None$"),
+        (
+            {"free": "slope"},
+            ValueError,
+            r'^free must be "intercept", .* or an array of columns of length 3; got \'slope\'$',
+        ),
+        ({"free": np.ones(4)}, ValueError, r"^free must be .* columns of length 3; got shape \(4,\)$"),
+        ({"free": np.ones((3, 3))}, ValueError, r"^free must have fewer columns than there are data, 3; got 3$"),
+        ({"free": np.zeros(3)}, ValueError, r"^free must not hold a column of zeros$"),
+        ({"free": [1.0, np.nan, 0.0]}, ValueError, r"^free must hold finite numbers only; it contains nan$"),
+        ({"free": 1j * np.ones(3)}, TypeError, r"^free must be real; got an array of complex128$"),
+        (
+            {"free": "intercept", "loss": fa.Logistic()},
+            ValueError,
+            r"^free must be the column of labels .*free=labels$",
+        ),
+        ({"atoms": ONE.restricted(include=[0, 1])}, ValueError, r"^include must name at most k = 1 atoms; got 2$"),
+        (
+            {"cap": 1.0, "atoms": fa.RankOne(2, 2)},
+            ValueError,
+            r"^cap is for sets whose atoms can be listed; got RankOne",
+        ),
+        ({"cap": 0.0}, ValueError, r"^cap must be a positive finite number; got 0.0$"),
+        ({"cap": -1}, ValueError, r"^cap must be a positive finite number; got -1$"),
+        ({"cap": "big"}, TypeError, r"^cap must be a positive finite number; got 'big'$"),
+        ({"cap": 1.0, "method": fa.Paper()}, ValueError, r"^ridge and cap must be left out for Paper; got"),
+        (
+            {"cap": 1.0, "method": fa.General(retrieval=fa.paper_rule())},
+            ValueError,
+            r"^cap needs a vector model, the default method",
+        ),
+        (
+            {"atoms": ONE.restricted(include=[0]), "method": fa.General(retrieval=fa.paper_rule())},
+            ValueError,
+            r"^atoms\.restricted\(\.\.\.\) needs a vector model, the default method",
+        ),
+        ({"atoms": fa.Joint(ONE)}, ValueError, r"^b must have a column per data vector for Joint.*; got shape \(3,\)$"),
+        ({"start": np.ones(4)}, TypeError, r"^start must be the Solution of an earlier fit; got ndarray$"),
+        ({"start": EARLIER}, ValueError, r"^start must be a model .*; got one .*3"),
+        ({"misfit": 0.1, "loss": fa.Huber()}, ValueError, r"^misfit is a bound for least squares; .* got misfit=0.1$"),
+        ({"k": None, "misfit": 0.1, "atoms": fa.RankOne(2, 2)}, TypeError, r"^k must be given for RankOne"),
+        ({"method": "paper"}, TypeError, r"^method must be a Method such as Paper\(\), .*; got 'paper'$"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
+)
+def test_bad_arguments_are_named(options, kind, message):
+    with pytest.raises(kind, match=message):
+        fa.fit(SMALL, DATA, **{"atoms": ONE, "k": 1, **options})
+
+
+@pytest.mark.parametrize(
+    ("restrict", "kind", "message"),
+    [
+        (lambda: ONE.restricted(include=[4]), ValueError, r"^include must lie between 0 and 3; got 4$"),
+        (lambda: ONE.restricted(exclude=[-1]), ValueError, r"^exclude must lie between 0 and 3; got -1$"),
+        (lambda: ONE.restricted(include=[0.5]), TypeError, r"^include must hold integers; got an array of float64$"),
+        (
+            lambda: ONE.restricted(include=1, exclude=[1]),
+            ValueError,
+            r"^include and exclude must not share atoms; both name 1$",
+        ),
+        (
+            lambda: ONE.restricted(exclude=range(4)),
+            ValueError,
+            r"^exclude must leave at least one atom; it names all of them$",
+        ),
+        (
+            lambda: fa.Groups(list("aabb")).restricted(include=["x"]),
+            ValueError,
+            r"^include must hold labels of groups; .*'x'",
+        ),
+        (
+            lambda: fa.RankOne(2, 2).restricted(include=[0]),
+            ValueError,
+            r"^include is for sets whose atoms can be listed; got",
+        ),
+        (
+            lambda: fa.Joint(fa.NonnegativeOneHot(4)),
+            ValueError,
+            r"^Joint is for SignedOneHot\(n\) and Groups\(labels\)",
+        ),
+    ],
+    ids=["beyond", "below", "fraction", "both", "all", "label", "matrices", "one-sided"],
+)
+def test_bad_restrictions_are_named(restrict, kind, message):
+    with pytest.raises(kind, match=message):
+        fa.fit(SMALL, DATA, atoms=restrict(), k=1)
+
+
+TWICE = np.ones((3, 2))
+
+
+@pytest.mark.parametrize(
+    ("door", "b", "options", "message"),
+    [
+        (fa.fit_many, np.ones((2, 3)), {}, r"^b must have m = 3 rows, one column per data vector; got shape \(2, 3\)$"),
+        (fa.fit_many, np.ones((3, 0)), {}, r"^b must have m = 3 rows, one column per data vector; got shape \(3, 0\)$"),
+        (fa.fit_many, DATA, {}, r"^B must have a column per data vector; got shape \(3,\): fit takes a single one$"),
+        (fa.fit_many, np.full((3, 2), np.nan), {}, r"^b must hold finite numbers only; it contains nan$"),
+        (fa.fit, TWICE, {}, r"^b must be one data vector; got shape \(3, 2\): fit_many\(M, b, \.\.\.\) fits each"),
+        (
+            fa.fit,
+            TWICE,
+            {"atoms": fa.Joint(fa.SignedOneHot(5))},
+            r"^atoms must live in the space that M takes, 4",
+        ),
+        (fa.fit, TWICE, {"atoms": fa.Joint(ONE), "free": np.ones(4)}, r"^free must have 3 rows; got shape \(4,\)$"),
+        (
+            fa.fit,
+            np.full((3, 2), np.nan),
+            {"atoms": fa.Joint(ONE)},
+            r"^b must hold finite numbers only; it contains nan$",
+        ),
+    ],
+    ids=["rows", "no columns", "one vector", "nan", "several", "size", "free", "joint nan"],
+)
+def test_bad_arguments_with_several_data_vectors(door, b, options, message):
+    with pytest.raises(ValueError, match=message):
+        door(SMALL, b, **{"atoms": ONE, "k": 1, **options})
+
+
+# Words and names of version 0.1 ---------------------------------------------------------------------------------------
+
+DOORS = {
+    "fit": lambda **words: fa.fit(SMALL, DATA, atoms=ONE, k=1, **words),
+    "fit_path": lambda **words: fa.fit_path(SMALL, DATA, atoms=ONE, k=[1], **words),
+    "fit_many": lambda **words: fa.fit_many(SMALL, TWICE, atoms=ONE, k=1, **words),
+    "choose_k": lambda **words: fa.choose_k(SMALL, DATA, atoms=ONE, k=[1, 2], **words),
+}
+SPELLED = {
+    "include": ([0], r"atoms\.restricted\(include="),
+    "exclude": ([0], r"atoms\.restricted\(exclude="),
+    "biases": (True, r'free="biases"'),
+    "nonnegative": (True, r"RankOne\(p, q, nonnegative=True\)"),
+    "joint": (True, r"atoms=Joint\(atoms\)"),
+    "oracle": (fa.LevelSet(), r"method=General\(oracle, retrieval\), or method=Paper\(\)"),
+    "retrieval": (fa.paper_rule(), r"method=General\(oracle, retrieval\)"),
+}
+
+
+@pytest.mark.parametrize("word", SPELLED)
+@pytest.mark.parametrize("door", DOORS)
+def test_old_spellings_say_the_new_one(door, word):
+    value, spelled = SPELLED[word]
+    with pytest.raises(TypeError, match=rf"^{word} is spelled .*{spelled}.* since version 0\.2$"):
+        DOORS[door](**{word: value})
+
+
+def test_every_renamed_word_is_tried():
+    assert SPELLED.keys() == _renamed.WORDS.keys()
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_unknown_words_are_refused(door):
+    with pytest.raises(TypeError, match="colour"):
+        DOORS[door](colour="red")
+    with pytest.raises(TypeError, match="atoms"):
+        {"fit": fa.fit, "fit_path": fa.fit_path, "fit_many": fa.fit_many, "choose_k": fa.choose_k}[door](
+            SMALL, DATA if door != "fit_many" else TWICE, k=1 if door in ("fit", "fit_many") else [1]
+        )
+
+
+@pytest.mark.parametrize(("module", "name"), [(m, n) for m, names in _renamed.NAMES.items() for n in names])
+def test_names_that_have_moved_say_where_they_are(module, name):
+    where = _renamed.NAMES[module][name]
+    with pytest.raises(
+        AttributeError, match=rf"has no attribute '{name}': it is {re.escape(where)} since version 0\.2$"
+    ):
+        getattr(importlib.import_module(module), name)
+    if where.startswith("fewatoms."):
+        home, _, new = where.rpartition(".")
+        assert hasattr(importlib.import_module(home), new)
+
+
+def test_other_spellings_of_version_one():
+    with pytest.raises(TypeError, match=r"^Problem\(M, b, \.\.\.\) is spelled Problem\.of\(M, b, \.\.\.\) since"):
+        fa.Problem(SMALL, DATA, atoms=ONE, k=1)
+    with pytest.raises(TypeError, match=r"^LowRank\.load\('x'\) is spelled fewatoms\.load\('x'\) since"):
+        fa.LowRank.load("x")
+    entries = fa.Sampling([0, 1, 2], [0, 1, 1], (3, 2))
+    with pytest.raises(
+        TypeError, match=r"^ridge must be .*: that of biases is told by free=fa\.Biases\(ridge=\.\.\.\)$"
+    ):
+        fa.fit(entries, DATA, atoms=fa.RankOne(3, 2), k=1, free="biases", ridge=(1.0, 2.0))
