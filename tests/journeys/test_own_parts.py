@@ -5,6 +5,7 @@ import pytest
 
 import fewatoms as fa
 from contracts.families import generator
+from fewatoms.atoms import Listing
 from fewatoms.faces import Coordinates, Factors, GroupCoordinates, SumFace
 
 
@@ -84,14 +85,21 @@ def test_a_loss_of_ones_own(free):
     assert bounded.success
 
 
-class Windows(fa.FiniteSet):
-    """Groups of four neighbours, each of which shares two with the next: four members, and no listing."""
+class Tree(fa.FiniteSet):
+    """The ways from the nodes of a binary tree to its root: four members, and no listing."""
 
     centrosymmetric = True
 
     def __init__(self, n):
         self.shape = (n,)
-        self.blocks = [np.arange(i, i + 4) for i in range(0, n - 3, 2)]
+        self.blocks = [np.sort(self._up(g)) for g in range(n)]
+
+    @staticmethod
+    def _up(g):
+        way = [g]
+        while way[-1]:
+            way.append((way[-1] - 1) // 2)
+        return way
 
     @property
     def count(self):
@@ -116,22 +124,21 @@ class Windows(fa.FiniteSet):
         )
 
 
-class ListedWindows(Windows):
+class ListedTree(Tree):
     def listing(self):
-        from fewatoms.atoms import Listing
-
         return Listing(self, lambda face: face.group, self.blocks, weights=np.ones(self.count))
 
 
-@pytest.mark.parametrize("kind", [Windows, ListedWindows], ids=["bare", "listed"])
-def test_a_finite_set_with_overlapping_groups(kind):
-    rng, atoms = generator(5), kind(24)
-    x = np.zeros(24)
-    for g in (2, 3, 8):  # two of them share coordinates
-        x[atoms.blocks[g]] += rng.uniform(1.0, 2.0, 4)
-    M = rng.standard_normal((20, 24))
+@pytest.mark.parametrize("kind", [Tree, ListedTree], ids=["bare", "listed"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_finite_set_with_overlapping_groups(kind, seed):
+    rng, atoms, leaves = generator(seed), kind(31), {17, 20, 29}
+    x = np.zeros(31)
+    for g in leaves:  # which share the root, and more
+        x[atoms.blocks[g]] += rng.uniform(1.0, 2.0, 5)
+    M = rng.standard_normal((40, 31))
     s = fa.fit(M, M @ x, atoms=atoms, k=3)
-    assert set(s.indices) == {2, 3, 8}
+    assert set(s.indices) == leaves
     np.testing.assert_allclose(s.x, x, atol=1e-8)
     assert fa.fit(M, M @ x, atoms=atoms, k=3, misfit=1e-6).success
 

@@ -38,6 +38,8 @@ def check_oracle(oracle: Oracle, problem: Problem, rng: object = None, *, most: 
     before = _state(problem)
     first = _run(oracle, problem, rng, most, tol)
     require(len(first) > 0, "the stream is not empty", "no dual point came")
+    for now, then in zip(_state(problem), before, strict=True):
+        same("the problem stays as it is", now, then, 0.0)
     again = _run(oracle, problem, rng, most, tol)
     require(
         len(again) == len(first), "the same seed gives the same stream", f"{len(again)} against {len(first)} points"
