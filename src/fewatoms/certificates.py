@@ -375,18 +375,27 @@ class Certificate:
 LATER = ("norm", "radius", "epsilon", "threshold", "hausdorff")  # figures that are computed when asked for
 
 
+def _left(b: FloatArray, image: FloatArray) -> FloatArray:
+    """b - image, in the place of the image, which nobody needs any more: where data are many there is none to spare."""
+    return np.subtract(b, image, out=image if image.dtype == b.dtype and image.flags.writeable else None)
+
+
+def no_atoms(problem: Problem) -> tuple[Face, FloatArray]:
+    """x = 0 in compact form."""
+    return problem.atoms.expose(np.zeros(problem.atoms.shape), none_of(problem.atoms).k), np.zeros(0)
+
+
 def certify(problem: Problem, best: Candidate | None) -> tuple[Candidate, FloatArray]:
     """The answer in its final form, largest contributions first, with its loss recomputed from the compact point alone;
     and the numbers beside the atoms that go best with it."""
     if best is None:
-        face, c = problem.atoms.expose(np.zeros(problem.atoms.shape), none_of(problem.atoms).k), np.zeros(0)
-        norms = None
+        (face, c), norms = no_atoms(problem), None
     else:
         face, c, norms = best.face, best.c, best.norms
         if not problem.budget.nothing_said or problem.atoms.finite:
             face, c = face.prune(c, face.size if problem.budget.nothing_said else problem.k, norms)
     image = face.measure(problem.measured, c) if face.dim else np.zeros(problem.m)
     beside = problem.beside.coefficients(problem.seen, problem.data, image)
-    residual = problem.b - problem.beside.image(problem.seen, image)
+    residual = _left(problem.b, problem.beside.image(problem.seen, image))
     final = Candidate.of(face, c, residual, problem.loss.value(residual))
     return (final if best is None else replace(final, note=best.note, unit_gauge=best.unit_gauge)), beside

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from fewatoms import ledger
 from fewatoms.candidates import Candidate, DualPoint, Iterate
-from fewatoms.certificates import Certificate, certify
+from fewatoms.certificates import Certificate, certify, no_atoms
 from fewatoms.evidence import Evidence, prove_unreachable
 from fewatoms.methods.base import Job
 from fewatoms.problem import Problem
@@ -48,7 +48,7 @@ class Progress:
 
     @cached_property
     def misfit(self) -> float:
-        return math.nan if self.candidate is None else self.problem.misfit_of(self.candidate)
+        return self.problem.misfit_of(self.candidate or nothing(self.problem))
 
     @property
     def cardinality(self) -> int:
@@ -68,6 +68,11 @@ class Progress:
         if self.iterate.dual is None:
             return self.evidence.gap_at(self.iterate, self.candidate)
         return self.evidence.gap
+
+
+def nothing(problem: Problem) -> Candidate:
+    """x = 0."""
+    return Candidate(problem.at_zero, 0.0, lambda: no_atoms(problem), lambda: problem.b)
 
 
 class Record:
