@@ -132,6 +132,11 @@ class Evidence:
                 self._waiting = None  # last: an interrupted evaluation is made again
         return self
 
+    def dual_at(self, iterate: Iterate) -> DualPoint:
+        """The dual point of a dear iterate, at once."""
+        with self._lock, self._apart():
+            return self.evaluate(iterate)
+
     def gap_at(self, iterate: Iterate, candidate: Candidate) -> float:
         """The gap that a dear iterate has with itself or a candidate, at once; what it tells is not lost."""
         with self._lock, self._apart():

@@ -59,7 +59,7 @@ class Progress:
         """The dual point of the latest iterate, made now if it is dear to evaluate."""
         if self.iterate is None:
             return None
-        return self.iterate.dual or self.evidence.evaluate(self.iterate)
+        return self.iterate.dual or self.evidence.dual_at(self.iterate)
 
     @cached_property
     def gap(self) -> float:
