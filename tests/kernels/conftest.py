@@ -1,0 +1,12 @@
+"""Which way loops go: compiled, or their NumPy twins; interpreted ones have a file of their own."""
+
+import pytest
+
+from fewatoms import kernels
+
+
+@pytest.fixture(params=["loop", "numpy"])
+def way(request, monkeypatch):
+    """Whether the compiled loop or its twin does the work, however few the entries."""
+    monkeypatch.setattr(kernels, "WORTHWHILE", 0 if request.param == "loop" else 10**9)
+    return request.param
