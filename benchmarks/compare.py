@@ -6,6 +6,7 @@ again and again in turn: whatever slows the machine slows both.
 
 from __future__ import annotations
 
+import gc
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -23,8 +24,8 @@ from benchmarks.workers import ROOT, Worker
 SLOWER = 0.05  # what is let pass, beyond the spread
 WORSE = 1e-4  # relative, of a figure
 BLINK = 1e-4  # CPU seconds; differences below it are the clock's
-LONG = 0.05  # CPU seconds; shorter fits are run several times in a turn
-OFTEN = 40  # but not more often than this
+LONG = 0.03  # CPU seconds; shorter fits are run several times in a turn
+OFTEN = 15  # but not more often than this
 
 
 # In the workers
@@ -38,6 +39,7 @@ def version() -> tuple[str, str]:
 
 def again(part: Part, case: Case, who: Who, seeds: Sequence[int], options: Options) -> float | str:
     """CPU seconds for all draws once more, of each the middle over the repetitions of this turn."""
+    gc.freeze()  # what is loaded by now stays: collecting before each fit costs more than a short one
     seconds = 0.0
     for seed in seeds:
         row = answered(part, case, who, seed, options)
