@@ -21,7 +21,7 @@ from fewatoms.asked import Asked, Fingerprint
 from fewatoms.atoms import AtomicSet
 from fewatoms.budget import none_of
 from fewatoms.candidates import Candidate
-from fewatoms.capabilities import Spectrum
+from fewatoms.capabilities import SampledEntries, Spectrum
 from fewatoms.evidence import Evidence, proven_again, rounded_gap
 from fewatoms.faces import Face
 from fewatoms.figures import Figures, Named, Relaxed, SafeSet
@@ -375,9 +375,11 @@ class Certificate:
 LATER = ("norm", "radius", "epsilon", "threshold", "hausdorff")  # figures that are computed when asked for
 
 
-def _left(b: FloatArray, image: FloatArray) -> FloatArray:
-    """b - image, in the place of the image, which nobody needs any more: where data are many there is none to spare."""
-    return np.subtract(b, image, out=image if image.dtype == b.dtype and image.flags.writeable else None)
+def _left(problem: Problem, image: FloatArray) -> FloatArray:
+    """b - image. Where entries are sampled, which may be many, in the place of the image: elsewhere the image may be
+    something that a user's operator keeps."""
+    ours = problem.measured.offers(SampledEntries) is not None
+    return np.subtract(problem.b, image, out=image if ours and image.flags.writeable else None)
 
 
 def no_atoms(problem: Problem) -> tuple[Face, FloatArray]:
@@ -396,6 +398,6 @@ def certify(problem: Problem, best: Candidate | None) -> tuple[Candidate, FloatA
             face, c = face.prune(c, face.size if problem.budget.nothing_said else problem.k, norms)
     image = face.measure(problem.measured, c) if face.dim else np.zeros(problem.m)
     beside = problem.beside.coefficients(problem.seen, problem.data, image)
-    residual = _left(problem.b, problem.beside.image(problem.seen, image))
+    residual = _left(problem, problem.beside.image(problem.seen, image))
     final = Candidate.of(face, c, residual, problem.loss.value(residual))
     return (final if best is None else replace(final, note=best.note, unit_gauge=best.unit_gauge)), beside

@@ -1,0 +1,128 @@
+"""What certificates say of answers, and when they compute it. That it is true: theory/."""
+
+import math
+
+import numpy as np
+import pytest
+
+import fewatoms as fa
+from answers import NAMES, answer, cases
+from fewatoms.certificates import certify, no_atoms
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_recomputed_agrees_with_the_answer(name):
+    s, c = answer(name), answer(name).certificate
+    assert (c.loss, c.gauge, c.cardinality) == (s.loss, s.gauge, s.cardinality)
+    assert c.within_budget
+    problem = c.problem
+    assert c.meets_bound == (None if problem.alpha is None else s.loss <= problem.tolerance + problem.slack)
+    assert str(c).startswith(f"Recomputed: loss {s.loss:.6g} with {s.cardinality} atoms")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_figures_that_go_together(name):
+    c = answer(name).certificate
+    if c.relaxation is None:
+        assert math.isinf(c.gap)
+        assert (c.y, c.epsilon, c.radius, c.safe_set, c.hausdorff) == (None,) * 5
+        assert "nothing else is proven" in str(c)
+        return
+    assert c.gap >= max(c.primal + c.dual, 0.0)
+    assert c.gap == math.inf or c.gap <= max(c.primal + c.dual, 0.0) + 1e-9 * (abs(c.primal) + abs(c.dual) + 1)
+    assert c.tau_lower >= 0
+    if c.epsilon is not None:
+        assert c.epsilon >= 0
+        assert c.norm > 0
+        assert c.threshold <= c.norm * np.linalg.norm(c.y) * (1 + 1e-9)
+    if c.beta_bounds is not None:
+        assert 0 <= c.beta_bounds[0] <= c.beta_bounds[1]
+    assert "Proven" in str(c) or "not known" in str(c)
+
+
+def test_epsilon_is_told_when_somebody_asked_for_it():
+    case = cases()["signed"]
+    s = case.fit()
+    assert "aligned with M*y" not in str(s.certificate)
+    assert not s.certificate.knows_epsilon
+    s.certificate.epsilon  # noqa: B018
+    assert f"aligned with M*y to at least {s.certificate.threshold:.6g}" in str(s.certificate)
+    s = cases()["cone"].fit()
+    assert s.certificate.epsilon is None
+    assert "No epsilon" in str(s.certificate)
+
+
+def test_products_are_made_on_first_access_and_counted_apart():
+    case = cases()["box"]
+    M = fa.Counting(case.M)
+    s = case.fit(M)
+    c = s.certificate
+    assert (M.products, c.products) == (s.products, 0)
+    for name in ("gap", "y", "tau_lower", "beta_bounds", "relaxation", "in_units", "primal", "dual"):
+        getattr(c, name)
+    assert c.products == 0  # the run knew
+    c.norm  # noqa: B018
+    assert c.products == M.products - s.products > 0
+    before = c.products
+    c.norm, c.norm  # noqa: B018
+    assert c.products == before
+
+
+def test_ridges_bound_what_anybody_can_reach():
+    s = answer("completion, ridge")
+    text = str(s.certificate)
+    assert f"has loss + {s.ridge[0]:.6g} gauge below" in text
+    assert s.certificate.primal - s.certificate.gap <= s.loss + s.ridge[0] * s.gauge
+
+
+def test_certify_recomputes_and_prunes():
+    case = cases()["signed"]
+    problem = fa.Problem.of(case.M, case.b, atoms=fa.SignedOneHot(20), k=2, free="intercept")
+    s = fa.fit(case.M, case.b, atoms=fa.SignedOneHot(20), k=3, free="intercept")
+    from fewatoms.candidates import Candidate
+
+    face, c = s.compact
+    lying = Candidate.of(face, c, np.zeros(30), 1e-30, note="a note")
+    final, beside = certify(problem, lying)
+    assert (final.cardinality, final.note) == (2, "a note")
+    sizes = np.abs(final.c)
+    assert sizes[0] >= sizes[1]
+    x = final.face.point(final.c)
+    left = case.b - case.M @ x
+    np.testing.assert_allclose(beside, [left.mean()], atol=1e-12)
+    assert final.loss == pytest.approx(0.5 * np.sum((left - left.mean()) ** 2), rel=1e-12)
+    none, beside = certify(problem, None)
+    assert none.cardinality == 0
+    assert none.loss == pytest.approx(problem.at_zero, rel=1e-12)
+    np.testing.assert_allclose(beside, [case.b.mean()], atol=1e-12)
+
+
+def test_certifying_changes_nothing_of_the_users():
+    """An operator may return what it keeps."""
+
+    class Remembering:
+        shape = (30, 20)
+
+        def __init__(self, A):
+            self.A, self.kept = A, {}
+
+        def apply(self, x):
+            return self.kept.setdefault(x.tobytes(), self.A @ x)
+
+        def adjoint(self, y):
+            return self.A.T @ y
+
+    case = cases()["signed"]
+    M = Remembering(case.M)
+    s = case.fit(M)
+    for x, image in M.kept.items():
+        np.testing.assert_allclose(image, case.M @ np.frombuffer(x), atol=1e-10)
+    assert s.loss == pytest.approx(answer("signed").loss, rel=1e-9)
+
+
+def test_no_atoms_of_every_set():
+    for name in NAMES:
+        problem = answer(name).certificate.problem
+        face, c = no_atoms(problem)
+        assert (face.size, face.dim, c.size) == (0, 0, 0)
+        assert not face.point(c).any()

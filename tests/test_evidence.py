@@ -1,0 +1,200 @@
+"""What a run collects for its certificate: the best feasible pair, bounds on the level, dear points that wait."""
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import fewatoms as fa
+from answers import NAMES, answer, cases
+from fewatoms import ledger
+from fewatoms.candidates import Candidate, DualPoint, Iterate
+from fewatoms.evidence import Evidence, prove_unreachable, proven_again, rounded_gap
+from fewatoms.relaxations import P1, P3
+
+B = np.array([3.0, 2.0, 1.0])
+
+
+def problem(**words):
+    return fa.Problem.of(np.eye(3), B, atoms=fa.SignedOneHot(3), **{"k": 2, **words})
+
+
+def point(p, lam, relaxation=None):
+    """The solution of (P1) for the identity: soft thresholds."""
+    y = np.clip(B, -lam, lam)
+    x = B - y
+    loss, gauge = 0.5 * float(y @ y), float(np.abs(x).sum())
+    return DualPoint(y, y, lam, relaxation or P1(p, lam), loss, gauge)
+
+
+def test_gaps_of_solutions_vanish():
+    p = problem()
+    evidence = Evidence(p)
+    assert evidence.gap == math.inf
+    evidence.see(Iterate(point(p, 1.5)))
+    assert evidence.relaxation.parameter == 1.5
+    assert 0 <= evidence.gap <= 1e-13
+    np.testing.assert_allclose(evidence.y, np.clip(B, -1.5, 1.5))
+
+
+def test_a_new_relaxation_starts_a_new_account():
+    p = problem()
+    evidence = Evidence(p)
+    evidence.see(Iterate(point(p, 1.5)))
+    first = evidence.primal
+    evidence.see(Iterate(DualPoint(0.1 * B, 0.1 * B, 0.3, P1(p, 0.5))))
+    assert evidence.relaxation.parameter == 0.5
+    assert evidence.primal == math.inf != first
+    evidence.see(Iterate(point(p, 0.5)))
+    assert evidence.gap <= 1e-13
+    evidence.see(Iterate(DualPoint(0.1 * B, 0.1 * B, 0.3, P1(p, 0.5))))  # a worse one is forgotten
+    assert evidence.gap <= 1e-13
+
+
+def test_candidates_are_primal_points_too():
+    p = problem()
+    evidence = Evidence(p)
+    solution = point(p, 1.5)
+    evidence.see(Iterate(DualPoint(solution.y, solution.z, solution.support, solution.relaxation)))
+    assert math.isinf(evidence.gap)
+    face = fa.SignedOneHot(3).expose(B, 2)
+    evidence.see_candidate(Candidate.of(face, np.array([1.5, 0.5]), solution.y, solution.loss))
+    assert evidence.gap <= 1e-13
+
+
+def test_dear_points_wait_and_are_evaluated_once_in_any_thread():
+    p, made = problem(), []
+
+    def evaluate(iterate):
+        made.append(iterate)
+        p.M.adjoint(B)
+        return point(p, iterate.worth)
+
+    evidence = Evidence(p, evaluate)
+    for worth in (0.5, 1.5, 1.0):
+        evidence.see(Iterate(worth=worth))
+    face = fa.SignedOneHot(3).expose(B, 2)
+    evidence.see_candidate(Candidate.of(face, np.array([1.5, 0.5]), B, 1.0))
+    assert evidence.waits
+    assert made == []
+    with ledger.opened() as outer, ThreadPoolExecutor(4) as pool:
+        seen = set(pool.map(lambda _: (evidence.gap, evidence.primal), range(16)))
+        assert evidence.settle() is evidence
+    assert len(seen) == 1
+    assert [iterate.worth for iterate in made] == [1.5]  # the best one alone
+    assert not evidence.waits
+    assert (outer.products, evidence.products) == (0, 1)  # apart
+    assert evidence.primal == min(point(p, 1.5).loss + 1.5 * 2.0, 1.0 + 1.5 * 2.0)
+
+
+def test_an_evaluation_that_fails_is_made_again():
+    p, attempts = problem(), []
+
+    def evaluate(iterate):
+        attempts.append(1)
+        if len(attempts) == 1:
+            raise KeyboardInterrupt
+        return point(p, 1.5)
+
+    evidence = Evidence(p, evaluate)
+    evidence.see(Iterate(worth=1.0))
+    with pytest.raises(KeyboardInterrupt):
+        evidence.settle()
+    assert evidence.gap <= 1e-13
+
+
+def test_gaps_are_rounded_up():
+    assert rounded_gap(math.inf, -1.0, 1.0) == rounded_gap(1.0, math.inf, 1.0) == math.inf
+    assert rounded_gap(1.0, -1.0 - 1e-17, 5.0) > 0
+    assert rounded_gap(1.0, -0.5, 0.0) >= 0.5
+    assert rounded_gap(1.0, -1.0, 1e10) > 1e-6  # large terms that cancel leave their rounding
+
+
+# Bounds out of reach --------------------------------------------------------------------------------------------------
+
+
+def test_a_fit_with_all_atoms_proves_what_none_can_do():
+    M = np.eye(4)[:, :2]
+    b = np.array([1.0, 1.0, 2.0, 2.0])
+    for weights in (None, np.array([1.0, 2.0, 3.0, 4.0])):
+        p = fa.Problem.of(M, b, atoms=fa.SignedOneHot(2), k=2, misfit=0.5, loss=fa.LeastSquares(weights))
+        evidence = Evidence(p)
+        y = p.loss.gradient(b)
+        evidence.see(Iterate(DualPoint(y, M.T @ y, np.abs(M.T @ y).max(), P3(p))))  # what a sensible size is
+        assert not evidence.hopeless
+        prove_unreachable(evidence)
+        assert evidence.hopeless
+        assert evidence.levels.tau_low > 1e12
+
+
+def test_what_can_be_reached_is_not_proven_out_of_reach():
+    rng = np.random.default_rng(0)
+    M = rng.standard_normal((6, 8))
+    evidence = Evidence(fa.Problem.of(M, rng.standard_normal(6), atoms=fa.SignedOneHot(8), k=1, misfit=1e-3))
+    prove_unreachable(evidence)
+    assert not evidence.hopeless
+
+
+def test_proofs_tick_and_may_be_stopped(monkeypatch):
+    monkeypatch.setattr(ledger, "EVERY", 0.0)
+    rng = np.random.default_rng(0)
+    M, b = rng.standard_normal((30, 10)), rng.standard_normal(30)
+    evidence = Evidence(fa.Problem.of(M, b, atoms=fa.SignedOneHot(10), k=1, misfit=1e-3))
+    stages = []
+
+    def hear():
+        stages.append(ledger.current().stage)
+        if len(stages) == 3:
+            raise ledger.Stopped
+
+    with pytest.raises(ledger.Stopped), ledger.opened(hear=hear) as spent:
+        prove_unreachable(evidence)
+    assert stages == ["proving the bound out of reach"] * 3
+    assert spent.products <= 8
+
+
+@pytest.mark.parametrize(
+    "words",
+    [{"atoms": fa.NonnegativeOneHot(2)}, {"loss": fa.Huber(1.0)}],
+    ids=["no free coefficients", "no least squares"],
+)
+def test_elsewhere_nothing_is_tried(words):
+    words = {"atoms": fa.SignedOneHot(2), **words}
+    M = fa.Counting(np.eye(4)[:, :2])
+    evidence = Evidence(fa.Problem.of(M, np.ones(4), k=1, alpha=0.1, **words))
+    prove_unreachable(evidence)
+    assert M.products == 0
+
+
+# Proven again ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_answers_prove_something_about_themselves(name):
+    """Without anything known of the run: (P3) with a bound, else (P1), at the ridge or where y is feasible."""
+    s = answer(name)
+    p, (face, c) = s.certificate.problem, s.compact
+    figures = s.certificate.known().for_another_relaxation()
+    evidence = proven_again(p, face, c, figures, p.atoms)
+    assert evidence.waits
+    evidence.settle()
+    assert isinstance(evidence.relaxation, P3 if p.alpha is not None else P1)
+    if p.ridge:
+        assert evidence.relaxation.parameter == p.ridge
+    assert evidence.gap >= 0
+    if evidence.y is not None and evidence.relaxation.name == "P1" and p.atoms.bounded:
+        sigma = p.atoms.ceiling(p.M.adjoint(evidence.y))
+        assert sigma <= evidence.relaxation.parameter * (1 + 1e-9) or math.isinf(evidence.gap)
+
+
+def test_a_dual_vector_may_be_given():
+    s = cases()["signed"].fit()
+    p, (face, c) = s.certificate.problem, s.compact
+    figures = s.certificate.known()
+    evidence = proven_again(p, face, c, figures, s.certificate.atoms, s.certificate.y)
+    with ledger.opened() as spent:
+        evidence.settle()
+    assert (spent.products, evidence.products) == (0, 1)
+    np.testing.assert_allclose(evidence.y, s.certificate.y, rtol=1e-9)
+    assert evidence.dual == pytest.approx(s.certificate.dual, rel=1e-9)
