@@ -32,29 +32,45 @@ class Offering:
 def keeps(thing: object, capability: type[C]) -> TypeGuard[C]:
     """Whether a thing has every member of a protocol, or is of a class. No member is evaluated: some are as long as
     the data."""
-    if not getattr(capability, "_is_protocol", False):
+    if not _is_protocol(capability):
         return isinstance(thing, capability)
-    return all(_has(thing, name, method) for name, method in _members(capability).items())
+    asked = type(thing), capability
+    if asked not in _known:
+        _known[asked] = _left_to_instances(*asked)
+    own = _known[asked]
+    if not own:
+        return own is not None
+    held = getattr(thing, "__dict__", {})
+    return all(_serves(held.get(name), method) for name, method in own)
 
 
-def _has(thing: object, name: str, method: bool) -> bool:
-    """Whether a member stands in a class or in the thing itself, is not None, which takes it back, and can be called
-    where it is a method: an array of that name is something else."""
-    for where in (*(vars(kind) for kind in type(thing).__mro__), getattr(thing, "__dict__", {})):
-        if name in where:
-            found = where[name]
-            return found is not None and (not method or callable(found) or hasattr(found, "__get__"))
-    return False
+# what instances of a class have to have for a protocol: methods ask many times in a short run
+_known: dict[tuple[type, type], tuple[tuple[str, bool], ...] | None] = {}
 
 
-_asked: dict[type, dict[str, bool]] = {}  # what protocols ask for, and whether it is a method; looked up once
+def _is_protocol(capability: type) -> bool:
+    return getattr(capability, "_is_protocol", False)
 
 
-def _members(capability: type) -> dict[str, bool]:
-    if capability not in _asked:
-        names = {**vars(capability).get("__annotations__", {}), **vars(capability)}
-        _asked[capability] = {name: isfunction(named) for name, named in names.items() if not name.startswith("_")}
-    return _asked[capability]
+def _left_to_instances(kind: type, capability: type) -> tuple[tuple[str, bool], ...] | None:
+    """The members of a protocol that a class lacks, so that its instances have to have them, and whether they are
+    methods; None where it has one that does not serve."""
+    lacking: list[tuple[str, bool]] = []
+    for name, named in {**vars(capability).get("__annotations__", {}), **vars(capability)}.items():
+        if name.startswith("_"):
+            continue
+        found = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), lacking)
+        if found is lacking:
+            lacking.append((name, isfunction(named)))
+        elif not _serves(found, isfunction(named)):
+            return None
+    return tuple(lacking)
+
+
+def _serves(found: object, method: bool) -> bool:
+    """Whether a member is not None, which takes it back, and can be called where it is a method: an array of that name
+    is something else."""
+    return found is not None and (not method or callable(found) or hasattr(found, "__get__"))
 
 
 def need(thing: Offering, capability: type[C]) -> C:

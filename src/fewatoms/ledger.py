@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,7 +33,7 @@ class Stopped(Exception):
 class Ledger:
     """The account of one run.
 
-    rng : the generator of start vectors and whatever else is random
+    given : the generator of start vectors and whatever else is random; `rng` has a fixed seed without one
     products : with M and M*
     svd_products : with M*y inside partial decompositions
     ticks : how often the run has said that it is alive
@@ -41,7 +42,7 @@ class Ledger:
     found : the best answer of a piece of work that has not ended yet
     """
 
-    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+    given: np.random.Generator | None = None
     products: int = 0
     svd_products: int = 0
     ticks: int = 0
@@ -49,6 +50,11 @@ class Ledger:
     hear: Callable[[], None] | None = None
     found: Candidate | None = None
     _last: float = field(default_factory=lambda: time.monotonic())
+
+    @cached_property
+    def rng(self) -> np.random.Generator:
+        """Made when it is first asked for: many runs are over before."""
+        return np.random.default_rng(0) if self.given is None else self.given
 
     def tick(self) -> None:
         """A pass over the data, a step of a descent, a chunk of a loop has been done."""
@@ -72,7 +78,7 @@ _current: ContextVar[Ledger | None] = ContextVar("fewatoms_ledger", default=None
 @contextmanager
 def opened(rng: object = None, hear: Callable[[], None] | None = None) -> Iterator[Ledger]:
     """A ledger for the work inside the block."""
-    account = Ledger(_checks.generator(rng), hear=hear)
+    account = Ledger(None if rng is None else _checks.generator(rng), hear=hear)
     token = _current.set(account)
     try:
         yield account

@@ -151,7 +151,7 @@ class Problem:
     # The same problem with one thing changed --------------------------------------------------------------------------
 
     def with_budget(self, k: Budget) -> Problem:
-        return replace(self, budget=k)
+        return self if k is self.budget else replace(self, budget=k)
 
     def bounded(self, alpha: float | None = None, misfit: float | None = None) -> Problem:
         """With a bound, or with none."""
@@ -168,7 +168,7 @@ class Problem:
 
     def over(self, atoms: AtomicSet) -> Problem:
         """Over another set of the same space."""
-        return replace(self, atoms=atoms)
+        return self if atoms is self.atoms else replace(self, atoms=atoms)
 
     def paying(self, pays: Price, stands: Beside | None = None) -> Problem:
         """With other prices of the coefficients and of what stands beside them."""

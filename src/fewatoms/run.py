@@ -67,7 +67,7 @@ def _solved(job: Job, course: Sequence[Budget], way: Way) -> list[Solution]:
     records = [Record(job.problem.with_budget(job.settled(k)), job) for k in course]
     with ledger.opened(_fresh(way.rng), lambda: _tell(_live(records), way.callback)) as spent:
         try:
-            records[:] = _begun(job, course, way.start)
+            records[:] = _begun(job, records, course, way.start)
             for iterate in islice(job.iterates(course) if _live(records) else (), way.max_iterations):  # y <- oracle
                 for record in _live(records):
                     x = job.retrieve(iterate, record.problem.budget)  # x <- (PR), at most k atoms
@@ -85,10 +85,11 @@ def _solved(job: Job, course: Sequence[Budget], way: Way) -> list[Solution]:
         return [_answered(record, spent, way.callback) for record in records]
 
 
-def _begun(job: Job, course: Sequence[Budget], start: Solution | None) -> list[Record]:
+def _begun(job: Job, records: list[Record], course: Sequence[Budget], start: Solution | None) -> list[Record]:
     """What was left to us is settled, and an earlier answer is taken up."""
     problem = job.decide(course)
-    records = [Record(problem.with_budget(job.settled(k)), job) for k in course]
+    if problem is not job.problem:
+        records = [Record(problem.with_budget(job.settled(k)), job) for k in course]
     for record in _live(records):
         candidate = None if start is None else job.begin(start, record.problem)
         if candidate is not None:
