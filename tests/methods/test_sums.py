@@ -205,7 +205,7 @@ def test_a_path_chooses_what_was_planted(by):
     m = mix(8, 14, 12, 2, 8, size=(5.0, 20.0), noise=0.05)
     seen = np.ones(m.shape, dtype=bool)
     M, b = fa.Sampling(*np.nonzero(seen), m.shape), m.X[seen]
-    path = fa.fit_path(M, b, atoms=fa.RankOne(14, 12) + fa.SignedOneHot((14, 12)), k=[(1, 8), (2, 8), (5, 8)])
+    path = fa.fit_path(M, b, atoms=fa.RankOne(14, 12) + fa.SignedOneHot((14, 12)), k=[(1, 8), (2, 8), (3, 8)])
     assert path.choose_k(by, folds=2) == (2, 8)
 
 
@@ -234,7 +234,7 @@ def test_rows_left_out_of_a_matrix_are_entries_not_seen():
     rng = np.random.default_rng(2)
     X = rng.standard_normal((9, 1)) @ rng.standard_normal((1, 8)) + 0.01 * rng.standard_normal((9, 8))
     path = fa.fit_path(fa.Identity(X.shape), X, atoms=fa.RankOne(9, 8) + fa.SignedOneHot((9, 8)), k=[(1, 1), (3, 1)])
-    assert path.choose_k("cv") == (1, 1)
+    assert path.choose_k("cv", folds=2) == (1, 1)
     part = fa.Identity((3, 4)).subset(np.array([1, 6, 11]))
     assert isinstance(part, fa.Sampling)
     np.testing.assert_array_equal(part.apply(np.arange(12.0)), [1.0, 6.0, 11.0])

@@ -41,7 +41,7 @@ def with_noise(b, level, seed):
 @pytest.mark.parametrize("complex_", [False, True])
 @pytest.mark.parametrize(("n", "ratio"), [(2, 8), (5, 6), (16, 3), (16, 10), (40, 3), (40, 4), (40, 6)])
 def test_vectors_are_found_up_to_a_phase(n, ratio, complex_):
-    for seed in range(3):
+    for seed in range(2):
         A, L, b = planted(n, ratio * n, complex_, seed)
         s = solved(A, b)
         assert s.success
@@ -106,8 +106,8 @@ def test_long_signals_form_no_square_matrix(monkeypatch):
         raise AssertionError("an implicit matrix was written out")
 
     monkeypatch.setattr(linalg, "_form", refuse)
-    A = CodedDiffraction.random((20, 20), 6, rng=0)
-    x = np.random.default_rng(0).random(400)
+    A = CodedDiffraction.random((18, 18), 5, rng=0)
+    x = np.random.default_rng(0).random(324)
     b = np.abs(A @ x) ** 2
     assert phase.relative_error(solved(A, b).left[:, 0], x) < 1e-9
     assert phase.relative_error(solved(A, with_noise(b, 0.01, 0)).left[:, 0], x) < 0.02

@@ -95,7 +95,7 @@ def test_wrappers_do_not_change_the_way(name):
     """The same answer after as many products, and what counts from outside agrees."""
     m = mix(9, *SHAPE, 2, 10, noise=0.05)
     M, low, words = WAYS[name](m)
-    for union, wishes in ((False, {"k": (2, 10)}), (False, {"k": (2, None)}), (False, {}), (True, {"misfit": 0.05})):
+    for union, wishes in ((False, {"k": (2, 10)}), (False, {"k": (2, None)}), (True, {"misfit": 0.05})):
         plain = fa.fit(m.M, m.X, atoms=LOW | SPARSE if union else LOW + SPARSE, **wishes)
         before = getattr(M, "products", 0)
         s = fa.fit(M, m.X.ravel(), atoms=low | SPARSE if union else low + SPARSE, **wishes, **words)
@@ -122,7 +122,7 @@ def test_multiples_do_not_change_the_way(scale):
 # Weights that differ --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("spread", [2.0, 10.0])
+@pytest.mark.parametrize("spread", [5.0])
 @pytest.mark.parametrize("k", [(2, 12), (2, None), (None, 12)], ids=str)
 def test_weights_say_how_much_data_count(k, spread):
     """Noise that is weighed as it should be: the parts are found, as well as by the general method or better."""
@@ -239,7 +239,7 @@ def test_every_pass_ticks_and_a_stop_there_answers(name, monkeypatch):
     assert max(later - sooner for sooner, later in pairwise(products)) <= 16  # a pass over all columns of L
     assert len(seen) > 2 * whole.iterations
     misfits = []
-    for stop in sorted({0, 1, 2, 5, *(round(share * (len(seen) - 2)) for share in (0.1, 0.3, 0.5, 0.7, 0.9, 1.0))}):
+    for stop in sorted({0, 1, 2, 5, *(round(share * (len(seen) - 2)) for share in (0.1, 0.4, 0.8, 1.0))}):
         (s, L, S), _ = looked_at(m, name, stop)
         assert s.status is fa.Status.STOPPED
         assert s.products <= whole.products
