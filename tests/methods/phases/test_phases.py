@@ -7,11 +7,8 @@ from scipy.sparse.linalg import LinearOperator
 
 import fewatoms as fa
 from fewatoms import phase
-from fewatoms.capabilities import Intensities, Semidefinite, need
 from fewatoms.losses import LeastSquares
-from fewatoms.methods.phases import AmplitudeFlow, Amplitudes
 from fewatoms.operators import CodedDiffraction
-from fewatoms.retrieval import reduced_fit
 
 
 def draw(rng, shape, complex_):
@@ -160,24 +157,6 @@ def test_a_bound_is_met():
     s = solved(A, with_noise(b, 0.01, 2), misfit=0.011)
     assert s.status is fa.Status.BOUND_MET
     assert s.misfit <= 0.011 * (1 + 1e-9)
-
-
-def test_starts_are_several_and_margins_shrink_where_data_are_few():
-    A, _, b = planted(12, 48, False, 0)
-    problem = fa.Problem.of(fa.Quadratic(A * np.linspace(1, 2, 48)[:, None]), b, atoms=fa.PSDRankOne(12), k=1)
-    M, atoms = need(problem.M, Intensities), need(problem.atoms, Semidefinite)
-    amplitudes = Amplitudes(problem, M, atoms, AmplitudeFlow(), np.random.default_rng(0))
-    face = problem.atoms.expose(problem.M.adjoint(problem.b), 1)
-    first = reduced_fit(problem, face)
-    starts = list(amplitudes.starts(first, all_of_them=True))
-    assert len(starts) == 4
-    assert len(list(amplitudes.starts(first, all_of_them=False))) == 1
-    assert all(s.face.size == 1 for s in starts)
-    assert amplitudes.spare(face) == pytest.approx(0.75)
-    assert amplitudes.margin(starts[0]) >= 0
-    empty = reduced_fit(problem, problem.atoms.expose(problem.M.adjoint(problem.b), 0))
-    assert not list(amplitudes.starts(empty, all_of_them=True))
-    assert amplitudes.margin(empty) == 0
 
 
 # The convex relaxation ------------------------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ class AmplitudeFlow:
     steps : of one descent at most
     window, fall : a descent ends when so many steps lower its value by less than this share: what is left to gain is
         gained faster by the descent on the loss that follows
-    floor : a value, of 1 at zero, that cannot become smaller: rounding
+    floor : of the data: a value that cannot become smaller, rounding
     idle : weights below this share of the largest do not count
     probes : random vectors that tell the lengths of rows which are known by products only
     """
@@ -147,8 +147,8 @@ class Amplitudes:
         return linalg.top_eigh(linalg.hermitian_part(z, self.n), k, tol=1e-3)[1]
 
     def descent(self, left: Array, units: FloatArray) -> Array:
-        """Descend on amplitudes from a factor of any size to one that fits, in units in which the value is 1 at zero
-        and the unknowns begin with length 1."""
+        """Descend on amplitudes from a factor of any size to one that fits, in units in which sum_i b_i / |a_i|^2 is 1 and
+        the unknowns begin with length 1."""
         from scipy.optimize import minimize
 
         left = left.astype(np.complex128 if self.M.complex else np.float64)
