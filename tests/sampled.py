@@ -11,6 +11,33 @@ from scipy.optimize import nnls
 
 import fewatoms as fa
 
+WAYS = {  # what may be asked beside k
+    "plain": {},
+    "ridge": {"ridge": 0.5},
+    "biases": {"free": fa.Biases(ridge=0.7), "ridge": 0.5},
+    "nonnegative": {"nonnegative": True, "ridge": 0.2},
+    "bound": {"misfit": 0.2},
+}
+
+
+def paid(ridge):
+    """A ridge on the factors and one on the biases, or "auto" for both, as options of fits with biases."""
+    return (
+        {"free": "biases", "ridge": ridge}
+        if isinstance(ridge, str)
+        else {"free": fa.Biases(ridge[1]), "ridge": ridge[0]}
+    )
+
+
+def in_units(options, t, on_factors=True):
+    """The same options where data (on_factors) or weights are in other units."""
+    found = dict(options)
+    if found.get("ridge"):
+        found["ridge"] = t * found["ridge"]
+    if "free" in found and not on_factors:
+        found["free"] = fa.Biases(t * found["free"].ridge)
+    return found
+
 
 @dataclass(frozen=True, eq=False)
 class Entries:
@@ -33,11 +60,14 @@ class Entries:
     def atoms(self):
         return fa.RankOne(*self.shape)
 
-    def fit(self, k, **options):
-        return fa.fit(self.M, self.b, atoms=self.atoms, k=k, **options)
+    def _atoms(self, nonnegative):
+        return fa.RankOne(*self.shape, nonnegative=True) if nonnegative else self.atoms
 
-    def path(self, k, **options):
-        return fa.fit_path(self.M, self.b, atoms=self.atoms, k=k, **options)
+    def fit(self, k, *, nonnegative=False, **options):
+        return fa.fit(self.M, self.b, atoms=self._atoms(nonnegative), k=k, **options)
+
+    def path(self, k, *, nonnegative=False, **options):
+        return fa.fit_path(self.M, self.b, atoms=self._atoms(nonnegative), k=k, **options)
 
     def some(self, which):
         """The entries in another order, or some of them."""
@@ -190,3 +220,19 @@ def biases_by_hand(entries, X, shrink, *, weights=None, center=0.0):
     left = e.b - center - X[e.rows, e.cols]
     v = np.linalg.solve(D.T @ (w[:, None] * D) + shrink * np.eye(p + q), D.T @ (w * left))
     return v[:p], v[p:]
+
+
+# What is claimed ------------------------------------------------------------------------------------------------------
+
+
+def assert_at_most(low, high, rel):
+    """low <= high up to a share of their size."""
+    assert low <= high + rel * max(abs(low), abs(high)), (low, high)
+
+
+def assert_encloses(certificate, optimum):
+    """primal - gap <= optimum <= primal, up to what cvxpy is off."""
+    slack = 1e-6 * (1 + abs(optimum))
+    assert certificate.gap >= 0
+    assert certificate.primal - certificate.gap <= optimum + slack
+    assert optimum <= certificate.primal + slack

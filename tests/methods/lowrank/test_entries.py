@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fewatoms.factored import Factored, Side, Triple, balanced
 
 import naive
-from fewatoms import RankOne, Sampling, fit, kernels
-from fewatoms.faces import Factors, NonnegativeFactors
+from fewatoms import Biases, RankOne, Sampling, fit, kernels, ledger
+from fewatoms.methods.lowrank.entries import Factored, Triple, balanced
 
 # name -> what differs from: 9 x 7 with 70 % of the entries, rank 2, lam 0.3, nothing else
 CASES = {
@@ -48,6 +47,12 @@ CASES = {
 every_case = pytest.mark.parametrize("name", CASES)
 
 
+def leading(F, rank, shrink=0.0, seed=1, **more):
+    """Where sweeps start, with a seed of one's own."""
+    with ledger.opened(seed):
+        return F.leading(rank, shrink, **more)
+
+
 class Asked:
     """A random problem on factors, and what a brute-force twin needs to know of it."""
 
@@ -72,7 +77,7 @@ class Asked:
         self.entries = self.rows, self.cols, self.b, self.weights
         self.M = Sampling(self.rows, self.cols, self.shape)
         self.F = self.factored(self.M, self.b, self.weights)
-        self.start = self.F.leading(self.rank, np.random.default_rng(1), self.shrink)
+        self.start = leading(self.F, self.rank, self.shrink)
         self.size = max(self.reached(replace(self.start, s=0 * self.start.s)), 1e-300)  # the objective without atoms
 
     def factored(self, M, b, weights):
@@ -168,7 +173,7 @@ def test_sweeps_from_factors_of_ones_choice(name):
     rng = np.random.default_rng(3)
     V = np.abs(rng.standard_normal((asked.shape[1], asked.rank)))
     col = rng.standard_normal(asked.shape[1]) if asked.biased else np.zeros(0)
-    at, reached = asked.sweep(asked.start, V=V, col=col)
+    at, reached = asked.sweep(asked.start, ahead=(V, col))
     assert_well_formed(at, asked)
     assert reached == pytest.approx(asked.reached(at), rel=1e-9, abs=1e-12 * asked.size)
     again, lower = asked.sweep(at)
@@ -280,7 +285,7 @@ def test_leading_triplets_of_a_matrix_with_a_gap(shape, seed):
     X = U * s @ V.T
     rows, cols = np.divmod(rng.permutation(p * q), q)
     F = Factored(Sampling(rows, cols, shape), X[rows, cols], None)
-    at = F.leading(2, np.random.default_rng(seed))
+    at = leading(F, 2, seed=seed)
     np.testing.assert_allclose(at.s, s[:2], rtol=1e-6)
     np.testing.assert_allclose(naive.dense_triple(at)[0], U[:, :2] * s[:2] @ V[:, :2].T, atol=1e-4)
     for factor in (at.P, at.Q):
@@ -291,7 +296,7 @@ def test_leading_triplets_of_a_matrix_with_a_gap(shape, seed):
 def test_leading_triplets_are_those_of_the_slope_at_nothing(name):
     """Rounds enough, and they are the singular triplets of M*y at X = 0, the biases fitted."""
     asked = Asked(name)
-    at = asked.F.leading(asked.rank, np.random.default_rng(0), asked.shrink, rounds=60)
+    at = leading(asked.F, asked.rank, asked.shrink, rounds=60)
     Z = naive.slope(replace(at, s=0 * at.s), *asked.entries)
     u, s, vh = np.linalg.svd(Z, full_matrices=False)
     r = asked.rank
@@ -327,12 +332,10 @@ def test_cuts_and_faces_of_a_triple(name):
     asked = Asked(name)
     at, _ = asked.sweep(asked.start)
     X, _ = naive.dense_triple(at)
-    face, c = at.face()
-    assert type(face) is (NonnegativeFactors if asked.nonnegative else Factors)
+    face, c = RankOne(*asked.shape, nonnegative=asked.nonnegative).paired(at.P, at.s, at.Q)
     assert face.size == at.rank
     np.testing.assert_allclose(face.point(c), X, rtol=0, atol=1e-12 * max(at.gauge, 1e-300))
     assert face.gauge(c) == pytest.approx(at.gauge, rel=1e-12)
-    np.testing.assert_allclose(asked.F.predicted(at), X[asked.rows, asked.cols], atol=1e-12 * max(at.gauge, 1e-300))
     for r in range(at.rank + 1):
         cut = at.cut(r)
         assert cut.rank == r
@@ -349,13 +352,13 @@ def test_cuts_and_faces_of_a_triple(name):
 
 
 @every_case
-def test_a_face_as_a_triple(name):
+def test_factors_as_a_triple(name):
     asked = Asked(name)
     at, _ = asked.sweep(asked.start)
     X, _ = naive.dense_triple(at)
-    again = asked.F.of(*at.face(), asked.shrink)
+    again = asked.F.of(*at.halves(), at.row, at.col)
     np.testing.assert_allclose(naive.dense_triple(again)[0], X, rtol=0, atol=1e-12 * max(at.gauge, 1e-300))
-    for found, expected in zip((again.row, again.col), asked.F.biases(asked.shrink), strict=True):
+    for found, expected in zip((again.row, again.col), (at.row, at.col), strict=True):
         np.testing.assert_array_equal(found, expected)
     assert again.signed == at.signed
 
@@ -375,11 +378,10 @@ def test_atoms_kept_alive(name):
     assert at.cut(0).alive().rank == 0
 
 
-def test_a_face_with_signs_as_a_start_without():
+def test_factors_with_signs_as_a_start_without():
     asked = Asked("nonnegative")
     rng = np.random.default_rng(4)
-    face = RankOne(9, 7).expose(rng.standard_normal((9, 7)), 2)
-    at = asked.F.of(face, rng.standard_normal(4))
+    at = asked.F.of(rng.standard_normal((9, 2)), rng.standard_normal((7, 2)))
     assert_well_formed(at, asked)
     _, reached = asked.sweep(at)
     assert reached <= asked.reached(at) + 1e-11 * asked.size
@@ -472,13 +474,13 @@ def test_the_order_of_the_entries_does_not_matter(name, seed):
     M = Sampling(asked.rows[order], asked.cols[order], asked.shape)
     weights = None if asked.weights is None else asked.weights[order]
     F = asked.factored(M, asked.b[order], weights)
-    at = F.leading(asked.rank, np.random.default_rng(1), asked.shrink)
+    at = leading(F, asked.rank, asked.shrink)
     for (one, reached), (other, value) in zip(
         asked.descent(1e-4), F.descent(at, asked.lam, asked.shrink, 1e-4), strict=False
     ):
         assert value == pytest.approx(reached, rel=1e-10)
         np.testing.assert_allclose(naive.dense_triple(other)[0], naive.dense_triple(one)[0], atol=1e-7)
-        np.testing.assert_allclose(F.predicted(other), asked.F.predicted(one)[order], atol=1e-7)
+        assert F.loss(other) == pytest.approx(asked.F.loss(one), rel=1e-7)
 
 
 @pytest.mark.parametrize(
@@ -500,7 +502,7 @@ def test_the_units_of_the_data_do_not_matter(name, size):
     """Data, penalty on the factors and biases in other units: the same fit in those units."""
     asked = Asked(name)
     F = asked.factored(asked.M, size * asked.b, asked.weights)
-    at, other = asked.start, F.leading(asked.rank, np.random.default_rng(1), asked.shrink)
+    at, other = asked.start, leading(F, asked.rank, asked.shrink)
     for _ in range(8):
         at, reached = asked.sweep(at)
         other, value = F.sweep(other, size * asked.lam, asked.shrink)
@@ -552,7 +554,9 @@ def test_parts_that_share_no_row_and_no_column(seed):
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("shape", [(3, 5, 2), (6, 4, 3), (4, 4, 4), (1, 5, 1)], ids=str)
-@pytest.mark.parametrize("wish", [{}, {"ridge": 0.1}, {"ridge": 0.1, "biases": True}], ids=["plain", "ridge", "biases"])
+@pytest.mark.parametrize(
+    "wish", [{}, {"ridge": 0.1}, {"ridge": 0.1, "free": Biases(ridge=0.1)}], ids=["plain", "ridge", "biases"]
+)
 def test_nearly_as_many_atoms_as_rows_or_columns(shape, wish, seed):
     """Offering further atoms to the answer must not need more of them than the matrix has room for."""
     p, q, k = shape
@@ -569,7 +573,7 @@ def test_nearly_as_many_atoms_as_rows_or_columns(shape, wish, seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_planted_matrices_with_biases_are_recovered(seed):
     X, M, b = planted(30, 25, 2, 0.6, seed, biased=True)
-    x = fit(M, b, atoms=RankOne(30, 25), k=2, biases=True, ridge=1e-7)
+    x = fit(M, b, atoms=RankOne(30, 25), k=2, free="biases", ridge=1e-7)
     rows, cols = np.indices(X.shape)
     assert np.linalg.norm(x.predict(rows, cols) - X) <= 1e-4 * np.linalg.norm(X)
 
@@ -577,14 +581,16 @@ def test_planted_matrices_with_biases_are_recovered(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_planted_nonnegative_matrices_are_recovered(seed):
     X, M, b = planted(30, 25, 2, 0.7, seed, nonnegative=True)
-    x = fit(M, b, atoms=RankOne(30, 25), k=2, nonnegative=True)
+    x = fit(M, b, atoms=RankOne(30, 25, nonnegative=True), k=2)
     assert (x.left >= 0).all()
     assert (x.right >= 0).all()
     assert np.linalg.norm(x.left @ x.right.T - X) <= 1e-3 * np.linalg.norm(X)
 
 
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("wish", [{}, {"ridge": 0.5}, {"ridge": 0.5, "biases": True}], ids=["plain", "ridge", "biases"])
+@pytest.mark.parametrize(
+    "wish", [{}, {"ridge": 0.5}, {"ridge": 0.5, "free": Biases(ridge=0.5)}], ids=["plain", "ridge", "biases"]
+)
 def test_fits_of_a_problem_and_its_transpose(seed, wish):
     """Noisy data: the same loss, up to where descents stop, whichever way round the matrix is, in whatever order."""
     rng = np.random.default_rng(seed)
@@ -596,23 +602,3 @@ def test_fits_of_a_problem_and_its_transpose(seed, wish):
     mixed = fit(Sampling(M.rows[order], M.cols[order], (14, 18)), b[order], atoms=RankOne(14, 18), k=2, **wish)
     assert turned.loss == pytest.approx(plain.loss, rel=1e-3)
     assert mixed.loss == pytest.approx(plain.loss, rel=1e-6)
-
-
-# A side by itself -----------------------------------------------------------------------------------------------------
-
-
-def test_a_side_solves_and_improves(way):
-    asked = Asked("weights")
-    side = asked.F.rows
-    rng = np.random.default_rng(7)
-    V, ridge = np.abs(rng.standard_normal((7, 2))), np.array([0.2, 0.4])
-    expected = naive.row_solves(asked.b, asked.weights, np.zeros(0), V, ridge, asked.rows, asked.cols, 9)
-    for found, twin in zip(side.solve(V, np.zeros(0), ridge), expected, strict=True):
-        np.testing.assert_allclose(found, twin, atol=1e-9)
-    bound, begin = np.array([True, True]), np.ones((9, 2))
-    expected = naive.row_solves_nonnegative(
-        asked.b, asked.weights, np.zeros(0), V, ridge, bound, asked.rows, asked.cols, 9
-    )
-    for found, twin in zip(side.improve(V, np.zeros(0), ridge, bound, begin), expected, strict=True):
-        np.testing.assert_allclose(found, twin, atol=1e-5)
-    assert isinstance(asked.F.cols, Side)
