@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -22,7 +22,7 @@ from fewatoms.atoms import AtomicSet
 from fewatoms.budget import none_of
 from fewatoms.candidates import Candidate
 from fewatoms.capabilities import SampledEntries, Spectrum
-from fewatoms.evidence import Evidence, proven_again, rounded_gap
+from fewatoms.evidence import Evidence, Proof, proven_again, rounded_gap
 from fewatoms.faces import Face
 from fewatoms.figures import Figures, Named, Relaxed, SafeSet
 from fewatoms.problem import Problem
@@ -30,37 +30,6 @@ from fewatoms.relaxations import Relaxation
 from fewatoms.units import unit_atoms
 
 T = TypeVar("T")
-
-
-@dataclass(eq=False)
-class Proof:
-    """What M and b are needed for: the problem and the evidence about an answer, made when somebody asks."""
-
-    make: Callable[[], tuple[Problem, Evidence]]
-    later: bool = True  # whether that costs something
-
-    @cached_property
-    def _made(self) -> tuple[Problem, Evidence]:
-        return self.make()
-
-    @property
-    def problem(self) -> Problem:
-        return self._made[0]
-
-    @property
-    def evidence(self) -> Evidence:
-        return self._made[1]
-
-    @property
-    def ready(self) -> Evidence | None:
-        """The evidence, where nothing would have to be computed for it."""
-        unmade = self.later and "_made" not in vars(self)
-        return None if unmade or self.evidence.waits else self.evidence
-
-    @property
-    def products(self) -> int:
-        """Made for the evidence."""
-        return 0 if self.later and "_made" not in vars(self) else self.evidence.products
 
 
 class Certificate:

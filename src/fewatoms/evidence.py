@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from threading import RLock
 
 import numpy as np
@@ -207,6 +208,37 @@ def _known(iterate: Iterate) -> DualPoint:
     """Where no iterate comes without its dual point."""
     assert iterate.dual is not None
     return iterate.dual
+
+
+@dataclass(eq=False)
+class Proof:
+    """What M and b are needed for: the problem and the evidence about an answer, made when somebody asks."""
+
+    make: Callable[[], tuple[Problem, Evidence]]
+    later: bool = True  # whether that costs something
+
+    @cached_property
+    def _made(self) -> tuple[Problem, Evidence]:
+        return self.make()
+
+    @property
+    def problem(self) -> Problem:
+        return self._made[0]
+
+    @property
+    def evidence(self) -> Evidence:
+        return self._made[1]
+
+    @property
+    def ready(self) -> Evidence | None:
+        """The evidence, where nothing would have to be computed for it."""
+        unmade = self.later and "_made" not in vars(self)
+        return None if unmade or self.evidence.waits else self.evidence
+
+    @property
+    def products(self) -> int:
+        """Made for the evidence."""
+        return 0 if self.later and "_made" not in vars(self) else self.evidence.products
 
 
 def proven_again(

@@ -16,8 +16,8 @@ from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.asked import Asked, Fingerprint, digest
 from fewatoms.atoms import AtomicSet
 from fewatoms.beside import Told
-from fewatoms.certificates import Certificate, Proof
-from fewatoms.evidence import Evidence, proven_again
+from fewatoms.certificates import Certificate
+from fewatoms.evidence import Evidence, Proof, proven_again
 from fewatoms.faces import Face
 from fewatoms.figures import Figures
 from fewatoms.kept import Kept

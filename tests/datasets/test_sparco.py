@@ -191,8 +191,10 @@ def test_seeds(make):
     np.testing.assert_allclose(first.M @ v, again.M @ v, atol=1e-12)
 
 
-def test_no_seed_means_fresh_entropy():
-    assert not np.array_equal(cosspike().x, cosspike().x)
+def test_no_seed_means_a_fixed_one():
+    np.testing.assert_array_equal(cosspike().x, cosspike().x)
+    np.testing.assert_array_equal(cosspike().x, cosspike(rng=0).x)
+    assert not np.array_equal(cosspike().x, cosspike(rng=1).x)
 
 
 def test_blocksig_is_blocks():

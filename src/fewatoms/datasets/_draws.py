@@ -8,6 +8,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from fewatoms import _checks
+
 Seed: TypeAlias = (
     int
     | Sequence[int]
@@ -20,13 +22,8 @@ Seed: TypeAlias = (
 
 
 def generator(rng: Seed) -> np.random.Generator:
-    """Turn `rng` into a random generator, as `numpy.random.default_rng` does; None asks for fresh entropy."""
-    try:
-        return np.random.default_rng(rng)
-    except (TypeError, ValueError) as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        demand = "rng must be None, a seed or a generator that numpy.random.default_rng accepts"
-        raise kind(f"{demand}; got {rng!r}") from error
+    """Turn `rng` into a random generator, as `numpy.random.default_rng` does; None stands for a fixed seed."""
+    return _checks.generator(rng)
 
 
 def signs(rng: np.random.Generator, size: int) -> NDArray[np.float64]:

@@ -80,7 +80,7 @@ def sparse_regression(
     coefficients
         "signs": +1 or -1. "gaussian": standard normal, so that some may be too small to be found.
     rng
-        Whatever `numpy.random.default_rng` accepts; None means fresh entropy.
+        Whatever `numpy.random.default_rng` accepts; None means a fixed seed.
 
     Not done: columns have norm one only on average; nothing ensures that x can be recovered.
 
@@ -136,7 +136,7 @@ def low_rank(
     noise
         |e| / |values without e|, met exactly; the direction of e is uniform.
     rng
-        Whatever `numpy.random.default_rng` accepts; None means fresh entropy.
+        Whatever `numpy.random.default_rng` accepts; None means a fixed seed.
 
     Not done: with few entries, a row or a column may not be seen at all. The matrix is formed only if all of it is
     observed.
@@ -179,7 +179,7 @@ def low_rank_plus_sparse(
         Share of the p q entries that S changes, 0 to 1: round(corrupted p q) of them, all sets of that size equally
         likely.
     rng
-        Whatever `numpy.random.default_rng` accepts; None means fresh entropy.
+        Whatever `numpy.random.default_rng` accepts; None means a fixed seed.
 
     Not done: no dense noise; nothing ensures that the two parts can be told apart.
 
@@ -213,7 +213,7 @@ def phases(n: int, m: int, *, complex: bool = True, rng: Seed = None) -> PhaseDa
     complex
         Whether A and x are complex.
     rng
-        Whatever `numpy.random.default_rng` accepts; None means fresh entropy.
+        Whatever `numpy.random.default_rng` accepts; None means a fixed seed.
 
     Not done: no noise; x is not normalised, and b fixes it at best up to one phase (or sign).
 

@@ -230,7 +230,7 @@ def cosspike(rng: Seed = None) -> Dataset:
     Parameters
     ----------
     rng
-        Whatever `numpy.random.default_rng` accepts; None means fresh entropy.
+        Whatever `numpy.random.default_rng` accepts; None means a fixed seed.
 
     Not done: no noise, and no floor for the spikes: a few may be too small to matter.
 
@@ -251,7 +251,7 @@ def gcosspike(rng: Seed = None) -> Dataset:
     Parameters
     ----------
     rng
-        Whatever `numpy.random.default_rng` accepts; None means fresh entropy.
+        Whatever `numpy.random.default_rng` accepts; None means a fixed seed.
 
     Not done: no noise; M stays a product, the columns that belong to cosines are not of unit norm.
 
@@ -273,7 +273,7 @@ def sgnspike(rng: Seed = None) -> Dataset:
     Parameters
     ----------
     rng
-        Whatever `numpy.random.default_rng` accepts; None means fresh entropy.
+        Whatever `numpy.random.default_rng` accepts; None means a fixed seed.
 
     Not done: no noise. M is a dense array, not an operator: it has no structure to use.
 
@@ -298,7 +298,7 @@ def spiketrn(rng: Seed = None) -> Dataset:
     Parameters
     ----------
     rng
-        Whatever `numpy.random.default_rng` accepts; None means fresh entropy.
+        Whatever `numpy.random.default_rng` accepts; None means a fixed seed.
 
     Not done: no noise; spikes are not kept apart, nor away from the end, where the wavelet is cut off.
 

@@ -1,0 +1,98 @@
+"""The one place that speaks: messages of answers, notes, certificates in prose."""
+
+import numpy as np
+import pytest
+
+import fewatoms as fa
+from answers import NAMES, answer, cases
+from fewatoms import words
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_messages_have_one_form(name):
+    """What was asked, what was found with its figures, what that means; sentences, each with an end."""
+    s = answer(name)
+    asked, found = s.message.split(". Found: ")
+    assert asked.startswith("Asked: ")
+    assert f"with loss {s.loss:.6g}" in found
+    assert ("misfit" in found) == (not np.isnan(s.misfit))
+    assert s.message.endswith(".")
+    assert ".." not in s.message
+    assert "  " not in s.message
+    k = s.certificate.problem.budget
+    assert (f"at most {k.words}" in asked) == (not k.nothing_said)
+    assert ("a loss of at most" in asked) == (s.certificate.problem.alpha is not None)
+
+
+def test_asked_and_found_in_numbers():
+    assert answer("signed").message.startswith("Asked: at most 3 atoms. Found: 3 atoms with loss ")
+    assert answer("robust").message.startswith("Asked: at most 1 + 5 atoms. Found: 1 + 5 atoms with loss ")
+    assert answer("psd").message.startswith("Asked: at most 1 atom and a loss of at most ")
+    assert answer("fewest").message.startswith("Asked: few atoms with a loss of at most ")
+    assert answer("pursuit").message.startswith("Asked: a small gauge with a loss of at most ")
+    told = answer("completion, ridge").message
+    assert "the loss plus 0.5 times the gauge to be small" in told
+    assert "This is the smallest loss + ridge times gauge found with at most k atoms." in told
+
+
+def test_what_statuses_say():
+    assert "The bound is met with no more atoms than allowed." in answer("bound").message
+    assert "Zero atoms suffice" in answer("nothing").message
+    assert "the smallest loss found with at most k atoms" in answer("signed").message
+    stopped = cases()["signed"].fit(callback=fa.callbacks.Deadline(0.0))
+    assert "The callback stopped the run" in stopped.message
+    limited = cases()["nonnegative"].fit(max_iterations=1)
+    assert "raise max_iterations" in limited.message
+    unreachable = fa.fit(np.eye(4)[:, :2], np.ones(4), atoms=fa.SignedOneHot(2), k=2, misfit=0.1)
+    assert unreachable.status is fa.Status.UNREACHABLE
+    assert "Proved: " in unreachable.message
+    assert "allow a larger bound" in unreachable.message
+    entries = cases()["completion"]
+    short = fa.fit(entries.M, entries.b, atoms=fa.RankOne(12, 10), k=1, misfit=1e-6, ridge=0.1)
+    assert "give a smaller ridge" in short.message
+
+
+def test_every_status_has_a_sentence_of_advice():
+    for status in fa.Status:
+        assert status.value.endswith(".")
+        assert status.value[0].islower()
+
+
+def test_notes():
+    idle = fa.fit(np.eye(3), [1.0, 0.0, 2.0], atoms=fa.SignedOneHot(3).restricted(include=[1]), k=2)
+    assert idle.message.endswith(
+        "Note: 1 of the atoms to include add nothing and have coefficient 0, number 1 for one."
+    )
+    assert words.same_image((0, 1)).startswith("atoms 0 and 1, for one pair, have the same image")
+    assert words.idle_atoms(np.array([4, 7])) == (
+        "2 of the atoms to include add nothing and have coefficient 0, number 4 for one"
+    )
+    assert words.same_parts(0, 2) == "parts 0 and 2 are the same set: how their atoms are shared out is arbitrary"
+    assert words.empty_lines("row", np.array([3]), "zero") == (
+        "1 row has no entries (number 3 for one) and is predicted by zero"
+    )
+    assert words.empty_lines("column", np.array([3, 5]), "zero") == (
+        "2 columns have no entries (number 3 for one) and are predicted by zero"
+    )
+    assert words.too_many_unknowns(5, 1).startswith("5 unknowns are more than 1 entry can determine")
+    assert words.few_entries(5, 8).startswith("8 entries are few for 5 unknowns")
+    assert words.negative_intensities(1, 9) == "1 of 9 intensities is negative, which only noise explains"
+    assert words.negative_intensities(2, 9) == "2 of 9 intensities are negative, which only noise explains"
+    assert words.underdetermined(5, 3) == "5 unknowns are more than 3 measurements can determine"
+    assert "3 pairs of entries" in words.asymmetric(3)
+    assert words.stands_out(7, 0.25).startswith("7 entries stand out of noise of standard deviation 0.25")
+
+
+def test_certificates_in_prose():
+    text = str(answer("bound").certificate)
+    assert "of 4 allowed" in text
+    assert "is met." in text
+    assert "Not proven: that no other k atoms fit better." in text
+    text = str(answer("unreachable").certificate)
+    assert "is not met." in text
+    text = str(answer("signed").certificate)
+    assert "atoms in units of their images" in text
+    assert "Proven: the relaxation (P1 at" in text
+    text = str(fa.fit(np.eye(4)[:, :2], np.ones(4), atoms=fa.SignedOneHot(2), k=2, misfit=0.1).certificate)
+    assert "Proven: no x meets alpha." in text or "every x that meets alpha has a gauge of at least" in text
+    assert "Not proven" not in text
