@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 
 from fewatoms.atoms import Listing
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
-from fewatoms.capabilities import ColumnBlocks
+from fewatoms.capabilities import ColumnBlocks, keeps
 from fewatoms.faces import Face
 from fewatoms.goals import FewestAtoms, Goal
 from fewatoms.methods.base import Job, Method, Pace
@@ -35,13 +35,22 @@ from fewatoms.units import in_coefficients
 from fewatoms.words import idle_atoms, same_image
 
 
-@runtime_checkable
 class Along(Protocol):
     """An oracle that goes along a view of the problem, instead of making its own."""
 
     def along(self, problem: Problem, view: View) -> Iterator[DualPoint]:
         """Dual points of x = 0, and of what it leads to."""
         ...
+
+
+@dataclass(frozen=True, eq=False)
+class FewestAtDoor(FewestAtoms):
+    """The first answer will do as well where it was found without asking for the columns of a black box."""
+
+    quick: dict[Budget, Candidate] = field(default_factory=dict)
+
+    def enough(self, best: Candidate) -> bool:
+        return super().enough(best) or self.problem.budget in self.quick
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +69,7 @@ class Listed(Method):
     room : numbers kept as images of atoms at most, and as many in their Gram matrix
     roomy : images that must have room for the ladder to go down in their small space
     boxed : columns of a black box up to which they are asked for, one product each, and kept: then their units do not
-        matter, and all else costs no products
+        matter, and all else costs no products. A bound is first tried without, with images of the share `tried` of them
     """
 
     oracle: Oracle | None = None
@@ -74,6 +83,7 @@ class Listed(Method):
     room: int = IMAGE_ROOM
     roomy: int = 64
     boxed: int = 256
+    tried: float = 0.25
 
     def quick(self) -> Listed:
         return replace(self, splice=self.splice.quick())
@@ -118,13 +128,15 @@ class ListedJob(Job):
         self._box = not self._at_hand and self._fits_a_box()
         self._oracle = self._stream(image_room(M, listing, method.room) >= min(method.roomy, M.shape[1]))
         patience = method.patience if problem.loss.squares else method.patience_smooth
-        if not isinstance(self._oracle, Along):
+        self._along = self._oracle if keeps(self._oracle, Along) else None
+        if self._along is None:
             self.pace = Pace(getattr(self._oracle, "patience", Pace.patience))
         else:
             self.pace = Pace(patience, complete=True)
         self._ways = Ways(method.splice, method.pursuit, method.fewest, method.hope, method.memory)
         self._view: View | None = None
         self._retrievers: dict[Budget, Retriever] = {}
+        self._quick: dict[Budget, Candidate] = {}  # answers of a black box whose columns were not asked for
 
     def _fits_a_box(self) -> bool:
         """Whether the columns of a black box are few enough to be asked for."""
@@ -153,7 +165,7 @@ class ListedJob(Job):
 
     def goal(self, problem: Problem) -> Goal:
         if problem.budget.nothing_said:
-            return FewestAtoms(problem, at_once=not (self._at_hand or self._box))
+            return FewestAtDoor(problem, not (self._at_hand or self._box), self._quick)
         return super().goal(problem)
 
     def begin(self, start: Solution, problem: Problem) -> Candidate:
@@ -162,23 +174,46 @@ class ListedJob(Job):
     def iterates(self, course: Sequence[Budget]) -> Iterator[Iterate]:
         from fewatoms.methods.general import streamed
 
-        oracle = self._oracle
-        if not isinstance(oracle, Along):
-            yield from streamed(oracle, self.problem)
+        if self._along is None:
+            yield from streamed(self._oracle, self.problem)
             return
-        for dual in oracle.along(self.problem, self._seen()):
+        first = self._tried(self._along, course)
+        if first is not None and len(self._quick) == len(course):
+            yield Iterate(first, first.primal)
+            return
+        for dual in self._along.along(self.problem, self._seen()):
             yield Iterate(dual, dual.primal)
+
+    def _tried(self, oracle: Along, course: Sequence[Budget]) -> DualPoint | None:
+        """Look whether a bound is met long before all columns of a black box have been asked for; x = 0 if so.
+
+        Answers count if the images on the way are of one length: otherwise units may have misled the choice.
+        """
+        problem, pursuit = self.problem, self.method.pursuit
+        if not self._box or self._view is not None or problem.alpha is None or pursuit is None:
+            return None
+        view = View(problem, problem.M, self.method.room)
+        if not pursuit.applies(problem, view):
+            return None
+        dual, most = next(iter(oracle.along(problem, view))), max(1, int(self.method.tried * view.count))
+        for budget in course:
+            retriever = Retriever(problem.with_budget(budget), view, self._ways)
+            found = retriever.quick(dual, most)
+            if found is not None and view.images.even:
+                self._quick[budget], self._retrievers[budget] = found, retriever
+        return dual
 
     def retrieve(self, iterate: Iterate, budget: Budget) -> Candidate:
         assert iterate.dual is not None
-        return self._retriever(budget).retrieve(iterate.dual)
+        return self._quick.get(budget) or self._retriever(budget).retrieve(iterate.dual)
 
     def finish(self, problem: Problem, leaders: Sequence[Candidate], *, last: bool) -> Candidate:
         return self._retriever(problem.budget).finish(leaders, last=last)
 
     def notes(self, problem: Problem, face: Face) -> list[str]:
         classes = self.listing.classes_of(face)
-        idle = np.setdiff1d(self.listing.forced, classes)
+        forced = self.listing.forced
+        idle = np.setdiff1d(forced, classes) if forced.size else forced
         pair = None if self._view is None or not face.dim else self._view.images.twins(classes)
         return [*([idle_atoms(idle)] if idle.size else []), *([] if pair is None else [same_image(pair)])]
 
@@ -191,6 +226,7 @@ class ListedJob(Job):
     def forget(self) -> None:
         self._view = None
         self._retrievers = {}
+        self._quick.clear()
 
 
 __all__ = ["Fewest", "Listed", "ListedJob", "Pursuit", "Splice", "WorkingSet"]

@@ -47,10 +47,10 @@ class Fewest:
         """How far supports grow where k atoms are allowed in the end."""
         return max(math.ceil(self.beyond * k), self.at_least)
 
-    def grown(self, fits: SupportFits, most: int, z: ModelDual) -> Support:
+    def grown(self, fits: SupportFits, most: int, z: ModelDual, *, even: bool = False) -> Support:
         """A support that meets the bound, or has so many atoms, or cannot be made better by one more.
 
-        z is M*y at x = 0: the first look at all atoms costs nothing.
+        z is M*y at x = 0: the first look at all atoms costs nothing. With `even` it ends where images differ in length.
         """
         problem, view, images = fits.problem, fits.view, fits.images
         support = fits.fit(view.forced)
@@ -69,7 +69,7 @@ class Fewest:
             if not offers.size or not images.fits(union):
                 break
             trial = fits.fit(union, support)
-            if not trial.loss < support.loss:
+            if not trial.loss < support.loss or (even and not images.even):
                 break
             # atoms that overlap explain less together than one by one
             expected = _expected(fits, offers, promise[offers])

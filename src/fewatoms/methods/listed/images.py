@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 IMAGE_ROOM = 16_000_000  # numbers kept as images of atoms at most, and as many in their Gram matrix
 THIN = 0.1  # share of nonzeros up to which images are kept sparse
 FIRST_ROWS = 64  # images that there is space for at first; it is doubled whenever it is full
+EVEN = 2.0  # lengths of images that differ by less are all the same
 ONE_COSINE = 1 - 1e-13  # the cosine of two images that are one
 
 
@@ -172,6 +173,12 @@ class Images:
         alike[np.arange(mine.size), slots] = 0.0
         i, j = divmod(int(alike.argmax()), self.size)
         return (int(mine[i]), int(self.classes[j])) if alike[i, j] >= ONE_COSINE else None
+
+    @property
+    def even(self) -> bool:
+        """Whether the images kept are about as long as each other, for least squares: units then hardly matter."""
+        squares = np.diag(self.gram)[: self.size]
+        return bool(squares.size == 0 or squares.max() <= EVEN**2 * squares.min())
 
     def columns(self, slots: IntArray) -> Matrix:
         """The images in these slots as columns, dense or sparse."""

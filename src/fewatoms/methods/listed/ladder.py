@@ -244,9 +244,7 @@ class _Rung:
         inner = grouped if view.blocks is not None else nonnegative if view.nonnegative else signed
         if not free:
             return inner
-        return lambda v, t: np.concatenate(
-            [inner(v[:-free], np.asarray(t)[:-free] if np.ndim(t) else t), v[-free:]]
-        )
+        return lambda v, t: np.concatenate([inner(v[:-free], np.asarray(t)[:-free] if np.ndim(t) else t), v[-free:]])
 
     def _solve_smooth(self, lam: float) -> None:
         """Proximal Newton: the loss is replaced by its second-order model in the small space, a few times."""

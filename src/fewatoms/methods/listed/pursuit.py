@@ -37,7 +37,7 @@ class Pursuit:
     settled: float = 0.3
     easy: float = 0.58
     falling: float = 0.45
-    few: int = 12
+    few: int = 24
     guessed: int = 8
     loose: float = 0.03
 

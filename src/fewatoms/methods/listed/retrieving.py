@@ -60,6 +60,22 @@ class Retriever:
             candidate = self.fits.candidate(self.fits.fit(self.view.chosen(classes, self.problem.budget.most)))
         return self.ways.splice(self.fits, candidate) if self.spliced else candidate
 
+    def quick(self, dual: DualPoint, most: int) -> Candidate | None:
+        """What a few products lead to from x = 0, if it meets the bound; supports grow to so many atoms at most."""
+        problem, pursuit, fewest = self.problem, self.ways.pursuit, self.ways.fewest
+        if self.open:
+            with linalg.single_thread():
+                support = fewest.grown(self.fits, most, dual.z, even=True)
+                if not problem.meets(support.loss):
+                    return None
+                return self.fits.candidate(fewest.shrunk(self.fits, self.ways.splice, support))
+        assert pursuit is not None
+        grown = None if pursuit.pays(problem, self.view, dual.z) else self._grown(dual.z, most)
+        if grown is None:
+            found, _ = pursuit.chase(problem, self.view, dual.z)
+            grown = found if problem.meets(found.loss) else self._grown(dual.z, most)
+        return grown if grown is not None and problem.meets(grown.loss) else None
+
     # The short cut ----------------------------------------------------------------------------------------------------
 
     def _short_cut(self, dual: DualPoint) -> Candidate | None:
@@ -81,13 +97,14 @@ class Retriever:
         found = grown if grown is not None and grown.loss < found.loss else found
         return self.ways.splice(self.fits, found) if self.spliced else found
 
-    def _grown(self, z: ModelDual) -> Candidate | None:
+    def _grown(self, z: ModelDual, most: int | None = None) -> Candidate | None:
         """A support grown until it meets the bound, then shrunk to the budget; without a bound, to that at once."""
         problem, fewest, k = self.problem, self.ways.fewest, self.problem.budget.single
         if k * self.view.largest > self.view.images.room:
             return None
         with linalg.single_thread():
-            support = fewest.grown(self.fits, k if problem.alpha is None else fewest.limit(k), z)
+            limit = k if problem.alpha is None else fewest.limit(k)
+            support = fewest.grown(self.fits, min(limit, most or limit), z, even=most is not None)
             if problem.meets(support.loss):
                 support = fewest.shrunk(self.fits, self.ways.splice, support, k)
             if support.classes.size > k:
