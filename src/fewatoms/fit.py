@@ -70,7 +70,7 @@ def fit(
     meet it; without, what stands out of the noise. One number is a budget for all parts together (sets that can be
     listed); no k at all leaves everything open. No relative weights are needed. A union RankOne | SignedOneHot without
     k is principal component pursuit: (P3) itself is solved, with the weight 1 / sqrt(max(p, q)) unless a part is
-    scaled, down to `misfit` (1e-6 if there is none).
+    scaled, down to `misfit` (1e-6 if there is none), for data of equal weight.
 
     Parameters
     ----------

@@ -147,8 +147,8 @@ class Amplitudes:
         return linalg.top_eigh(linalg.hermitian_part(z, self.n), k, tol=1e-3)[1]
 
     def descent(self, left: Array, units: FloatArray) -> Array:
-        """Descend on amplitudes from a factor of any size to one that fits, in units in which sum_i b_i / |a_i|^2 is 1 and
-        the unknowns begin with length 1."""
+        """Descend on amplitudes from a factor of any size to one that fits, in units in which sum_i b_i / |a_i|^2 is 1
+        and the unknowns begin with length 1."""
         from scipy.optimize import minimize
 
         left = left.astype(np.complex128 if self.M.complex else np.float64)
