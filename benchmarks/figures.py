@@ -43,7 +43,7 @@ def _growth(plt: Any, part: Part, results: Results, quick: bool) -> Any:
             panel.loglog(sizes, seconds, "o-", label=f"{who}, slope {slope(results, mine, axis, who):.2f}")
         panel.set(xlabel=axis)
         panel.set_xticks(sizes, [f"{s:g}" for s in sizes])
-        panel.minorticks_off()
+        panel.set_xticks([], minor=True)
         panel.grid(alpha=0.3)
         panel.legend(frameon=False)
     panels[0, 0].set_ylabel("CPU seconds, one thread")

@@ -70,7 +70,9 @@ class Matrix:
 def small(name: str) -> Any:
     if name == "sky":
         return sky(32, 20, 10, 0.0, 0)
-    return planted(60, 20, 2, 0.1, 0)
+    if name == "planted":
+        return planted(60, 20, 2, 0.1, 0)
+    return planted(2000, 64, 2, 0.05, 0)  # enough that loops are compiled which would not be for fewer
 
 
 def faces(file: str, rank: int, share: float, folder: Path, seed: int, *, every: int = 1) -> Matrix:
