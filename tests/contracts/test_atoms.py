@@ -77,15 +77,18 @@ def test_identities(name, atoms):
     check_atoms(atoms, rng=0, exact=cheap, trials=1 if slow else 3)
 
 
-@pytest.mark.parametrize("name", ["low rank plus sparse", "low rank or sparse", "psd or nonnegative", "mapped psd"])
+LONG = [pytest.param(name, marks=pytest.mark.soak) for name in ("low rank plus sparse", "low rank or sparse")]
+
+
+@pytest.mark.parametrize("name", [*LONG, "psd or nonnegative", "mapped psd"])
 def test_identities_with_the_exact_gauge_of_matrix_sums(name):
     check_atoms(SETS[name], rng=1, trials=1)
 
 
 @pytest.mark.parametrize("scale", [1.0, 2.0, -1.5])
 def test_identities_for_complex_duals(scale):
-    check_atoms(scale * PSDRankOne(3), rng=0, duals=hermitian_dual(3))
-    check_atoms(PSDRankOne(3) | scale * PSDRankOne(3), rng=0, duals=hermitian_dual(3), exact=False)
+    check_atoms(scale * PSDRankOne(3), rng=0, duals=hermitian_dual(3), trials=1)
+    check_atoms(PSDRankOne(3) | scale * PSDRankOne(3), rng=0, duals=hermitian_dual(3), exact=False, trials=1)
 
 
 @pytest.mark.parametrize(("name", "atoms"), **over(matrix_sets(3, 4) | square_sets(3)))
