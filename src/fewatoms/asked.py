@@ -174,17 +174,17 @@ class Asked:
         loss = None if self.loss is None else self.loss.kept()
         return {
             "k": _listed(self.budget),
-            "alpha": self.alpha,
-            "misfit": self.misfit,
-            "slack": self.slack,
-            "ridge": self.ridge,
-            "cap": self.cap,
+            "alpha": None if self.alpha is None else float(self.alpha),
+            "misfit": None if self.misfit is None else float(self.misfit),
+            "slack": float(self.slack),
+            "ridge": float(self.ridge),
+            "cap": None if self.cap is None else float(self.cap),
             "atoms_told": self.atoms_told,
             "loss_told": self.loss_told,
             "atoms": None if atoms is None else kept.flattened(atoms, "atoms")[0],
             "loss": None if loss is None else kept.flattened(loss, "loss")[0],
             "free": self.free,
-            "shrink": self.shrink,
+            "shrink": float(self.shrink),
         }
 
     @classmethod

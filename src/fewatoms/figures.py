@@ -63,14 +63,14 @@ class Figures:
         return replace(self, relaxed=None, later={}, safe_sets=())
 
     def plain(self) -> Plain:
-        later: dict[str, Plain] = dict(self.later)
+        later: dict[str, Plain] = {name: None if v is None else float(v) for name, v in self.later.items()}
         return {
-            "loss": self.loss,
-            "gauge": self.gauge,
-            "cardinality": self.cardinality,
-            "within_budget": self.within_budget,
-            "meets_bound": self.meets_bound,
-            "products": self.products,
+            "loss": float(self.loss),
+            "gauge": float(self.gauge),
+            "cardinality": int(self.cardinality),
+            "within_budget": bool(self.within_budget),
+            "meets_bound": None if self.meets_bound is None else bool(self.meets_bound),
+            "products": int(self.products),
             "relaxed": None if self.relaxed is None else _told(self.relaxed),
             "later": later,
             "safe_sets": [_listed(safe) for safe in self.safe_sets],
@@ -96,13 +96,13 @@ class Figures:
 def _told(relaxed: Relaxed) -> dict[str, Plain]:
     named, beta = relaxed.named, relaxed.beta_bounds
     return {
-        "named": None if named is None else [named.name, named.parameter],
+        "named": None if named is None else [named.name, float(named.parameter)],
         "in_units": relaxed.in_units,
-        "primal": relaxed.primal,
-        "dual": relaxed.dual,
-        "gap": relaxed.gap,
-        "tau_lower": relaxed.tau_lower,
-        "beta_bounds": None if beta is None else [*beta],
+        "primal": float(relaxed.primal),
+        "dual": float(relaxed.dual),
+        "gap": float(relaxed.gap),
+        "tau_lower": float(relaxed.tau_lower),
+        "beta_bounds": None if beta is None else [float(beta[0]), float(beta[1])],
     }
 
 
