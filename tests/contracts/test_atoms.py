@@ -23,6 +23,7 @@ from contracts.families import (
 from fewatoms import (
     Dictionary,
     Groups,
+    Joint,
     Mapped,
     NonnegativeCone,
     NonnegativeOneHot,
@@ -32,10 +33,10 @@ from fewatoms import (
     linalg,
 )
 from fewatoms.atoms import Scaled, Sum, Union
-from fewatoms.atoms.cuts import gauge_by_cuts
-from fewatoms.atoms.mapped import Image
+from fewatoms.atoms.mapped import Image, Rescaled
 from fewatoms.budget import Budget
 from fewatoms.testing import check_atoms
+from test_examples import module
 
 SETS = vector_sets(6) | matrix_sets(2, 3) | square_sets(2)
 EDGES = {
@@ -75,6 +76,30 @@ def test_identities(name, atoms):
     slow = is_optimised(atoms)
     cheap = not (slow and holds_rank_one(atoms)) and (atoms.bounded or not slow)
     check_atoms(atoms, rng=0, exact=cheap, trials=1 if slow else 3)
+
+
+OTHERS = {
+    "with an atom forced in": SignedOneHot(6).restricted(include=[2]),
+    "with atoms left out": Groups([0, 1, 1, 2, 0, 2]).restricted(exclude=[1]),
+    "an image with atoms left out": Mapped(np.eye(6)[:, ::-1] + 0.1, NonnegativeOneHot(6).restricted(exclude=[0, 5])),
+    "rays left out": NonnegativeCone(4).restricted(exclude=[1]),
+    "in units of their own": Rescaled(Groups([0, 1, 1, 2]), np.array([1.0, 2.0, 0.5, 3.0])),
+    "nonnegative factors": RankOne(3, 4, nonnegative=True),
+    "rows of several vectors": Joint(SignedOneHot(3)).over_columns(2),
+    "rows of groups": Joint(Groups([0, 0, 1])).over_columns(2),
+    "permutations": module("own_set").Permutations(3),
+    "multiples of permutations": 2.0 * module("own_set").Permutations(3),
+    "tensors": module("own_tensors").RankOneTensors(3, 2, 2),
+    "trees": module("own_finite_set").TreeGroups([-1, 0, 0, 1, 1]),
+    "trees turned over": -2.0 * module("own_finite_set").TreeGroups([-1, 0, 0, 1, 1]),
+    "trees mapped": Mapped(np.eye(5)[:, ::-1] + 0.1, module("own_finite_set").TreeGroups([-1, 0, 0, 1, 1])),
+    "trees or entries": module("own_finite_set").TreeGroups([-1, 0, 0, 1, 1]) | SignedOneHot(5),
+}
+
+
+@pytest.mark.parametrize(("name", "atoms"), **over(OTHERS))
+def test_identities_of_others(name, atoms):
+    check_atoms(atoms, rng=0, trials=1, exact=name not in ("rays left out", "trees or entries"))
 
 
 LONG = [pytest.param(name, marks=pytest.mark.soak) for name in ("low rank plus sparse", "low rank or sparse")]
@@ -149,46 +174,6 @@ def test_gauge_against_a_conic_program(name, atoms):
     face = atoms.expose(rng.standard_normal(atoms.shape), few(atoms, 2))
     x = face.point(face.project(rng.standard_normal(face.dim)))
     assert atoms.gauge(x) == pytest.approx(naive.gauge(atoms, x), rel=1e-6, abs=1e-7)
-
-
-@pytest.mark.parametrize(
-    "atoms", [SignedOneHot(5), NonnegativeOneHot(5), Groups([0, 0, 1, 1, 2]), RankOne(2, 3), PSDRankOne(2)], ids=repr
-)
-def test_gauge_by_cuts_against_closed_forms(atoms):
-    rng = generator(4)
-    for scale, size in ((1e-6, 1.0), (1.0, 1e-4), (1e6, 1e3)):
-        face = atoms.expose(rng.standard_normal(atoms.shape), 2)
-        x = scale * face.point(face.project(rng.standard_normal(face.dim)))
-        assert gauge_by_cuts(size * atoms, x) == pytest.approx(atoms.gauge(x) / size, rel=1e-8)
-    assert gauge_by_cuts(atoms, np.zeros(atoms.shape)) == 0.0
-
-
-def test_gauge_by_cuts_forgets_and_finds_again():
-    """More cuts than are kept."""
-    x = generator(17).standard_normal((3, 3))
-    assert gauge_by_cuts(RankOne(3, 3), x) == pytest.approx(RankOne(3, 3).gauge(x), rel=1e-8)
-    short = gauge_by_cuts(RankOne(3, 3), x, rounds=5)
-    assert 0 < short <= RankOne(3, 3).gauge(x)  # out of rounds: a lower bound
-
-
-def test_gauge_by_cuts_outside_of_the_cone():
-    assert gauge_by_cuts(NonnegativeOneHot(3), np.array([1.0, -0.01, 2.0])) == math.inf
-    assert gauge_by_cuts(NonnegativeOneHot(3), np.array([-1.0, -1.0, -2.0])) == math.inf
-    assert gauge_by_cuts(PSDRankOne(2), np.diag([1.0, -0.01])) == math.inf
-    narrow = Dictionary(np.eye(4)[:, :2], symmetric=True)
-    assert narrow.gauge(np.array([1.0, -2.0, 0.0, 0.0])) == pytest.approx(3.0)
-    assert narrow.gauge(np.array([1.0, -2.0, 0.0, 0.1])) == math.inf
-    assert narrow.gauge(np.array([0.0, 0.0, 0.0, 0.1])) == math.inf
-    turned = np.linalg.qr(generator(5).standard_normal((5, 5)))[0]
-    assert Dictionary(turned[:, :3], symmetric=True).gauge(turned[:, 4]) == math.inf
-    assert Dictionary(turned[:, :3], symmetric=True).gauge(turned[:, :3].sum(axis=1)) == pytest.approx(3.0)
-
-
-def test_gauge_by_cuts_says_what_it_cannot_do():
-    with pytest.raises(ValueError, match="cone"):
-        (NonnegativeCone(2) + SignedOneHot(2)).gauge(np.ones(2))
-    with pytest.raises(TypeError, match="real"):
-        (PSDRankOne(2) | PSDRankOne(2)).gauge(1j * np.ones((2, 2)))
 
 
 def test_gauges_written_out():
