@@ -11,6 +11,7 @@ import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
@@ -33,6 +34,11 @@ from fewatoms.faces import (
 )
 from fewatoms.kept import Kept, Plain, flattened, gathered
 
+if TYPE_CHECKING:
+    from fewatoms.lowrank import LowRank
+    from fewatoms.solution import Solution
+    from fewatoms.solutions import Solutions
+
 FORMAT = 1  # of the files that are written here
 HEADER = "fewatoms"
 ROOT = "it"
@@ -40,10 +46,10 @@ ROOT = "it"
 PathLike = str | os.PathLike[str]
 
 # What each kind of file is read by. The modules of the answers put themselves here.
-READERS: dict[str, Callable[[Kept], object]] = {}
+READERS: dict[str, Callable[[Kept], Solution | Solutions | LowRank]] = {}
 
 
-def load(file: PathLike) -> object:
+def load(file: PathLike) -> Solution | Solutions | LowRank:
     """Read what the `save` of an answer wrote: a Solution, Solutions or a LowRank model, each as it was.
 
     M and b are not in it: `s.attach(M, b)` gives them back. Nothing in the file is executed.
