@@ -68,6 +68,9 @@ class ExposedJob(Job):
         self.pool: Pool | None = None
         self.apart_at = math.inf  # the loss of the point that was taken apart last
 
+    def courses(self) -> list[list[Budget]]:
+        return [[k] for k in self.budgets]  # what is seen for one would be known to the others
+
     def iterates(self, course: Sequence[Budget]) -> Iterator[Iterate]:
         self.pool, self.apart_at = Pool(self.problem, self.method.oracle.most), math.inf
         for dual in self.method.oracle.over(self.pool):
