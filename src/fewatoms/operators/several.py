@@ -70,7 +70,8 @@ class Several(Wrapper):
 
     def columns(self, indices: IntArray) -> Matrix:
         row, which = np.divmod(indices, self.count)
-        return self.spread(self.inner.columns(row), which)
+        distinct, back = np.unique(row, return_inverse=True)  # data vectors share their columns: each is asked for once
+        return self.spread(sp.csc_array(self.inner.columns(distinct))[:, back], which)
 
     def spread(self, block: Matrix, which: IntArray) -> Matrix:
         """Images of the inner operator as images of this one, each in the data vector that `which` says."""
