@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
 
 import numpy as np
@@ -10,6 +11,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
 
 import fewatoms as fa
+from fewatoms.beside import FittedBiases, RowsAndColumns
 from methods.listed.small import (
     FREE,
     RAMP,
@@ -18,6 +20,7 @@ from methods.listed.small import (
     smooth_refit,
     with_offset,
 )
+from sampled import biases_by_hand, fit_of, paid, plant
 
 # Free columns ---------------------------------------------------------------------------------------------------------
 
@@ -135,3 +138,174 @@ def test_predict_says_what_it_misses():
         ValueError, match=r"^M_new must take models of shape \(9,\); got an operator of shape \(18, 8\)$"
     ):
         s.predict(A[:, :8], free=FREE["two columns"][0])
+
+
+# Biases ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
+@pytest.mark.parametrize("ridge", [(0.5, 0.7), (1e6, 2.0), (0.1, 1e-5)], ids=str)
+def test_biases_are_a_regression_on_row_and_column_columns(ridge, weighted):
+    """Beside the X of the answer; with a huge ridge on X they are all there is."""
+    for seed in range(2):
+        e = plant(seed, 9, 8, 2, noise=0.3, offsets=True, share=0.9)
+        w = np.random.default_rng(seed).uniform(0.3, 3.0, e.b.size) if weighted else None
+        s = e.fit(2, **paid(ridge), loss=fa.LeastSquares(w))
+        row, col = biases_by_hand(e, s.x, ridge[1], weights=w, center=s.biases.center)
+        size = np.abs(e.b).max()
+        np.testing.assert_allclose(s.biases.rows, row, atol=1e-4 * size)
+        np.testing.assert_allclose(s.biases.cols, col, atol=1e-4 * size)
+        if ridge[0] == 1e6:
+            assert np.abs(s.x).max() <= 1e-6 * size
+
+
+@pytest.mark.parametrize("ridge", ["auto", (0.5, 0.5), (0, 0)], ids=str)
+def test_predictions_include_the_biases(ridge):
+    e = plant(1, 9, 8, 2, noise=0.3, offsets=True)
+    s = e.fit(2, **paid(ridge))
+    i, j = np.indices(e.shape)
+    everything = s.x + s.biases.center + s.biases.rows[:, None] + s.biases.cols
+    np.testing.assert_allclose(s.predict(i, j), everything, atol=1e-12 * np.abs(everything).max())
+    w_misfit = np.linalg.norm(e.b - everything[e.rows, e.cols]) / np.linalg.norm(e.b)
+    assert s.misfit == pytest.approx(w_misfit, rel=1e-9)
+
+
+def test_what_is_rows_plus_columns_needs_no_atoms():
+    """With next to no shrinkage, biases are the least-squares fit of rows plus columns."""
+    rng = np.random.default_rng(0)
+    e = plant(0, 9, 8, 1, offsets=True)
+    additive = 3.0 + rng.standard_normal((9, 1)) + rng.standard_normal(8)
+    e = e.with_values(additive[e.rows, e.cols])
+    s = e.fit(1, free=fa.Biases(ridge=1e-7), ridge=1.0)
+    i, j = np.indices(e.shape)
+    np.testing.assert_allclose(s.predict(i, j), additive, atol=1e-4)
+    assert np.abs(s.x).max() <= 1e-4
+
+
+@pytest.mark.parametrize("ridge", ["auto", (0.5, 0.7), (0.5, 0.0)], ids=str)
+@pytest.mark.parametrize("shift", [1.0, -250.0])
+def test_a_constant_added_to_the_data_is_added_to_the_predictions(shift, ridge):
+    e = plant(2, 9, 8, 2, noise=0.3, offsets=True)
+    s, moved = e.fit(2, **paid(ridge)), e.with_values(e.b + shift).fit(2, **paid(ridge))
+    i, j = np.indices(e.shape)
+    np.testing.assert_allclose(moved.predict(i, j), s.predict(i, j) + shift, atol=1e-5 * (abs(shift) + 10))
+    assert moved.ridge == pytest.approx(s.ridge, rel=1e-9)
+
+
+def gappy(seed, noise=0.1):
+    """Entries of a matrix with rows 2 and 7 and column 4 empty."""
+    e = plant(seed, 10, 9, 2, noise=noise, offsets=True, least=6)
+    return e.some((e.rows != 2) & (e.rows != 7) & (e.cols != 4))
+
+
+@pytest.mark.parametrize("ridge", ["auto", (0.5, 0.5), (0.0, 0.5)], ids=str)
+def test_empty_rows_and_columns_are_predicted_by_biases(ridge):
+    e = gappy(0)
+    s = e.fit(2, **paid(ridge))
+    np.testing.assert_allclose(s.predict(2, np.arange(9)), s.biases.center + s.biases.cols, atol=1e-9)
+    np.testing.assert_allclose(s.predict(np.arange(10), 4), s.biases.center + s.biases.rows, atol=1e-9)
+    assert s.predict(2, 4) == pytest.approx(s.biases.center)
+    assert "2 rows have no entries (number 2 for one) and are predicted by the biases of the columns" in s.message
+    assert "1 column has no entries (number 4 for one) and is predicted by the biases of the rows" in s.message
+
+
+@pytest.mark.parametrize("options", [{}, {"ridge": 0.5}, {"nonnegative": True, "ridge": 0.1}, {"misfit": 0.5}], ids=str)
+def test_without_biases_they_are_predicted_by_zero(options):
+    e = gappy(1)
+    s = e.fit(2, **options)
+    assert np.abs(s.x[[2, 7]]).max() == 0.0
+    assert np.abs(s.x[:, 4]).max() == 0.0
+    assert "2 rows have no entries (number 2 for one) and are predicted by zero" in s.message
+    assert "1 column has no entries (number 4 for one) and is predicted by zero" in s.message
+
+
+@pytest.mark.parametrize("misfit", [0.5, 0.1, 0.05, 0.01])
+@pytest.mark.parametrize("options", [{}, {"ridge": 1.0}, {"ridge": 0.5}], ids=str)
+def test_a_bound_on_the_misfit_is_met_if_the_misfit_says_so(misfit, options):
+    """Biases are not shrunk then: a bound is about the data alone."""
+    e = plant(3, 12, 10, 2, noise=0.3, offsets=True)
+    s = e.fit(2, free="biases", misfit=misfit, **options)
+    size = math.sqrt(2 * fit_of(e, s)) / np.linalg.norm(e.b)
+    assert s.misfit == pytest.approx(size, rel=1e-6)
+    assert s.success == (size <= misfit * (1 + 1e-9))
+    assert s.ridge[1] == 0.0
+    assert s.loss == pytest.approx(fit_of(e, s), rel=1e-4)
+
+
+def test_predictions_at_other_entries_include_biases():
+    e = plant(2, 12, 10, 2, offsets=True)
+    s = e.fit(2, free="biases")
+    rows, cols = e.unseen()
+    there = fa.Sampling(rows, cols, e.shape)
+    np.testing.assert_allclose(s.predict(there), s.predict(rows, cols), atol=1e-12)
+    with pytest.raises(ValueError, match="free is for predict"):
+        s.predict(rows, cols, free=np.ones(rows.size))
+    with pytest.raises(ValueError, match="M_new must be a Sampling where there are biases"):
+        s.predict(np.ones((2, 120)))
+
+
+@pytest.mark.parametrize(
+    ("options", "shrink"),
+    [
+        ({"free": "biases", "ridge": 0.5}, 0.5),
+        ({"free": fa.Biases(), "ridge": 0.5}, 0.5),
+        ({"free": fa.Biases(ridge=0.2), "ridge": 0.5}, 0.2),
+        ({"free": fa.Biases(ridge=0.0), "ridge": 0.5}, 0.0),
+        ({"free": "biases", "misfit": 0.3}, 0.0),
+        ({"free": fa.Biases(ridge=0), "misfit": 0.3}, 0.0),
+    ],
+    ids=str,
+)
+def test_what_biases_pay(options, shrink):
+    s = plant(2, 9, 8, 2, noise=0.3, offsets=True).fit(2, **options)
+    assert s.ridge == (options.get("ridge", 0.0), shrink)
+    assert s.held_out is None
+
+
+@pytest.mark.parametrize(
+    "options", [{"free": fa.Biases("auto"), "ridge": 0.5}, {"free": fa.Biases(0.4), "ridge": "auto"}], ids=str
+)
+def test_one_of_the_two_may_be_chosen_alone(options):
+    s = plant(2, 9, 8, 2, noise=0.3, offsets=True).fit(2, **options)
+    given = 0 if options["ridge"] == 0.5 else 1
+    assert s.ridge[given] == (0.5, 0.4)[given]
+    assert s.ridge[1 - given] > 0
+    assert s.held_out > 0
+
+
+@pytest.mark.parametrize(
+    ("ridge", "kind"), [(-1, ValueError), (np.nan, ValueError), ("x", TypeError), (True, TypeError)]
+)
+def test_biases_say_what_they_may_pay(ridge, kind):
+    with pytest.raises(kind, match=r"^ridge of the biases must be a nonnegative finite number; got "):
+        fa.Biases(ridge=ridge)
+
+
+def test_biases_by_themselves():
+    """What is added to each entry, and to data held out."""
+    e = plant(0, 6, 5, 1, offsets=True)
+    biases = FittedBiases(2.0, np.arange(6.0), 10.0 * np.arange(5))
+    np.testing.assert_array_equal(biases.at(np.array([0, 5]), np.array([1, 4])), [12.0, 47.0])
+    stands = RowsAndColumns((6, 5), 0.5).for_data(e.b, fa.LeastSquares())
+    assert stands.center == pytest.approx(e.b.mean())
+    assert (stands.count, stands.biases, stands.shrunk(2.0).shrink) == (11, stands, 2.0)
+    told = stands.told(np.arange(11.0))
+    assert told.shrink == 0.5
+    np.testing.assert_array_equal(told.biases.cols, np.arange(6.0, 11.0))
+    held = np.array([3, 0])
+    found = stands.predicted(told, e.M.subset(held), held, np.arange(4))
+    np.testing.assert_allclose(found, stands.center + e.rows[held] + 6.0 + e.cols[held])
+    assert RowsAndColumns((6, 5), None).felt(100, fa.LeastSquares()) > 0  # a trace tells biases apart
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_best_biases_beside_an_image(weighted):
+    """The same whether the residual is formed or not."""
+    e = plant(1, 8, 7, 2, noise=0.3, offsets=True)
+    w = np.random.default_rng(0).uniform(0.3, 3.0, e.b.size) if weighted else None
+    stands = RowsAndColumns((8, 7), 0.5).for_data(e.b, fa.LeastSquares(w))
+    seen = stands.eliminated(e.M, e.b, fa.LeastSquares(w))
+    X = np.random.default_rng(1).standard_normal((8, 7))
+    v = stands.coefficients(seen, e.b, X[e.rows, e.cols])
+    row, col = biases_by_hand(e, X, 0.5, weights=w, center=stands.center)
+    np.testing.assert_allclose(v, np.concatenate([row, col]), atol=1e-8)

@@ -5,7 +5,7 @@ import pytest
 
 import naive
 from contracts.families import generator, over, places
-from fewatoms import Sampling, kernels
+from fewatoms import RankOne, Sampling, fit, kernels
 from fewatoms.operators import Margins
 from fewatoms.operators.sampling import index_type
 from fewatoms.testing import check_operator
@@ -347,3 +347,57 @@ def test_sampling_from_an_array_with_holes():
         assert M.matrix_shape == (2, 3)
         np.testing.assert_array_equal(b, [1, 3, 5, 6])
         np.testing.assert_array_equal(M.apply(np.nan_to_num(X)), b)
+
+
+# Bad input ------------------------------------------------------------------------------------------------------------
+
+BAD_POSITIONS = [
+    ([0, 1, 0], [1, 1, 1], (2, 2), ValueError, r"^rows and cols must name each entry once; 1 repeat.*\(0, 1\)"),
+    ([0, 0, 1], [1, 1, 1], (2, 2), ValueError, r"^rows and cols must name each entry once; .*duplicates='mean'"),
+    ([0, 2], [0, 0], (2, 2), ValueError, r"^rows must lie between 0 and 1; got 2$"),
+    ([0, 1], [0, 5], (2, 2), ValueError, r"^cols must lie between 0 and 1; got 5$"),
+    ([0, -1], [0, 0], (2, 2), ValueError, r"^rows must lie between 0 and 1; got -1$"),
+    ([0, 1.0], [0, 0], (2, 2), TypeError, r"^rows must hold integers; got an array of float64$"),
+    ([0], ["a"], (2, 2), TypeError, r"^cols must hold integers; got an array of <U1$"),
+    ([True], [0], (2, 2), TypeError, r"^rows must hold integers; got an array of bool$"),
+    ([0, 1], [0], (2, 2), ValueError, r"^rows and cols must have the same length; got 2 and 1$"),
+    ([], [], (2, 2), ValueError, r"^rows and cols must name at least one entry; got none$"),
+    ([0], [0], 4, TypeError, r"^shape must be a pair of integers \(rows, columns\); got 4$"),
+    ([0], [0], (0, 4), ValueError, r"^shape\[0\] must be an integer of at least 1; got 0$"),
+    ([0], [0], (4, 1.5), TypeError, r"^shape\[1\] must be an integer of at least 1; got 1.5$"),
+]
+
+
+@pytest.mark.parametrize(
+    ("rows", "cols", "shape", "kind", "message"), BAD_POSITIONS, ids=[str(case[:3]) for case in BAD_POSITIONS]
+)
+def test_bad_positions(rows, cols, shape, kind, message):
+    with pytest.raises(kind, match=message):
+        Sampling(rows, cols, shape)
+
+
+def test_entries_given_twice_are_merged_if_asked():
+    rows, cols, values = [2, 0, 2, 1, 2], [1, 0, 1, 1, 1], [1.0, 5.0, 4.0, -1.0, 10.0]
+    with pytest.raises(ValueError, match=r"^rows and cols must name each entry once; 2 repeat another, \(2, 1\)"):
+        Sampling.from_triplets(rows, cols, values)
+    with pytest.raises(ValueError, match=r"^duplicates must be 'error', 'mean' or 'last'; got 'sum'$"):
+        Sampling.from_triplets(rows, cols, values, duplicates="sum")
+    for how, merged in (("mean", 5.0), ("last", 10.0)):
+        M, b = Sampling.from_triplets(rows, cols, values, duplicates=how)
+        assert {(2, 1): merged, (0, 0): 5.0, (1, 1): -1.0} == {
+            (int(i), int(j)): float(v) for i, j, v in zip(M.rows, M.cols, b, strict=True)
+        }
+        s = fit(M, b, atoms=RankOne(3, 2), k=2)
+        assert s.predict(2, 1) == pytest.approx(merged, rel=1e-2)
+
+
+def test_labels_are_not_taken_for_indices():
+    with pytest.raises(ValueError, match=r"indices up to 1000000000000 look like labels.*numpy.unique"):
+        Sampling.from_triplets([0, 10**12], [0, 1], [1.0, 2.0])
+
+
+def test_sparse_matrices_do_not_say_what_is_missing():
+    from scipy.sparse import csr_array
+
+    with pytest.raises(TypeError, match=r"X must be a dense array with NaN.*from_triplets"):
+        Sampling.from_array(csr_array(np.eye(3)))

@@ -166,12 +166,12 @@ def _on_factors(problem: Problem) -> str | None:
     """The argument that asks for something about factors of matrices, if one does, and its verb."""
     if problem.beside.biases is not None:
         return "free: biases are"
-    if _nonnegative_pairs(problem.atoms):
+    if nonnegative_pairs(problem.atoms):
         return "nonnegative is"
     return "ridge is" if problem.price.ridge or problem.price.ridge is None else None
 
 
-def _nonnegative_pairs(atoms: AtomicSet) -> bool:
+def nonnegative_pairs(atoms: AtomicSet) -> bool:
     """Whether factors of a set, or of a part of it, must not be negative."""
     pairs = atoms.unwrapped().inner.offers(RankOnePairs)
-    return (pairs is not None and pairs.nonnegative) or any(_nonnegative_pairs(part) for part in atoms.parts)
+    return (pairs is not None and pairs.nonnegative) or any(nonnegative_pairs(part) for part in atoms.parts)

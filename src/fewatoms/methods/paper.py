@@ -16,6 +16,7 @@ from fewatoms.budget import Budget, none_of
 from fewatoms.candidates import Candidate, DualPoint, Iterate
 from fewatoms.faces import Face
 from fewatoms.methods.base import Job, Method, Pace
+from fewatoms.methods.general import nonnegative_pairs
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P3
 
@@ -292,6 +293,8 @@ def _check(problem: Problem, budgets: Sequence[Budget]) -> None:
         raise ValueError(f"ridge and cap must be left out for Paper; got {problem.price!r}")
     if listing is not None and listing.forced.size + listing.barred.size:
         raise ValueError(f"atoms must not be restricted for Paper; got {atoms!r}")
+    if nonnegative_pairs(atoms):
+        raise ValueError(f"atoms must not be nonnegative factors for Paper, which would give them signs; got {atoms!r}")
     _alpha(problem)
 
 

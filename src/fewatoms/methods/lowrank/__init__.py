@@ -168,7 +168,7 @@ class CompletionJob(Job):
         return run.spot(run.fewer(spot.at, self.method.tol)).candidate
 
     def finish(self, problem: Problem, leaders: Sequence[Candidate], *, last: bool) -> Candidate:
-        """The best as it is. An answer needs less room than the entries in both orders: the last budget lets them go."""
+        """The best as it is. The last budget lets go of the entries in both orders: an answer needs less room."""
         if problem.budget == self.budgets[-1]:
             self.forget()
         return leaders[0]
