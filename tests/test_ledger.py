@@ -265,7 +265,7 @@ def test_held_out_fits_tick(name, monkeypatch):
     assert len(marks) > 20
 
 
-@pytest.mark.parametrize("name", ["completion", "robust"])
+@pytest.mark.parametrize("name", ["completion, bound", "robust"])
 def test_what_a_callback_asks_for_calls_nobody(name, every_tick):
     """A dual point that is made on demand passes over the data, which ticks."""
     case, depth = cases()[name], [0]

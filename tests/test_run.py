@@ -233,7 +233,6 @@ MAKERS = {
     "low_rank_plus_sparse": lambda rng: datasets.low_rank_plus_sparse(8, 7, 2, rng=rng).X,
     "phases": lambda rng: datasets.phases(4, 20, rng=rng).b,
     "gcosspike": lambda rng: datasets.gcosspike(rng=rng).b,
-    "sgnspike": lambda rng: datasets.sgnspike(rng=rng).b,
 }
 
 

@@ -155,7 +155,7 @@ class Record:
 
     def stop(self, found: Candidate | None) -> None:
         """The callback has ended the run; a candidate found in the middle of some work counts."""
-        if found is not None and self.problem.budget.allows(found.face) and self._better(found):
+        if found is not None and found.face.size and self.problem.budget.allows(found.face) and self._better(found):
             self.best = found
         self.status = Status.STOPPED
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
+import scipy.sparse as sp
 
 from fewatoms import _checks, ledger, linalg
 from fewatoms._types import Array, FloatArray, IntArray, ModelDual
@@ -45,7 +46,8 @@ def kept_columns(problem: Problem) -> Operator:
         for some in np.split(np.arange(problem.measured.shape[1]), range(COLUMNS, problem.measured.shape[1], COLUMNS)):
             ledger.tick()
             columns.append(problem.measured.columns(some))
-    whole = MatrixOperator(np.concatenate(columns, axis=1))
+    sparse = any(sp.issparse(block) for block in columns)
+    whole = MatrixOperator(sp.hstack(columns, format="csc") if sparse else np.concatenate(columns, axis=1))
     return problem.beside.eliminated(whole, problem.data, problem.base_loss).M
 
 
