@@ -44,7 +44,7 @@ def test_what_users_write(k, atoms, words):
             0,
             fa.SignedOneHot(5),
             ValueError,
-            r"^k must be an integer between 1 and 10, the number of atoms of Signed.*; got 0$",
+            r"^k must be an integer between 1 and 5, the number of atoms of Signed.*; got 0$",
         ),
         (4, fa.RankOne(4, 3), ValueError, r"^k must be an integer between 1 and 3, .*; got 4$"),
         (1.5, fa.RankOne(4, 3), TypeError, r"^k must be an integer .*; got 1.5$"),
