@@ -132,7 +132,10 @@ def compare(before: Path, options: Options, parts: Sequence[Part], out: str | No
     sources = before / "src", ROOT / "src"
     versions = [_version(source) for source in sources]
     say(f"before: fewatoms {versions[0]} in {before}; after: {versions[1]}, here.")
-    say(f"CPU seconds: the middle of {options.repeat or 7} runs, by turns; +-: half of the range between the quarters.")
+    say(
+        f"CPU seconds: the middle of {options.repeat or 7} runs, by turns; +-: half of the range between the "
+        "quarters, of fewer than five runs half of the whole range."
+    )
     rows: list[Compared] = []
     for part in parts:
         mine = list(_part(part, options, sources))
