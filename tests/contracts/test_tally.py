@@ -100,6 +100,15 @@ def test_counting_agrees_with_every_answer(name, case):
         assert s.products == answer(name).products  # the way that is taken is the same
 
 
+def test_groups_of_many_sizes_are_exchanged_by_their_images():
+    """Twice k of the largest would have no room, but all atoms together do."""
+    atoms = cases()["groups of many sizes"].words["atoms"]
+    assert answer("groups of many sizes").products < 100
+    s = cases()["groups of many sizes"].fit(atoms=atoms.restricted(include=[4]))
+    assert 4 in s.indices
+    assert s.products < 100
+
+
 def vector(n=20, m=30, seed=0):
     rng = np.random.default_rng(seed)
     A = rng.standard_normal((m, n)) * np.geomspace(0.1, 10.0, n)

@@ -42,9 +42,9 @@ class Images:
         rows = view.M.shape[0]
         self._sparse = (rows if view.at_hand is None else view.at_hand.image_size) <= THIN * rows
         total = view.count if view.blocks is None else int(view.sizes(np.arange(view.count)).sum())
-        self._ample = total <= room  # there is room for all of them
+        self.ample = total <= room  # there is room for all of them
         self._place = np.full(view.count, -1, dtype=np.int32)  # of each class in the order of `classes`
-        self._asked = np.zeros(0 if self._ample else view.count, dtype=np.int64)  # when each was asked for last
+        self._asked = np.zeros(0 if self.ample else view.count, dtype=np.int64)  # when each was asked for last
         self._clock = 0
         self._empty()
         self.aim(problem)
@@ -68,7 +68,7 @@ class Images:
 
     def fits(self, classes: IntArray) -> bool:
         """Whether there is room for the images of these classes, if need be for no others."""
-        if self._ample:
+        if self.ample:
             return True
         return (classes.size if self._view.blocks is None else int(self._view.sizes(classes).sum())) <= self.room
 
@@ -78,7 +78,7 @@ class Images:
         if places.size and places.min() < 0:
             self._take(classes[places < 0], classes)
             places = self._place[classes]
-        if not self._ample:
+        if not self.ample:
             self._clock += 1
             self._asked[classes] = self._clock
         if self._view.blocks is None:

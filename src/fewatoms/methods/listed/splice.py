@@ -53,9 +53,9 @@ class Splice:
         return replace(self, shakes=0, pairs=0.0)
 
     def fits(self, fits: SupportFits) -> bool:
-        """Whether there is room for the images of twice the support."""
+        """Whether there is room for the images of twice the support, or of all atoms."""
         k, view = fits.problem.budget.single, fits.view
-        return min(2 * k, view.count) * view.largest <= view.images.room
+        return view.images.ample or min(2 * k, view.count) * view.largest <= view.images.room
 
     def __call__(self, fits: SupportFits, candidate: Candidate) -> Candidate:
         """Polished as far as is worth while in the middle of a run."""
