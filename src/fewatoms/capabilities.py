@@ -16,7 +16,7 @@ from fewatoms._types import Array, FloatArray, IntArray, Matrix, ModelDual
 
 if TYPE_CHECKING:
     from fewatoms.faces import Face, Factors, SymmetricFactors
-    from fewatoms.operators.reduced import ReducedOperator
+    from fewatoms.reduced import ReducedOperator
 
 C = TypeVar("C")
 

@@ -27,7 +27,7 @@ from fewatoms.faces import (
     within,
 )
 from fewatoms.operators import as_operator
-from fewatoms.operators.reduced import Implicit
+from fewatoms.reduced import Implicit
 from fewatoms.testing import check_face
 
 P, Q = 4, 5

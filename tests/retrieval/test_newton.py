@@ -14,7 +14,7 @@ from fewatoms import (
     LeastSquares,
     Logistic,
 )
-from fewatoms.operators.reduced import Bordered, Columns
+from fewatoms.reduced import Bordered, Columns
 from fewatoms.retrieval.newton import newton
 
 BOXES = {

@@ -16,7 +16,7 @@ from fewatoms.kept import Kept
 if TYPE_CHECKING:
     from fewatoms.faces.turning import Turning
     from fewatoms.operators.base import Operator
-    from fewatoms.operators.reduced import ReducedOperator
+    from fewatoms.reduced import ReducedOperator
 
 
 class Cone(Enum):

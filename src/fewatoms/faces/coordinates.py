@@ -14,10 +14,10 @@ from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, Matrix, Mod
 from fewatoms.capabilities import ColumnBlocks, SeenAsIs
 from fewatoms.faces.base import Cone, Face, leading
 from fewatoms.kept import Kept
+from fewatoms.reduced import Columns, Implicit, ReducedOperator
 
 if TYPE_CHECKING:
     from fewatoms.operators.base import Operator
-    from fewatoms.operators.reduced import ReducedOperator
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +129,5 @@ def _entries(matrix: sp.csr_array, rows: IntArray, cols: IntArray) -> Array:
 
 def restrict_columns(M: Operator, face: Face) -> ReducedOperator:
     """c -> M point(c) for a face of coordinates: by columns where those are at hand, by products elsewhere."""
-    from fewatoms.operators.reduced import Columns, Implicit
-
     at_hand = M.offers(ColumnBlocks) is not None or M.offers(SeenAsIs) is not None
     return Columns(face.images(M)) if at_hand else Implicit(M, face)

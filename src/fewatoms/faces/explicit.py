@@ -13,11 +13,10 @@ from fewatoms import linalg
 from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, ModelDual
 from fewatoms.faces.base import Cone, Face, leading
 from fewatoms.kept import Kept
+from fewatoms.reduced import Columns, ReducedOperator
 
 if TYPE_CHECKING:
     from fewatoms.operators.base import Operator
-    from fewatoms.operators.reduced import ReducedOperator
-
 SAME_ATOM = 1e-12  # atoms that differ by less than this share of their length are one
 
 
@@ -111,8 +110,6 @@ class Explicit(Face):
 
     def restrict(self, M: Operator) -> ReducedOperator:
         """The images of the atoms, one product each."""
-        from fewatoms.operators.reduced import Columns
-
         return Columns(self.images(M))
 
     def labels(self) -> Array:

@@ -12,11 +12,10 @@ from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, Matrix, Mod
 from fewatoms.capabilities import FactorFits, FactorImages
 from fewatoms.faces.base import Cone, Face, leading
 from fewatoms.kept import Kept
+from fewatoms.reduced import Implicit, ReducedOperator
 
 if TYPE_CHECKING:
     from fewatoms.operators.base import Operator
-    from fewatoms.operators.reduced import ReducedOperator
-
 RANK_TOLERANCE = 1e-13  # a singular value of C below this share of the largest is rounding, not an atom
 
 
@@ -82,8 +81,6 @@ class Factors(Face):
         return Factors(linalg.orthonormal(self.U, other.U), linalg.orthonormal(self.V, other.V))
 
     def restrict(self, M: Operator) -> ReducedOperator:
-        from fewatoms.operators.reduced import Implicit
-
         fits = M.offers(FactorFits)
         return Implicit(M, self) if fits is None else fits.restrict_factors(self)
 
@@ -200,8 +197,6 @@ class NonnegativeFactors(Face):
         return NonnegativeFactors(np.hstack([self.P, other.P[:, fresh]]), np.hstack([self.Q, other.Q[:, fresh]]))
 
     def restrict(self, M: Operator) -> ReducedOperator:
-        from fewatoms.operators.reduced import Implicit
-
         return Implicit(M, self)
 
     def image(self, M: Operator, c: FloatArray) -> FloatArray:

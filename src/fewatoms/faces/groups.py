@@ -15,7 +15,7 @@ from fewatoms.kept import Kept
 
 if TYPE_CHECKING:
     from fewatoms.operators.base import Operator
-    from fewatoms.operators.reduced import ReducedOperator
+    from fewatoms.reduced import ReducedOperator
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,10 +12,10 @@ from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, ModelDual
 from fewatoms.faces.base import Cone, Face, leading
 from fewatoms.faces.turning import Still, Turning
 from fewatoms.kept import Kept
+from fewatoms.reduced import Implicit, ReducedOperator, Stacked
 
 if TYPE_CHECKING:
     from fewatoms.operators.base import Operator
-    from fewatoms.operators.reduced import ReducedOperator
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,8 +111,6 @@ class SumFace(Face):
         return replace(self, faces=tuple(f.merge(g) for f, g in zip(self.faces, other.faces, strict=True)))
 
     def restrict(self, M: Operator) -> ReducedOperator:
-        from fewatoms.operators.reduced import Implicit, Stacked
-
         parts = [f.restrict(M) for f in self.faces]
         # where nothing is at hand, one product for the sum instead of one for each part
         return Stacked(parts) if any(p.direct for p in parts) else Implicit(M, self)

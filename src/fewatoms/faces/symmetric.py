@@ -14,10 +14,10 @@ from fewatoms.capabilities import FactorFits, Intensities
 from fewatoms.faces.base import Cone, Face
 from fewatoms.faces.factors import RANK_TOLERANCE, Factors, widened
 from fewatoms.kept import Kept
+from fewatoms.reduced import Implicit, ReducedOperator
 
 if TYPE_CHECKING:
     from fewatoms.operators.base import Operator
-    from fewatoms.operators.reduced import ReducedOperator
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,8 +92,6 @@ class SymmetricFactors(Face):
         return SymmetricFactors(linalg.orthonormal(self.V, other.V))
 
     def restrict(self, M: Operator) -> ReducedOperator:
-        from fewatoms.operators.reduced import Implicit, Symmetrised
-
         intensities = M.offers(Intensities)
         if intensities is not None:
             return intensities.restrict_symmetric(self)
@@ -180,3 +178,23 @@ def hermitian(c: FloatArray, r: int, complex_: bool) -> Array:
     C += C.conj().T
     C[np.diag_indices(r)] = c[:r]
     return C
+
+
+class Symmetrised(ReducedOperator):
+    """V C V^T through the reduced operator of the pairs (V, V): real symmetric C in its orthonormal coordinates."""
+
+    def __init__(self, inner: ReducedOperator, r: int) -> None:
+        self.inner, self.dim = inner, r * (r + 1) // 2
+        self.direct, self.costs = inner.direct, inner.costs
+        eye = np.eye(r * r).reshape(r * r, r, r)
+        self.basis = np.stack([hermitian_coordinates(e) for e in eye]) if r else np.zeros((0, 0))
+
+    def apply(self, c: FloatArray) -> FloatArray:
+        return self.inner.apply(self.basis @ c)
+
+    def adjoint(self, r: FloatArray) -> FloatArray:
+        return self.basis.T @ self.inner.adjoint(r)
+
+    def normal_equations(self, b: FloatArray, weights: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+        G, h = self.inner.normal_equations(b, weights)
+        return self.basis.T @ G @ self.basis, self.basis.T @ h

@@ -18,7 +18,7 @@ from fewatoms.kept import Kept
 if TYPE_CHECKING:
     from fewatoms.atoms.mapped import LinearMap
     from fewatoms.operators.base import Operator
-    from fewatoms.operators.reduced import ReducedOperator
+    from fewatoms.reduced import ReducedOperator
 
 
 class WrappedFace(Face):

@@ -13,7 +13,7 @@ from fewatoms import _checks, ledger, linalg, norms
 from fewatoms._types import Array, FloatArray, IntArray, Matrix, ModelDual
 from fewatoms.capabilities import Norms, Offering
 from fewatoms.faces import Face
-from fewatoms.operators.reduced import ReducedOperator
+from fewatoms.reduced import ReducedOperator
 
 if TYPE_CHECKING:
     from fewatoms.atoms.mapped import LinearMap

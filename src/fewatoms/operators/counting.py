@@ -14,8 +14,8 @@ from fewatoms._types import Array, FloatArray, IntArray, Matrix, ModelDual
 from fewatoms.capabilities import ColumnBlocks, FactorFits, FactorImages, Intensities, Norms, SampledEntries, SeenAsIs
 from fewatoms.faces import Factors, SymmetricFactors
 from fewatoms.operators.base import Operator
-from fewatoms.operators.reduced import ReducedOperator, Tallied
 from fewatoms.operators.wrapper import Wrapper, as_it_is
+from fewatoms.reduced import ReducedOperator, Tallied
 
 
 class Counting(Wrapper):

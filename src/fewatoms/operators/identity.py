@@ -12,7 +12,8 @@ from fewatoms import _checks
 from fewatoms._types import Array, FloatArray, IntArray, Matrix, ModelDual
 from fewatoms.faces import Factors
 from fewatoms.operators.base import Operator
-from fewatoms.operators.reduced import IdentityFactors, ReducedOperator
+from fewatoms.operators.on_factors import IdentityFactors
+from fewatoms.reduced import ReducedOperator
 
 
 class Identity(Operator):

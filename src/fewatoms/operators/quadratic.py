@@ -14,7 +14,8 @@ from fewatoms import _checks, linalg
 from fewatoms._types import Array, FloatArray, IntArray, ModelDual
 from fewatoms.faces import SymmetricFactors
 from fewatoms.operators.base import Operator
-from fewatoms.operators.reduced import QuadraticFactors, ReducedOperator
+from fewatoms.operators.on_factors import QuadraticFactors
+from fewatoms.reduced import ReducedOperator
 
 FORM_SIDE = 300  # up to this n, M*y is formed as an n x n array: its exact decomposition is as cheap
 

@@ -20,8 +20,8 @@ from fewatoms.capabilities import (
 )
 from fewatoms.faces import Factors, SymmetricFactors
 from fewatoms.operators.base import Operator
-from fewatoms.operators.reduced import ReducedOperator
 from fewatoms.operators.wrapper import SeenColumns, SeenImages, Wrapper, as_it_is
+from fewatoms.reduced import ReducedOperator
 
 
 class Rows(Wrapper):

@@ -13,7 +13,8 @@ from fewatoms._types import Array, FloatArray, IntArray, ModelDual
 from fewatoms.capabilities import SampledEntries
 from fewatoms.faces import Factors
 from fewatoms.operators.base import Operator
-from fewatoms.operators.reduced import BLOCK, ReducedOperator, SampledFactors
+from fewatoms.operators.on_factors import SampledFactors
+from fewatoms.reduced import BLOCK, ReducedOperator
 
 COUNTED = 1 << 20  # entries counted together
 MANY = 10_000_000  # rows and columns that deserve a question where entries are few

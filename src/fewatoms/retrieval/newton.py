@@ -10,7 +10,7 @@ from fewatoms import ledger
 from fewatoms._types import Array, FloatArray
 from fewatoms.linalg import definite_solver
 from fewatoms.losses import Loss
-from fewatoms.operators.reduced import ReducedOperator
+from fewatoms.reduced import ReducedOperator
 
 
 def newton(

@@ -20,8 +20,8 @@ from fewatoms._types import Array, BudgetLike, FloatArray
 from fewatoms.candidates import Candidate
 from fewatoms.faces import Cone, Face, hermitian, hermitian_coordinates
 from fewatoms.losses import LeastSquares, Loss
-from fewatoms.operators.reduced import Columns, ReducedOperator
 from fewatoms.problem import Problem
+from fewatoms.reduced import Columns, ReducedOperator
 from fewatoms.retrieval.newton import newton
 
 SPAN = 30.0  # linear predictors beyond this size say that the classes of a logistic fit are separable

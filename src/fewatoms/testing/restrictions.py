@@ -6,7 +6,7 @@ import numpy as np
 
 from fewatoms.faces import Face
 from fewatoms.operators import Operator
-from fewatoms.operators.reduced import ReducedOperator
+from fewatoms.reduced import ReducedOperator
 from fewatoms.testing.saying import Draw, equal, require, same
 
 

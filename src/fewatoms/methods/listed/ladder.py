@@ -16,8 +16,8 @@ from fewatoms.candidates import Candidate, DualPoint
 from fewatoms.methods.listed.images import IMAGE_ROOM
 from fewatoms.methods.listed.proximal import Shrink, Square, Weighted, accelerated, bent
 from fewatoms.methods.listed.view import View, listed
-from fewatoms.operators.reduced import Bordered
 from fewatoms.problem import Problem
+from fewatoms.reduced import Bordered
 from fewatoms.relaxations import P1, P3, Relaxation
 
 FINE_RUNGS = (0.7, 100, 1e-2)  # shrink, steps and tol for least squares

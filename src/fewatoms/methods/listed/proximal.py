@@ -11,7 +11,7 @@ import numpy as np
 
 from fewatoms._types import FloatArray
 from fewatoms.losses import Loss
-from fewatoms.operators.reduced import Bordered
+from fewatoms.reduced import Bordered
 
 # (v, t) -> argmin over x of |x - v|^2 / 2 + t gauge(x), t a number or one for each coefficient
 Shrink = Callable[[FloatArray, FloatArray | float], FloatArray]

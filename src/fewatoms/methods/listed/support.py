@@ -20,8 +20,8 @@ from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate
 from fewatoms.losses import LeastSquares
 from fewatoms.methods.listed.view import View
-from fewatoms.operators.reduced import Bordered
 from fewatoms.problem import Problem
+from fewatoms.reduced import Bordered
 from fewatoms.retrieval.newton import newton
 
 INDEPENDENT = 1e-12  # share of a column's squared length that the others must leave for it to count as independent

@@ -21,7 +21,7 @@ from fewatoms import (
 )
 from fewatoms.faces import Factors, SymmetricFactors
 from fewatoms.operators import as_operator
-from fewatoms.operators.reduced import Bordered
+from fewatoms.reduced import Bordered
 
 M_ROWS = 9
 WEIGHTS = generator(20).uniform(0.2, 3.0, M_ROWS)
@@ -33,7 +33,8 @@ every_matrix = pytest.mark.parametrize(("name", "M"), **over(NINE_ROWS))
 
 def test_normal_equations_in_many_blocks(monkeypatch):
     """The blocks that Gram matrices are summed in may be as small as a row."""
-    monkeypatch.setattr("fewatoms.operators.reduced.BLOCK", 8)
+    for module in ("reduced", "operators.on_factors", "operators.sampling"):
+        monkeypatch.setattr(f"fewatoms.{module}.BLOCK", 8)
     rng = generator(3)
     U, V = (np.linalg.qr(rng.standard_normal((n, 2)))[0] for n in (5, 6))
     weights = rng.uniform(0.5, 2.0, 30)
