@@ -155,7 +155,8 @@ class CompletionJob(Job):
         settled, method = self._settled[budget], self.method
         run = Sweeps(settled.asked, self.entries)
         lift = method.lifting if method.lift else None
-        return (spot.iterate() for spot in method.ladder.stream(run, settled.tol, settled.begin, lift))
+        begin, settled.begin = settled.begin, None  # let go of once the sweeps have moved on
+        return (spot.iterate() for spot in method.ladder.stream(run, settled.tol, begin, lift))
 
     def retrieve(self, iterate: Iterate, budget: Budget) -> Candidate:
         """The sweep's own point; where it was lifted beyond the budget, its leading atoms, swept on."""
