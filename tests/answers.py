@@ -161,7 +161,9 @@ def _cases():
         ),
         "psd": _quadratic(False),
         "psd, complex": _quadratic(True),
-        "own set": Case(M[:, :8], b, {"atoms": Corners(8), "k": 2, "method": Exposed(), "max_iterations": 3}, ("atoms",)),
+        "own set": Case(
+            M[:, :8], b, {"atoms": Corners(8), "k": 2, "method": Exposed(), "max_iterations": 3}, ("atoms",)
+        ),
     }
 
 

@@ -96,6 +96,19 @@ def generator() -> np.random.Generator:
     return current().rng
 
 
+def dice() -> Callable[[], np.random.Generator]:
+    """The generator of the run as it stands now, made anew for whoever asks: all draw the same."""
+    bits = generator().bit_generator
+    state = bits.state
+
+    def thrown() -> np.random.Generator:
+        fresh = type(bits)(0)
+        fresh.state = state
+        return np.random.Generator(fresh)
+
+    return thrown
+
+
 def spend(products: int) -> None:
     """Charge products with M or M*."""
     account = _current.get()

@@ -26,14 +26,14 @@ def planted(n, m, complex_, seed, k=1):
 def amplitudes_of(A, b, k=1, flow=AmplitudeFlow(), **wishes):  # noqa: B008
     problem = fa.Problem.of(fa.Quadratic(A), b, atoms=fa.PSDRankOne(A.shape[1]), k=k, **wishes)
     M, atoms = need(problem.M, Intensities), need(problem.atoms, Semidefinite)
-    return Amplitudes(problem, M, atoms, flow, np.random.default_rng(0))
+    return Amplitudes(problem, M, atoms, flow, lambda: np.random.default_rng(0))
 
 
 def test_starts_are_several_and_margins_shrink_where_data_are_few():
     A, _, b = planted(12, 48, False, 0)
     problem = fa.Problem.of(fa.Quadratic(A * np.linspace(1, 2, 48)[:, None]), b, atoms=fa.PSDRankOne(12), k=1)
     M, atoms = need(problem.M, Intensities), need(problem.atoms, Semidefinite)
-    amplitudes = Amplitudes(problem, M, atoms, AmplitudeFlow(), np.random.default_rng(0))
+    amplitudes = Amplitudes(problem, M, atoms, AmplitudeFlow(), lambda: np.random.default_rng(0))
     face = problem.atoms.expose(problem.M.adjoint(problem.b), 1)
     first = reduced_fit(problem, face)
     starts = list(amplitudes.starts(first, all_of_them=True))

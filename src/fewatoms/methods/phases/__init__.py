@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from copy import deepcopy
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -75,10 +74,10 @@ class PhasesJob(GeneralJob):
         self.by_factors = FactorTurn(M=self.M)
         self.retrieval = Retrieval(polish=Exchange(turn=self.turned))
         self.amplitudes: dict[Budget, Amplitudes] = {}
-        self.dice = np.random.default_rng(0)
+        self.dice: Callable[[], np.random.Generator] = np.random.default_rng
 
     def iterates(self, course: Sequence[Budget]) -> Iterator[Iterate]:
-        self.dice = deepcopy(ledger.generator())  # each budget draws as if it were alone
+        self.dice = ledger.dice()  # each budget draws as if it were alone
         return super().iterates(course)
 
     def retrieve(self, iterate: Iterate, budget: Budget) -> Candidate:
@@ -109,8 +108,7 @@ class PhasesJob(GeneralJob):
             return candidate
         first = budget not in self.amplitudes
         if first:
-            dice = deepcopy(self.dice)
-            self.amplitudes[budget] = Amplitudes(problem, self.M, self.atoms, method.flow, dice, self._keep)
+            self.amplitudes[budget] = Amplitudes(problem, self.M, self.atoms, method.flow, self.dice, self._keep)
         amplitudes = self.amplitudes[budget]
         best, losses, agreed = candidate, [], False
         for start in amplitudes.starts(candidate, all_of_them=first):

@@ -61,7 +61,7 @@ class Amplitudes:
 
     problem : with its budget, over the semidefinite set itself
     M, atoms : what its operator and its set offer
-    rng : where a start anywhere is drawn
+    dice : makes the generator of a start anywhere
     keep : who is handed the point of a descent that is stopped on its way
     """
 
@@ -69,8 +69,13 @@ class Amplitudes:
     M: Intensities
     atoms: Semidefinite
     flow: AmplitudeFlow
-    rng: np.random.Generator
+    dice: Callable[[], np.random.Generator]
     keep: Callable[[Candidate], None] = ledger.keep
+
+    @cached_property
+    def rng(self) -> np.random.Generator:
+        """Made when the first draw is due: many descents end before."""
+        return self.dice()
 
     @property
     def k(self) -> int:
