@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -402,3 +403,55 @@ def test_what_is_not_there_is_said():
         path[3]
     with pytest.raises(ValueError, match=r"^no k has been chosen yet; call choose_k first$"):
         _ = path.best
+
+
+# Values, and the clock -----------------------------------------------------------------------------------------------
+
+
+def test_pickles_leave_M_out_and_attach_gives_it_back():
+    M, b = planted(7)
+    path = fa.fit_path(M, b, atoms=fa.SignedOneHot(M.shape[1]), k=[1, 3])
+    chosen = path.choose_k("cv")
+    data = pickle.dumps(path)
+    assert len(data) < 10_000
+    back = pickle.loads(data)
+    assert back.k == path.k
+    assert back.chosen == chosen
+    np.testing.assert_array_equal(back.losses, path.losses)
+    np.testing.assert_array_equal(back[3].indices, path[3].indices)
+    with pytest.raises(ValueError, match=r"needs M and b.*attach"):
+        back.choose_k("cv")
+    again = back.attach(M, b)
+    assert again.choose_k("cv") == chosen
+    np.testing.assert_allclose(again.scores["cv"], path.scores["cv"], rtol=1e-9)
+    with pytest.raises(ValueError, match="b must be the one"):
+        back.attach(M, 2 * b)
+    assert pickle.loads(data).chosen == chosen
+
+
+def test_choosing_k_is_heard_and_stopped():
+    M, b = planted(8)
+    atoms = fa.SignedOneHot(M.shape[1])
+    path = fa.fit_path(M, b, atoms=atoms, k=[1, 2, 3, 4])
+    whole, heard = path.choose_k("cv", folds=4), []
+    scores = path.scores["cv"]
+    assert path.choose_k("cv", folds=4, callback=heard.append) == whole
+    np.testing.assert_array_equal(path.scores["cv"], scores)
+    assert len(heard) >= 4  # once for each fold at least
+
+    def stop_after(count):
+        calls = iter(range(count))
+
+        def callback(_):
+            if next(calls, None) is None:
+                raise StopIteration
+
+        return callback
+
+    assert path.choose_k("cv", folds=4, callback=stop_after(0)) in path
+    assert np.isfinite(path.scores["cv"]).all()
+    first = path.scores["cv"]
+    assert (first < scores).all()  # fewer rows were predicted
+    path.choose_k("cv", folds=4, callback=stop_after(len(heard) - 1))  # in the middle of the last fold
+    assert (path.scores["cv"] < scores).all()
+    assert fa.choose_k(M, b, atoms=atoms, k=[1, 2, 3], callback=stop_after(0)) in (1, 2, 3)

@@ -13,10 +13,14 @@ import numpy.typing as npt
 from fewatoms import _checks
 from fewatoms._renamed import renamed
 from fewatoms._types import Array, BudgetLike, FloatArray, IntArray
+from fewatoms.atoms import AtomicSet
 from fewatoms.budget import Budget
 from fewatoms.fit import Words, posed
+from fewatoms.losses import Loss
+from fewatoms.methods import METHODS
 from fewatoms.problem import Problem
-from fewatoms.run import Way, solve
+from fewatoms.records import Progress
+from fewatoms.run import Callback, Way, solve
 from fewatoms.solution import Solution
 
 if TYPE_CHECKING:
@@ -53,7 +57,8 @@ def choose_k(
     M: object, b: npt.ArrayLike, *, k: Iterable[object], by: str = "cv", folds: int = 5, **words: Unpack[Words]
 ) -> BudgetLike:
     """The k that `by` prefers among those of an iterable: `fit_path(M, b, ...).choose_k(by)`."""
-    return fit_path(M, b, k=k, **words).choose_k(by, folds=folds, rng=words.get("rng"))
+    path = fit_path(M, b, k=k, **words)
+    return path.choose_k(by, folds=folds, rng=words.get("rng"), callback=words.get("callback"))
 
 
 def _budgets(problem: Problem, k: Iterable[object]) -> list[Budget]:
@@ -76,11 +81,13 @@ class Path:
     scores : what `choose_k` compared, by the name of the way
     chosen : the k chosen last, or None
 
-    `path[k]` is the Solution for k; `len(path)`, iteration over the k and `k in path` work as for a mapping.
+    `path[k]` is the Solution for k; `len(path)`, iteration over the k and `k in path` work as for a mapping. Pickles
+    leave M and b out; `path.attach(M, b)` gives them back.
     """
 
     def __init__(self, problem: Problem, budgets: list[Budget], solutions: list[Solution], way: Way) -> None:
-        self._problem, self._budgets, self._way = problem, budgets, way
+        self._asked: tuple[Problem, Way] | None = (problem, way)  # None once M and b are gone
+        self._budgets = budgets
         self.k: list[BudgetLike] = [budget.k for budget in budgets]
         self._solutions = dict(zip(self.k, solutions, strict=True))
         self.scores: dict[str, FloatArray] = {}
@@ -121,10 +128,45 @@ class Path:
             raise ValueError("no k has been chosen yet; call choose_k first")
         return self._solutions[self.chosen]
 
+    @property
+    def _problem(self) -> Problem:
+        return self._known()[0]
+
+    def _known(self) -> tuple[Problem, Way]:
+        if self._asked is None:
+            raise ValueError("choosing k needs M and b, which pickles leave out: path.attach(M, b) gives them back")
+        return self._asked
+
+    def __getstate__(self) -> dict[str, object]:
+        return vars(self) | {"_asked": None}
+
+    def attach(
+        self,
+        M: object,
+        b: npt.ArrayLike,
+        *,
+        atoms: AtomicSet | None = None,
+        loss: Loss | None = None,
+        free: object = None,
+    ) -> Path:
+        """This path with M and b, which it had before it was pickled: see `Solution.attach`, whose words these are."""
+        solutions = [s.attach(M, b, atoms=atoms, loss=loss, free=free) for s in self._solutions.values()]
+        problem = solutions[0].certificate.problem.with_budget(Budget())
+        path = Path(problem, self._budgets, solutions, Way(METHODS))
+        path.scores, path.chosen = dict(self.scores), self.chosen
+        return path
+
     # Choosing ---------------------------------------------------------------------------------------------------------
 
     def choose_k(
-        self, by: str = "cv", *, folds: int = 5, share: float | None = None, gamma: float = 1.0, rng: object = None
+        self,
+        by: str = "cv",
+        *,
+        folds: int = 5,
+        share: float | None = None,
+        gamma: float = 1.0,
+        rng: object = None,
+        callback: Callback | None = None,
     ) -> BudgetLike:
         """The k that `by` prefers; the fewest atoms among equals. Lower scores are better, kept in `scores[by]`.
 
@@ -139,11 +181,14 @@ class Path:
             the dearest steps of the default retrieval: they are for comparing budgets.
         rng : seed or Generator
             Of the split of the rows; the default is a fixed one.
+        callback : as for `fit`
+            Heard while rows are left out; StopIteration ends the choice with the folds that are done, or with the first
+            one as far as it came.
         """
         if by not in WAYS:
             raise ValueError(f"by must be one of {', '.join(map(repr, WAYS))}; got {by!r}")
         if by == "cv":
-            scores = self._cross_validated(self._folds(_checks.integer("folds", folds, 2, self._rows), rng))
+            scores = self._cross_validated(self._folds(_checks.integer("folds", folds, 2, self._rows), rng), callback)
         elif by == "held-out" and self._problem.price.ridge is None and share is None and rng is None:
             scores = np.array([self._solutions[k].held_out for k in self.k], dtype=np.float64)
         elif by == "held-out":
@@ -151,7 +196,8 @@ class Path:
             if not 0 < _checks.number("share", share) < 1:
                 raise ValueError(f"share must lie between 0 and 1; got {share!r}")
             count = min(self._rows - 1, max(1, round(share * self._rows)))
-            scores = self._cross_validated([np.sort(_checks.generator(rng).permutation(self._rows)[:count])])
+            held = np.sort(_checks.generator(rng).permutation(self._rows)[:count])
+            scores = self._cross_validated([held], callback)
         elif by == "elbow":
             scores = self._elbow()
         else:
@@ -175,16 +221,21 @@ class Path:
         order = _checks.generator(rng).permutation(self._rows)
         return [np.sort(part) for part in np.array_split(order, count)]
 
-    def _cross_validated(self, folds: list[IntArray]) -> FloatArray:
+    def _cross_validated(self, folds: list[IntArray], callback: Callback | None) -> FloatArray:
         """The loss on the rows of each fold of the fit to the others, summed."""
-        problem, total = self._problem, np.zeros(len(self.k))
-        way = replace(self._way, callback=None, start=None)
-        for fold in folds:
+        (problem, way), total, ear = self._known(), np.zeros(len(self.k)), _Ear(callback)
+        way = replace(way, callback=None if callback is None else ear, start=None)
+        for done, fold in enumerate(folds):
             held = (fold[:, None] * self._columns + np.arange(self._columns)).ravel()
             rest = np.setdiff1d(np.arange(problem.m), held)
             loss = problem.base_loss.subset(held)
-            for i, answer in enumerate(solve(problem.subset(rest), self._budgets, way, quick=True)):
+            answers = solve(problem.subset(rest), self._budgets, way, quick=True)
+            if ear.stopped and done:  # a fold cut short does not compare with the others
+                break
+            for i, answer in enumerate(answers):
                 total[i] += loss.value(problem.data[held] - self._predicted(answer, held, rest))
+            if ear.stopped:
+                break
         return total
 
     def _predicted(self, answer: Solution, held: IntArray, rest: IntArray) -> FloatArray:
@@ -260,3 +311,18 @@ class Path:
             handles.append(ax.axvline(at, color="0.4", linewidth=1, linestyle=":", label=f"chosen: k = {self.chosen}"))
         ax.legend(handles=handles, frameon=False)
         return ax
+
+
+class _Ear:
+    """A callback that remembers whether it has stopped a run."""
+
+    def __init__(self, callback: Callback | None) -> None:
+        self._callback, self.stopped = callback, False
+
+    def __call__(self, progress: Progress) -> None:
+        assert self._callback is not None
+        try:
+            self._callback(progress)
+        except StopIteration:
+            self.stopped = True
+            raise
