@@ -29,7 +29,7 @@ def certificate(problem, *points, around=()):
         evidence.see(Iterate(point))
     face = problem.atoms.expose(np.zeros(problem.atoms.shape), 0)
     nothing = Candidate.of(face, np.zeros(0), problem.b, problem.at_zero)
-    return Certificate(problem, nothing, evidence)
+    return Certificate.of(problem, nothing, evidence)
 
 
 def near(pair, rng, size):
