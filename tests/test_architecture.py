@@ -306,7 +306,8 @@ def test_importing_is_light():
         seconds.append((ours, base))
         heavy |= set(filter(None, names.strip().split(",")))
     assert heavy == set()
-    assert min(ours for ours, _ in seconds) <= 0.15, seconds
+    # beside NumPy and SciPy, which a slow or busy machine slows down as well
+    assert any(ours <= max(0.15, 0.4 * base) for ours, base in seconds), seconds
 
 
 def test_every_public_name_exists_and_is_documented():

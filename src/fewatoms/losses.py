@@ -12,7 +12,6 @@ from collections.abc import Callable
 from copy import copy
 
 import numpy as np
-from scipy.special import expit
 
 from fewatoms import _checks
 from fewatoms._types import FloatArray, IntArray
@@ -236,10 +235,10 @@ class Logistic(Loss):
         return float(np.sum(self._w * np.logaddexp(0.0, r)))
 
     def gradient(self, r: FloatArray) -> FloatArray:
-        return self._w * expit(r)
+        return self._w * _expit(r)
 
     def curvature(self, r: FloatArray) -> FloatArray:
-        return self._w * expit(r) * expit(-r)
+        return self._w * _expit(r) * _expit(-r)
 
     def conjugate(self, y: FloatArray) -> float:
         t = y / self._w
@@ -330,3 +329,10 @@ def exact_step(loss: Loss, r: FloatArray, d: FloatArray, longest: float) -> floa
         if done:
             break
     return theta
+
+
+def _expit(r: FloatArray) -> FloatArray:
+    """1 / (1 + exp(-r)). The import is late: SciPy's special functions take a quarter of the time of importing us."""
+    from scipy.special import expit
+
+    return np.asarray(expit(r))
