@@ -183,6 +183,7 @@ COUNTED_SETS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("bound", [True, False], ids=["bound", "k-alone"])
 @pytest.mark.parametrize("loss", [fa.LeastSquares(), fa.Huber(0.5)], ids=repr)
 @pytest.mark.parametrize("wrap", [Counted, lambda D: Counted(D, block=False), CountedOperator], ids=["a", "b", "c"])
@@ -659,6 +660,7 @@ EQUIVARIANT = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("factor", [2.0**9, 2.0**-7, 1e-3, 1e6, 1e-30, 1e30])
 @pytest.mark.parametrize("what", ["b", "M", "both"])
 @pytest.mark.parametrize("name", EQUIVARIANT)

@@ -114,6 +114,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "M", "atoms", "z"), PAIRS)
 def test_reduced_operator_is_M_after_point(name, M, atoms, z):
     rng, tol = generator(13), 100 * precision(name)

@@ -17,6 +17,7 @@ def oracles_for(set_name, planted):
             yield name, fa.oracles.ProximalGradient() if name == "proximal-gradient" else make(planted)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("loss_name", LOSSES)
 @pytest.mark.parametrize(("set_name", "operator_name"), PAIRS)
 def test_all_oracles(set_name, operator_name, loss_name):

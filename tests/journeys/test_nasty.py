@@ -98,6 +98,7 @@ def within(counted, k):
     return all(map(within, counted, k)) if isinstance(k, tuple) else counted <= k
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(2, 122))
 def test_whatever_comes_out_is_what_it_says(seed):
     rng = np.random.default_rng(seed)

@@ -56,6 +56,7 @@ ASKED = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("way", ASKED)
 @pytest.mark.parametrize("name", DEGENERATE)
 def test_nothing_odd_comes_of_odd_data(name, way, capsys):

@@ -55,7 +55,7 @@ def test_the_planted_spikes_are_found_as_by_the_built_in_set(seed, form):
     assert s.loss == pytest.approx(twin.loss, rel=1e-6)
 
 
-@pytest.mark.parametrize("loss", [fa.LeastSquares(), fa.Huber(0.5)], ids=repr)
+@pytest.mark.parametrize("loss", [fa.LeastSquares(), pytest.param(fa.Huber(0.5), marks=pytest.mark.soak)], ids=repr)
 def test_a_path_over_spikes(loss):
     A, x, b = spiky(7)
     path = fa.fit_path(A, b, atoms=Spikes(30), k=(3, 1), loss=loss)

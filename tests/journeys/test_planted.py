@@ -84,6 +84,7 @@ def assert_member(set_name, s):
 # Every set with every operator and loss, by default -----------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("loss_name", LOSSES)
 @pytest.mark.parametrize(("set_name", "operator_name"), PAIRS)
 def test_default_meets_k_and_alpha(set_name, operator_name, loss_name):
@@ -95,6 +96,7 @@ def test_default_meets_k_and_alpha(set_name, operator_name, loss_name):
         assert_found(planted, s)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("loss_name", ["squares", "huber"])
 @pytest.mark.parametrize(("set_name", "operator_name"), PAIRS[::3])
 def test_k_alone_is_no_worse_than_the_planted_point(set_name, operator_name, loss_name):

@@ -52,6 +52,7 @@ def is_support(pair, face):
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("kind", "oracle"), CASES)
 def test_the_papers_rule_ends_with_the_exact_support(kind, oracle):
     rng = np.random.default_rng([1, *map(ord, kind)])
@@ -74,6 +75,7 @@ def test_the_papers_rule_ends_with_the_exact_support(kind, oracle):
             assert answer.certificate.meets_bound
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("oracle", ORACLES)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_from_some_iterate_on_every_one_exposes_the_support(loss, oracle):

@@ -45,6 +45,7 @@ KINDS = (
 LOSSES = ("least squares", "weighted huber", "logistic")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("oracle", ORACLES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_gaps(kind, oracle):

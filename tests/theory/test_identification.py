@@ -20,6 +20,7 @@ from theory.pairs import (
 PER_CASE = 60  # times 13 kinds of sets and 3 relaxations: 2340 instances
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", SEEN)
 @pytest.mark.parametrize("kind", PLANS)
 def test_no_true_atom_is_ever_excluded(kind, name):
@@ -119,6 +120,7 @@ RUNS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("kind", ["signed", "nonnegative", "groups", "dictionary", "rank one", "psd", "union", "sum"])
 def test_certificates_of_whole_runs(kind, run):

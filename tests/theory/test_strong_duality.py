@@ -26,6 +26,7 @@ def feasible(relaxation, y):
     return relaxation.feasible(y, z, problem.atoms.support(z))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("name", MODELS)
 def test_the_gap_closes_at_the_solvers_solution(name, loss):
@@ -60,6 +61,7 @@ def least_union():
     return 2.0 * np.outer(v, v) + np.diag([1.5, 0.0]), 2.0 + 1.0
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("name", MODELS)
 def test_no_feasible_pair_has_a_negative_gap(name, loss):

@@ -45,6 +45,7 @@ def outcome(name, kind, seed):
     return (s.loss + 1e-20 * size) / (best + 1e-20 * size)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", [name for name in SETS if name not in GROUPED])
 def test_against_all_subsets(name, kind):
@@ -54,6 +55,7 @@ def test_against_all_subsets(name, kind):
     assert max(ratios) <= 1.3
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["plain", "correlated", "duplicated", "units"])
 @pytest.mark.parametrize("name", GROUPED)
 def test_groups_against_all_subsets(name, kind):
@@ -139,6 +141,7 @@ WAYS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", ["dense", "operator"])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", CHOOSY)
@@ -195,6 +198,7 @@ def test_a_cap_is_a_box(nonnegative, cap):
 # Warm starts ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("k", [2, 4])
 @pytest.mark.parametrize("loss", [fa.LeastSquares(), fa.Huber(0.5)], ids=repr)
 @pytest.mark.parametrize("name", TAKEN)

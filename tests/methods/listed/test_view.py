@@ -138,6 +138,7 @@ def snapshot(M):
     return [np.array(M)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("options", [{"misfit": 0.3}, {"free": "intercept"}], ids=["bound", "free"])
 @pytest.mark.parametrize("kind", FORMATS)
 def test_the_format_does_not_matter(kind, options, tmp_path):
