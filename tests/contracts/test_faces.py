@@ -1,4 +1,6 @@
-"""Faces as sets expose them keep the contract; what users read off them."""
+"""Every kind of face, drawn at random and as sets expose them, keeps the contract; what users read off them."""
+
+import pickle
 
 import numpy as np
 import pytest
@@ -7,7 +9,8 @@ from scipy.sparse.linalg import aslinearoperator
 
 import naive
 from contracts.families import generator, hermitian_dual, matrix_sets, over, square_sets, vector_sets
-from fewatoms import Groups, NonnegativeCone, NonnegativeOneHot, PSDRankOne, RankOne, SignedOneHot
+from faces.small import FACES, NonnegativePairs
+from fewatoms import PSDRankOne, RankOne
 from fewatoms.faces import (
     Cone,
     Coordinates,
@@ -18,11 +21,83 @@ from fewatoms.faces import (
     ScaledFace,
     SumFace,
     SymmetricFactors,
-    hermitian,
-    hermitian_coordinates,
     within,
 )
 from fewatoms.testing import check_face
+
+# Faces of every kind, drawn at random
+
+every_face = pytest.mark.parametrize("name", FACES)
+
+
+def drawn_face(name, seed=0):
+    rng = generator(seed)
+    face = FACES[name](rng)
+    return face, face.project(rng.standard_normal(face.dim))
+
+
+@every_face
+@pytest.mark.parametrize("seed", [0, 1])
+def test_every_face_keeps_the_contract(name, seed):
+    face, _ = drawn_face(name, seed)
+    check_face(face, seed, other=drawn_face(name, seed + 10)[0])
+
+
+@every_face
+def test_no_atoms_are_a_face_too(name):
+    face, c = drawn_face(name)
+    empty, nothing = face.prune(c, 0)
+    assert empty.size == empty.dim == nothing.size == 0
+    check_face(empty)
+    assert empty.merge(face).dim == face.merge(empty).dim == face.dim
+
+
+@every_face
+def test_without_a_budget_all_that_contributes_stays(name):
+    face, c = drawn_face(name)
+    smaller, d = face.prune(c, None)
+    np.testing.assert_allclose(smaller.point(d), face.point(c), atol=1e-12)
+    assert within(smaller, None)
+
+
+@every_face
+def test_faces_travel(name):
+    face, c = drawn_face(name)
+    again = pickle.loads(pickle.dumps(face))
+    np.testing.assert_array_equal(again.point(c), face.point(c))
+    assert (again.shape, again.cone) == (face.shape, face.cone)
+
+
+@every_face
+def test_faces_are_values(name):
+    face, _ = drawn_face(name)
+    with pytest.raises(AttributeError):
+        face.shape = (1,)
+
+
+@every_face
+def test_masks_say_what_projections_do(name):
+    face, _ = drawn_face(name)
+    mask = face.nonnegative()
+    if mask is None:
+        assert any(leaf.nonnegative() is None for leaf in leaves(face))
+        return
+    c = generator(1).standard_normal(face.dim)
+    np.testing.assert_array_equal(face.project(c), np.where(mask, np.maximum(c, 0.0), c))
+
+
+@every_face
+@pytest.mark.parametrize("k", [0, 1, 2, 3, 5])
+def test_one_number_for_all_parts(name, k):
+    face, c = drawn_face(name, seed=3)
+    smaller, d = face.prune(c, k)
+    assert smaller.size <= k
+    assert within(smaller, k)
+    everything = np.sort(face.contributions(c))[::-1]
+    np.testing.assert_allclose(np.sort(smaller.contributions(d))[::-1], everything[everything > 0][:k], atol=1e-12)
+
+
+# Faces as sets expose them
 
 
 def budget(atoms, k):
@@ -41,20 +116,6 @@ def pruned(atoms, seed, k=2, dual=None):
     """The same without atoms that contribute nothing, as every face is before it turns."""
     face, c = drawn(atoms, seed, dual=dual)
     return face.prune(c, budget(atoms, k))
-
-
-class NonnegativePairs:
-    """Stands in for a set: atoms u v^T with nonnegative u and v of length one, drawn anew for every dual."""
-
-    bounded, parts = True, ()
-
-    def __init__(self, p, q):
-        self.shape, self.count = (p, q), 50
-
-    def expose(self, z, k):
-        rng = generator(int(1e6 * np.abs(z).sum()))
-        P, Q = (np.abs(rng.standard_normal((n, k))) * (rng.random((n, k)) < 0.7) + 0.01 for n in self.shape)
-        return NonnegativeFactors(P / np.linalg.norm(P, axis=0), Q / np.linalg.norm(Q, axis=0))
 
 
 SETS = vector_sets(7) | matrix_sets(3, 4) | square_sets(3) | {"one entry": RankOne(1, 1), "one row": RankOne(1, 5)}
@@ -117,19 +178,6 @@ def leaves(face):
     return leaves(face.inner_face) if hasattr(face, "inner_face") else [face]
 
 
-def test_cone_of_a_sum():
-    z = generator(4).standard_normal((3, 3))
-    signed, positive, psd = SignedOneHot((3, 3)), NonnegativeOneHot((3, 3)), PSDRankOne(3)
-    assert (signed | RankOne(3, 3)).expose(z, (1, 1)).cone is Cone.FREE
-    assert (positive | positive).expose(z, (1, 1)).cone is Cone.NONNEGATIVE
-    assert (signed | positive).expose(z, (1, 1)).cone is Cone.MIXED
-    assert (psd | signed).expose(z, (1, 1)).cone is Cone.MIXED
-    assert (psd | psd).expose(z, (1, 1)).cone is Cone.MIXED
-    assert (psd | signed).expose(z, (0, 0)).cone is Cone.FREE  # nothing to constrain
-    empty = (psd | signed).joined([psd.expose(z, 0), signed.expose(z, 2)])
-    assert empty.cone is Cone.FREE
-
-
 @every_set
 def test_gauge_of_a_representation(name, pair):
     atoms, dual = pair
@@ -167,61 +215,6 @@ def test_pruning_keeps_at_most_k_and_is_idempotent(name, pair):
         np.testing.assert_allclose(smaller.project(d), d, atol=1e-12)
         kept = np.linalg.norm(preimage(face, c) - preimage(smaller, d))
         assert kept <= np.linalg.norm(preimage(face, c)) + 1e-12
-
-
-def test_pruned_coordinates_are_the_largest():
-    rng = generator(9)
-    face = SignedOneHot(20).expose(rng.standard_normal(20), 12)
-    c = np.round(2 * rng.standard_normal(12))  # ties and zeros
-    for k in (1, 4, 12):
-        smaller, d = face.prune(c, k)
-        order = [i for i in naive.top_k(np.abs(c), k) if c[i] != 0]
-        np.testing.assert_array_equal(smaller.indices, face.indices[order])
-        np.testing.assert_array_equal(d, c[order])
-        norms = rng.uniform(0, 3, 12)
-        smaller, _ = face.prune(c, k, norms)
-        order = [i for i in naive.top_k(np.abs(c) * norms, k) if c[i] != 0]
-        np.testing.assert_array_equal(smaller.indices, face.indices[order])
-
-
-def test_pruned_groups_are_the_largest():
-    rng = generator(10)
-    labels = np.array([0, 1, 1, 2, 2, 2, 3])
-    face = Groups(labels).expose(rng.standard_normal(7), 4)
-    c, norms = rng.standard_normal(7), rng.uniform(0.1, 3, 7)
-    for told, scale in ((None, np.ones(7)), (norms, norms)):
-        sizes = {g: np.linalg.norm((c * scale)[face.starts[i] : face.starts[i + 1]]) for i, g in enumerate(face.group)}
-        smaller, d = face.prune(c, 2, told)
-        assert list(smaller.group) == sorted(sizes, key=sizes.get, reverse=True)[:2]
-        whole = face.point(c)
-        np.testing.assert_array_equal(smaller.point(d), np.where(np.isin(labels, smaller.group), whole, 0.0))
-
-
-def test_pruned_nonnegative_factors_are_the_largest():
-    rng = generator(10)
-    face = NonnegativePairs(6, 7).expose(rng.standard_normal((6, 7)), 9)
-    c = np.maximum(np.round(2 * rng.standard_normal(9)), 0.0)  # ties and zeros
-    for k in (1, 3, 9):
-        for norms in (None, rng.uniform(0.1, 3.0, 9)):  # where they are known, contributions are measured in the data
-            smaller, d = face.prune(c, k, norms)
-            order = [i for i in naive.top_k(c if norms is None else c * norms, k) if c[i] > 0]
-            np.testing.assert_array_equal(d, c[order])
-            np.testing.assert_array_equal(smaller.P, face.P[:, order])
-            np.testing.assert_array_equal(smaller.Q, face.Q[:, order])
-
-
-@pytest.mark.parametrize("complex_", [False, True])
-def test_pruned_factors_are_the_truncated_decomposition(complex_):
-    rng = generator(11)
-    if complex_:
-        face = PSDRankOne(5).expose(hermitian_dual(5)(rng), 4)
-    else:
-        face = RankOne(5, 6).expose(rng.standard_normal((5, 6)), 4)
-    c = face.project(rng.standard_normal(face.dim))
-    smaller, d = face.prune(c, 2)
-    u, s, vh = np.linalg.svd(face.point(c))
-    np.testing.assert_allclose(smaller.point(d), (u[:, :2] * s[:2]) @ vh[:2], atol=1e-12)
-    np.testing.assert_allclose(smaller.values(d), s[:2], atol=1e-12)
 
 
 # Turning
@@ -308,22 +301,6 @@ def test_factors_multiply_to_the_point(name, complex_):
     np.testing.assert_allclose(np.linalg.norm(left, axis=0), np.linalg.norm(right, axis=0))
 
 
-def test_nonnegative_factors_multiply_to_the_point():
-    face, c = drawn(NonnegativePairs(4, 6), 25)
-    left, right = face.factors(c)
-    assert (left >= 0).all()
-    assert (right >= 0).all()
-    np.testing.assert_allclose(left @ right.T, face.point(c), atol=1e-12)
-    np.testing.assert_allclose(np.linalg.norm(left, axis=0), np.linalg.norm(right, axis=0))
-    assert face.gauge(c) >= np.linalg.norm(face.point(c), "nuc") - 1e-12  # a bound, where atoms are not orthogonal
-
-
-def test_faces_of_vectors_have_no_factors():
-    face, c = drawn(SignedOneHot(5), 26)
-    with pytest.raises(AttributeError, match="no factor pairs"):
-        face.factors(c)
-
-
 @every_set
 def test_names_and_values_of_atoms(name, pair):
     atoms, dual = pair
@@ -336,35 +313,6 @@ def test_names_and_values_of_atoms(name, pair):
                 leaf.values(p)
             continue
         assert len(leaf.labels()) == len(leaf.values(p)) == leaf.size
-
-
-def test_coordinates_by_name():
-    x = np.zeros((2, 3))
-    face = SignedOneHot((2, 3)).expose(np.array([[0, -3.0, 0], [2, 0, 1]]), 3)
-    c = np.array([1.0, 2.0, -3.0])
-    labels, values = face.labels(), face.values(c)
-    x[tuple(labels.T)] = values
-    np.testing.assert_array_equal(labels, [[0, 1], [1, 0], [1, 2]])
-    np.testing.assert_array_equal(values, [-1, 2, -3])
-    np.testing.assert_array_equal(face.point(c), x)
-
-
-def test_groups_by_name():
-    atoms = Groups(["b", "a", "b", "c"], weights={"a": 1.0, "b": 2.0, "c": 4.0})
-    face = atoms.expose(np.array([3.0, 1.0, 4.0, 2.0]), 3)
-    assert list(face.labels()) == ["b", "a", "c"]
-    values = face.values(np.array([1.0, 2.0, 3.0, 4.0]))
-    assert [list(v) for v in values] == [[1.0, 2.0], [3.0], [4.0]]
-    assert face.gauge(np.array([3.0, 4.0, 3.0, -1.0])) == pytest.approx(2 * 5 + 3 + 4)
-    np.testing.assert_allclose(face.directions[:2], [0.3, 0.4])
-    even = Groups([0, 0, 1, 1]).expose(np.ones(4), 2)
-    assert even.values(np.arange(4.0)).shape == (2, 2)
-
-
-def test_rays_cost_nothing():
-    face = NonnegativeCone(4).expose(np.arange(4.0), 2)
-    assert face.gauge(np.ones(2)) == 0.0
-    assert face.cone is Cone.NONNEGATIVE
 
 
 @every_set
@@ -405,37 +353,3 @@ def test_every_kind_of_face_is_in_the_family(kind):
 
     met = {k for atoms, dual in EVERY.values() for k in kinds(drawn(atoms, 30, dual=dual)[0])}
     assert kind in met
-
-
-def test_within_a_budget():
-    face = (SignedOneHot(4) | NonnegativeOneHot(4)).expose(np.arange(4.0), (2, 1))
-    assert within(face, (2, 1))
-    assert within(face, None)
-    assert not within(face, (1, 1))
-    assert within(face, 3)  # one number for all parts together
-    assert not within(face, 2)
-    assert within(face.faces[0], 2)
-    assert not within(face.faces[0], 1)
-
-
-# Hermitian coordinates
-
-
-@pytest.mark.parametrize("complex_", [False, True])
-@pytest.mark.parametrize("r", [0, 1, 2, 5])
-def test_hermitian_coordinates_are_an_isometry(r, complex_):
-    rng = generator(31)
-
-    def draw():
-        C = rng.standard_normal((r, r)) + (1j * rng.standard_normal((r, r)) if complex_ else 0)
-        return C + C.conj().T
-
-    C, D = draw(), draw()
-    c, d = hermitian_coordinates(C), hermitian_coordinates(D)
-    assert c.size == (r * r if complex_ else r * (r + 1) // 2)
-    np.testing.assert_allclose(hermitian(c, r, complex_), C, atol=1e-14)
-    assert c @ d == pytest.approx(inner(C, D), abs=1e-12)
-    skew = C + (rng.standard_normal((r, r)) if r else 0)
-    np.testing.assert_allclose(
-        hermitian(hermitian_coordinates(skew), r, complex_), 0.5 * (skew + skew.conj().T), atol=1e-14
-    )
