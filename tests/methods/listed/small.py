@@ -9,6 +9,9 @@ import scipy.sparse as sp
 from scipy.optimize import minimize, nnls
 
 import fewatoms as fa
+from fewatoms.methods.listed.images import IMAGE_ROOM
+from fewatoms.methods.listed.support import SupportFits
+from fewatoms.methods.listed.view import View
 from journeys.planting import spikes, squares
 
 # The slow and obvious way ---------------------------------------------------------------------------------------------
@@ -119,3 +122,25 @@ def with_offset(seed, n=9):
     rng = np.random.default_rng(seed)
     A = rng.standard_normal((ROWS, n)) + 1.0
     return A, A[:, 0] - 2.0 * A[:, 3] + 3.0 + RAMP + 0.3 * rng.standard_normal(ROWS), rng
+
+
+# What the family's parts work on --------------------------------------------------------------------------------------
+
+
+def fits_of(problem, room=IMAGE_ROOM):
+    """The reduced fits of a problem, with a view of their own."""
+    return SupportFits(problem, View(problem, problem.M, room))
+
+
+def blocks_of(fits):
+    """Images of all classes as blocks of columns, as the user's operator gives them: one product each."""
+    problem = fits.problem
+    return [
+        np.stack([problem.M.apply(face.point(e)) for e in np.eye(face.dim)], axis=1)
+        for face in (fits.view.face(np.array([g])) for g in range(fits.view.count))
+    ]
+
+
+def image_of(fits, candidate):
+    """M x of a candidate, by way of the user's space."""
+    return fits.problem.M.apply(candidate.face.point(candidate.c))

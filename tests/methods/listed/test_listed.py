@@ -13,7 +13,6 @@ from journeys.planting import spikes, squares
 from methods.listed.small import (
     GROUPED,
     KINDS,
-    LABELS,
     PAIRS,
     SETS,
     TAKEN,
@@ -64,60 +63,11 @@ def test_groups_against_all_subsets(name, kind):
     assert max(ratios) <= 2.0
 
 
-DEPENDENT = {
-    "equal columns": lambda A: A[:, [0, 0, 2, 2, 4, 4, 6, 7, 8, 9, 10, 11]],
-    "zero columns": lambda A: A * (np.arange(N) % 2),
-    "a column twice another": lambda A: A[:, [0, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]] * [1, 2, *[1] * 10],
-    "zero groups": lambda A: A * (LABELS % 2),
-}
-
-
-@pytest.mark.parametrize("kind", DEPENDENT)
-def test_groups_with_dependent_columns_inside(kind):
-    rng = np.random.default_rng(12)
-    A = DEPENDENT[kind](rng.standard_normal((14, N)))
-    b = A @ (rng.standard_normal(N) * (LABELS < 2)) + 0.2 * rng.standard_normal(14)
-    blocks = [A[:, g == LABELS] for g in range(N // 2)]
-    for k in (1, 2, 3):
-        s = fa.fit(A, b, atoms=fa.Groups(LABELS), k=k)
-        assert s.loss == pytest.approx(best_of_all(blocks, b, k), rel=1e-9)
-
-
-def test_categories_beside_an_intercept():
-    """Indicators of all values of a category sum to the intercept."""
-    rng = np.random.default_rng(13)
-    value = rng.integers(0, 3, 30)
-    A = np.concatenate([np.eye(3)[value], rng.standard_normal((30, 6))], axis=1)
-    b = np.array([0.0, 2.0, -1.0])[value] + 5.0 + 0.1 * rng.standard_normal(30)
-    s = fa.fit(A, b, atoms=fa.Groups(np.arange(9) // 3), k=1, free="intercept")
-    assert s.indices.tolist() == [0]
-    assert s.loss == pytest.approx(refit(A[:, :3], b)[0], rel=1e-9)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_more_atoms_never_cost(seed):
     A, b, *_ = case("signed", "correlated", seed)
     losses = [fa.fit(A, b, atoms=fa.SignedOneHot(N), k=k).loss for k in range(1, 6)]
     assert all(more <= fewer * (1 + 1e-9) for fewer, more in pairwise(losses))
-
-
-@pytest.mark.parametrize("k", [3, 6, 12])
-def test_k_beyond_the_rank_is_as_good_as_all_columns(k):
-    rng = np.random.default_rng(6)
-    A = rng.standard_normal((10, 3)) @ rng.standard_normal((3, N))
-    b = rng.standard_normal(10)
-    s = fa.fit(A, b, atoms=fa.SignedOneHot(N), k=k)
-    assert s.loss == pytest.approx(refit(A, b)[0], rel=1e-9)
-    assert s.cardinality <= k
-
-
-def test_of_equal_columns_one_is_taken():
-    rng = np.random.default_rng(8)
-    A = np.repeat(rng.standard_normal((10, 4)), 3, axis=1)
-    b = 2.0 * A[:, 0] - A[:, 3] + 0.1 * rng.standard_normal(10)
-    s = fa.fit(A, b, atoms=fa.SignedOneHot(12), k=2)
-    assert sorted(i // 3 for i in s.indices.tolist()) == [0, 1]
-    assert s.loss == pytest.approx(refit(A[:, [0, 3]], b)[0], rel=1e-9)
 
 
 # Atoms in, atoms out, coefficients capped -----------------------------------------------------------------------------
@@ -177,22 +127,6 @@ def test_chosen_atoms_against_all_subsets_that_hold_them(seed, n):
     rest = np.setdiff1d(np.arange(n), np.append(barred, wanted))
     best = min(refit(A[:, [*wanted, *pair]], b)[0] for pair in combinations(rest, 2))
     assert s.loss == pytest.approx(best, rel=1e-9)
-
-
-@pytest.mark.parametrize("cap", [0.05, 0.3, 2.0, 1e6])
-@pytest.mark.parametrize("nonnegative", [False, True], ids=["signed", "nonnegative"])
-def test_a_cap_is_a_box(nonnegative, cap):
-    rng = np.random.default_rng(7)
-    A = rng.standard_normal((20, 8)) * 10.0 ** rng.uniform(-1, 1, 8)
-    b = A @ spikes(rng, 8, 3, nonnegative) + 0.3 * rng.standard_normal(20)
-    atoms = fa.NonnegativeOneHot(8) if nonnegative else fa.SignedOneHot(8)
-    s = fa.fit(A, b, atoms=atoms, k=2, cap=cap)
-    assert np.abs(s.x).max() <= cap * (1 + 1e-12)
-    assert s.loss == pytest.approx(squares(b - A @ s.x), rel=1e-9)
-    bounds = [(0.0 if nonnegative else -cap, cap)] * 2
-    loss = fa.LeastSquares()
-    best = min(smooth_refit(loss, A[:, some], b, bounds).fun for some in combinations(range(8), 2))
-    assert s.loss == pytest.approx(best, rel=1e-6)
 
 
 # Warm starts ----------------------------------------------------------------------------------------------------------

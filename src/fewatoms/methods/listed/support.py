@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dpstrf
 
@@ -167,28 +168,29 @@ class SupportFits:
         return Support(view, classes, c, residual, 0.5 * float(residual @ residual), factor)
 
     def _dependent(self, classes: IntArray, G: FloatArray) -> Support:
-        """Keep the atoms, one column each, that a pivoted factorisation finds independent."""
-        lengths = np.sqrt(np.diag(G))
-        scale = np.where(lengths > 0, lengths, 1.0)
-        _, pivots, rank, _ = dpstrf(G / np.outer(scale, scale), tol=10 * INDEPENDENT)
-        sound = np.zeros(lengths.size, dtype=bool)
-        sound[pivots[:rank] - 1] = True
-        sound[lengths == 0] = False
-        if sound.all():  # the two factorisations disagree about the last digits
-            sound[-1] = False
-        return self._squares(classes[sound])
+        """Keep the atoms, one column each, that a pivoted factorisation finds independent; of nonnegative ones those
+        that are used: which can be spared depends on the signs that the others would need."""
+        sound = self._used(classes) if self.view.nonnegative else None
+        if sound is None or sound.all():
+            sound = _pivots(G)
+        support = self._squares(classes[sound])
+        if self.view.cap is None or (np.abs(support.c) < self.view.caps(support.classes)).all():
+            return support
+        # of two equal columns the second adds something where the first is at its cap
+        whole = self._smooth(classes, None, False)
+        return whole if whole.loss < support.loss * (1 - INDEPENDENT) else support
 
     def _nonnegative(self, classes: IntArray, factor: FloatArray, h: FloatArray) -> Support:
-        from scipy.optimize import nnls
-
-        R = np.triu(factor)
-        target = solve_triangular(R, h, trans="T", check_finite=False)
-        size = max(float(np.abs(target).max()), 1e-300)  # nnls judges small numbers by absolute size
-        try:
-            c = nnls(R, target / size, maxiter=max(100, 10 * classes.size))[0]
-        except RuntimeError:  # it did not settle: let the most negative ones go
+        c = _nonnegative(np.triu(factor), solve_triangular(np.triu(factor), h, trans="T", check_finite=False))
+        if c is None:  # it did not settle: let the most negative ones go
             c = dpotrs(factor, h)[0]
         return self._squares(classes[c > 0])
+
+    def _used(self, classes: IntArray) -> Array | None:
+        """Which of these columns the best nonnegative coefficients use; None where the search did not settle."""
+        columns = self.images.columns(self.images.slots(classes))
+        c = _nonnegative(columns.toarray() if sp.issparse(columns) else columns, self.images.target)
+        return None if c is None else c > 0
 
     # Other losses -----------------------------------------------------------------------------------------------------
 
@@ -248,6 +250,31 @@ def _guess(classes: IntArray, count: int, dim: int, view: View, start: Support |
         guess[:dim] = np.concatenate([np.zeros(n) if c is None else c for c, n in zip(known, sizes, strict=True)])
     guess[dim:] = start.free
     return guess
+
+
+def _nonnegative(R: FloatArray, target: FloatArray) -> FloatArray | None:
+    """The nonnegative coefficients with the least |target - R c|; None where the search did not settle."""
+    from scipy.optimize import nnls
+
+    size = max(float(np.abs(target).max(initial=0.0)), 1e-300)  # nnls judges small numbers by absolute size
+    try:
+        c: FloatArray = nnls(R, target / size, maxiter=max(100, 10 * R.shape[1]))[0]
+    except RuntimeError:
+        return None
+    return c
+
+
+def _pivots(G: FloatArray) -> Array:
+    """Which columns a pivoted factorisation of their Gram matrix finds independent; not all of them."""
+    lengths = np.sqrt(np.diag(G))
+    scale = np.where(lengths > 0, lengths, 1.0)
+    _, pivots, rank, _ = dpstrf(G / np.outer(scale, scale), tol=10 * INDEPENDENT)
+    sound = np.zeros(lengths.size, dtype=bool)
+    sound[pivots[:rank] - 1] = True
+    sound[lengths == 0] = False
+    if sound.all():  # the two factorisations disagree about the last digits
+        sound[-1] = False
+    return sound
 
 
 def _independent(factor: FloatArray, G: FloatArray) -> bool:
