@@ -7,17 +7,9 @@ import numpy as np
 import pytest
 
 import naive
-from contracts.families import (
-    generator,
-    over,
-    vector_operators,
-)
-from fewatoms import (
-    Groups,
-    Mapped,
-    NonnegativeOneHot,
-    SignedOneHot,
-)
+from contracts.families import black_box, generator, over, vector_operators
+from fewatoms import Dictionary, Groups, Mapped, NonnegativeOneHot, SignedOneHot
+from fewatoms.atoms import Union
 from fewatoms.atoms.mapped import Rescaled
 from fewatoms.testing import check_atoms
 
@@ -66,3 +58,26 @@ def test_rescaled_sets_can_be_copied(again):
     z = generator(14).standard_normal(7)
     assert other.support(z) == atoms.support(z)
     assert repr(other) == repr(atoms)
+
+
+def test_dictionaries_can_be_pickled():
+    D = Dictionary(np.eye(3), symmetric=True)
+    mapped = Mapped(np.eye(3), Groups([0, 0, 1]))
+    assert pickle.loads(pickle.dumps(D)).count == 3
+    assert pickle.loads(pickle.dumps(mapped)).count == 2
+
+
+def test_mapping_a_sum_maps_its_parts():
+    B = generator(11).standard_normal((4, 3))
+    mapped = Mapped(B, SignedOneHot(3) | NonnegativeOneHot(3))
+    assert isinstance(mapped, Union)
+    assert all(isinstance(p, Mapped) for p in mapped.parts)
+    z = np.ones(4)
+    assert mapped.support(z) == pytest.approx((SignedOneHot(3) | NonnegativeOneHot(3)).support(B.T @ z))
+
+
+def test_an_image_under_a_black_box_is_a_set_too():
+    B = generator(16).standard_normal((4, 5))
+    check_atoms(Mapped(black_box(B), SignedOneHot(5)), rng=2, trials=1)
+    check_atoms(Mapped(black_box(B), SignedOneHot(5)), rng=2, exact=False)
+    assert Mapped(black_box(B), SignedOneHot(5)).gauge(B[:, 0]) <= 1 + 1e-9

@@ -1,7 +1,6 @@
 """Every atomic set: gauge and support function, exposed atoms, proximal maps, algebra."""
 
 import copy
-import math
 import pickle
 
 import numpy as np
@@ -10,16 +9,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
 
 import naive
-from contracts.families import (
-    black_box,
-    few,
-    generator,
-    hermitian_dual,
-    matrix_sets,
-    over,
-    square_sets,
-    vector_sets,
-)
+from contracts.families import few, generator, matrix_sets, over, square_sets, vector_sets
 from fewatoms import (
     Dictionary,
     Groups,
@@ -110,12 +100,6 @@ def test_identities_with_the_exact_gauge_of_matrix_sums(name):
     check_atoms(SETS[name], rng=1, trials=1)
 
 
-@pytest.mark.parametrize("scale", [1.0, 2.0, -1.5])
-def test_identities_for_complex_duals(scale):
-    check_atoms(scale * PSDRankOne(3), rng=0, duals=hermitian_dual(3), trials=1)
-    check_atoms(PSDRankOne(3) | scale * PSDRankOne(3), rng=0, duals=hermitian_dual(3), exact=False, trials=1)
-
-
 @pytest.mark.parametrize(("name", "atoms"), **over(matrix_sets(3, 4) | square_sets(3)))
 @pytest.mark.parametrize("form", [sp.csr_array, sp.csc_array, aslinearoperator, np.asfortranarray])
 def test_duals_come_in_any_form(name, atoms, form):
@@ -174,22 +158,6 @@ def test_gauge_against_a_conic_program(name, atoms):
     face = atoms.expose(rng.standard_normal(atoms.shape), few(atoms, 2))
     x = face.point(face.project(rng.standard_normal(face.dim)))
     assert atoms.gauge(x) == pytest.approx(naive.gauge(atoms, x), rel=1e-6, abs=1e-7)
-
-
-def test_gauges_written_out():
-    x = np.array([[3.0, 0.0], [-4.0, 0.0]])
-    assert SignedOneHot((2, 2)).gauge(x) == 7.0
-    assert RankOne(2, 2).gauge(x) == pytest.approx(5.0)
-    assert Groups([[0, 1], [0, 1]], weights=[2.0, 1.0]).gauge(x) == pytest.approx(10.0)
-    assert NonnegativeOneHot((2, 2)).gauge(x) == math.inf
-    assert (2.0 * SignedOneHot((2, 2))).gauge(x) == 3.5
-    assert (-1.5 * NonnegativeOneHot(2)).gauge(np.array([-3.0, 0.0])) == 2.0
-    assert NonnegativeCone(2).gauge(np.array([5.0, 0.0])) == 0.0
-    assert NonnegativeCone(2).gauge(np.array([5.0, -1e-9])) == math.inf
-    assert PSDRankOne(2).gauge(np.array([[2.0, 1.0], [1.0, 2.0]])) == 4.0
-    assert PSDRankOne(2).gauge(np.array([[2.0, 1.0], [0.0, 2.0]])) == math.inf
-    assert PSDRankOne(2).gauge(np.zeros((2, 2))) == 0.0
-    assert PSDRankOne(2).gauge(np.array([[1.0, 1j], [-1j, 1.0]])) == 2.0
 
 
 # Exposed atoms
@@ -268,31 +236,6 @@ def test_nothing_is_exposed_where_all_atoms_point_away(atoms, z):
     assert atoms.expose(z, few(atoms, 2)).size >= 2  # asked for two, they are given
 
 
-def test_exposed_atoms_of_a_matrix():
-    Z = np.diag([5.0, 4.9, 3.0, -6.0])
-    assert RankOne(4, 4).exposed(Z, 0.0).size == 1
-    assert RankOne(4, 4).exposed(Z, 1.05).size == 2
-    assert RankOne(4, 4).exposed(Z, 3.0).size == 4
-    assert RankOne(4, 4).exposed(Z, 3.0, 2).size == 2
-    assert RankOne(4, 4).exposed(Z, 3.0, 0).size == 0
-    assert PSDRankOne(4).exposed(Z, 0.2).size == 2
-    assert PSDRankOne(4).exposed(Z, 11.0).size == 4
-    assert PSDRankOne(4).exposed(Z, 11.0, 3).size == 3
-    assert PSDRankOne(4).exposed(Z, 11.0, 0).size == 0
-    np.testing.assert_allclose(RankOne(4, 4).spectrum(Z, 3), [6.0, 5.0, 4.9])
-    np.testing.assert_allclose(PSDRankOne(4).spectrum(Z, 3), [5.0, 4.9, 3.0])
-    np.testing.assert_allclose((-2.0 * PSDRankOne(4)).spectrum(Z, 2), [12.0, -6.0])
-
-
-def test_exposed_atoms_of_wide_ties():
-    """More tied atoms than are fetched at first."""
-    Z = np.zeros((20, 25))
-    Z[:13, :13] = np.eye(13)
-    assert RankOne(20, 25).exposed(Z, 0.5).size == 13
-    assert PSDRankOne(20).exposed(Z[:, :20], 0.5).size == 13
-    assert PSDRankOne(20).exposed(Z[:, :20], 1.0).size == 20
-
-
 @pytest.mark.parametrize(("name", "atoms"), **over({n: a for n, a in SETS.items() if a.bounded}))
 def test_at_least_as_many_exposed_as_asked_for(name, atoms):
     z = generator(18).standard_normal(atoms.shape)
@@ -300,45 +243,6 @@ def test_at_least_as_many_exposed_as_asked_for(name, atoms):
     for part, face in zip(atoms.parts or [atoms], few.parts, strict=True):
         assert face.size >= min(2, part.count)
     assert atoms.exposed(z, 0.0, 1, 0).size <= len(few.parts) * 2
-
-
-def test_ties_go_to_the_lower_index():
-    z = np.array([1.0, -2.0, 2.0, 2.0])
-    face = SignedOneHot(4).expose(z, 2)
-    np.testing.assert_array_equal(face.indices, [1, 2])
-    np.testing.assert_array_equal(face.signs, [-1, 1])
-    assert list(SignedOneHot(4).exposed(z, 0.0).indices) == [1, 2, 3]
-    assert SignedOneHot(4).exposed(z, 0.0, 1).indices == [1]
-
-
-def test_extreme_with_a_tie_averages_finite_sets():
-    z = np.array([1.0, -0.99, 0.5])
-    assert SignedOneHot(3).extreme(z)[1].size == 1
-    sigma, face = SignedOneHot(3).extreme(z, tie=0.05)
-    assert (sigma, face.size) == (1.0, 2)
-    np.testing.assert_allclose(face.point(face.mean_atom()), [0.5, -0.5, 0.0])
-    assert (2.0 * SignedOneHot(3)).extreme(z, tie=0.05)[1].size == 2
-    assert Mapped(np.eye(3), SignedOneHot(3)).extreme(z, tie=0.05)[1].size == 2
-    union = SignedOneHot(3) | 0.97 * SignedOneHot(3)
-    assert union.extreme(z, tie=0.05)[1].size == 4
-    assert union.extreme(z)[1].size == 1
-    assert (SignedOneHot(3) + SignedOneHot(3)).extreme(z, tie=0.05)[1].size == 4
-
-
-def test_eps_exposed_atoms_of_a_union_share_one_threshold():
-    z = np.array([1.0, 0.8, -0.5])
-    union = SignedOneHot(3) | 0.9 * NonnegativeOneHot(3)
-    for eps in (0.0, 0.1, 0.2, 0.3, 0.6):
-        face = union.exposed(z, eps)
-        signed, positive = face.faces
-        assert signed.size == np.count_nonzero(np.abs(z) >= 1 - eps - 1e-15)
-        assert positive.size == np.count_nonzero(0.9 * z >= 1 - eps - 1e-15)
-
-
-def test_rays_in_a_union_are_exposed_alone():
-    face = (SignedOneHot(3) | NonnegativeCone(3)).exposed(np.array([1.0, 2.0, -1.0]), 0.0)
-    assert face.faces[0].size == 0
-    assert list(face.faces[1].indices) == [1, 0]
 
 
 # Proximal maps
@@ -368,33 +272,6 @@ def test_proximal_map_against_its_formula(name, atoms):
     np.testing.assert_array_equal(z, before)
 
 
-PARTS = {
-    name: atoms
-    for name, atoms in SETS.items()
-    if isinstance(atoms, (Sum, Union)) and name not in ("union of images", "sum with a union")
-}
-
-
-@pytest.mark.parametrize(("name", "atoms"), **over(PARTS))
-def test_proximal_map_of_sums_against_a_conic_program(name, atoms):
-    rng = generator(8)
-    z = rng.standard_normal(atoms.shape)
-    shrinkage = atoms.shrink([], z, 1.0)
-    # each part works in its own coordinates: z times its scale
-    pieces = [getattr(p, "scale", 1.0) * z.ravel() for p in atoms.parts]
-    inner = [p.inner if isinstance(p, Scaled) else p for p in atoms.parts]
-    symmetric = [
-        0.5 * (w.reshape(p.shape) + w.reshape(p.shape).T).ravel() if isinstance(p, PSDRankOne) else w
-        for p, w in zip(inner, pieces, strict=True)
-    ]
-    for t in (0.2, 1.0):
-        face, c = shrinkage.at(t)
-        expected = naive.proximal_pieces(type(atoms)(*inner), symmetric, t)
-        for part, p, x in zip(face.parts, face.split(c), expected, strict=True):
-            base = part.inner_face if hasattr(part, "inner_face") else part
-            np.testing.assert_allclose(base.point(p).ravel(), x, atol=2e-5)
-
-
 @every_set
 def test_shrinking_far_enough_leaves_nothing(name, atoms):
     z = generator(9).standard_normal(atoms.shape)
@@ -405,49 +282,7 @@ def test_shrinking_far_enough_leaves_nothing(name, atoms):
     assert face.gauge(c) == atoms.shrink([], z, 1.0).gauge(1e6) == 0.0
 
 
-def test_thresholds_may_come_in_any_order():
-    z = generator(10).standard_normal((4, 5))
-    shrinkage = RankOne(4, 5).shrink([], z, 1.0)
-    gauges = {t: shrinkage.gauge(t) for t in (3.0, 0.1, 1.0, 0.0, 0.5)}
-    s = np.linalg.svd(z, compute_uv=False)
-    for t, found in gauges.items():
-        assert found == pytest.approx(np.maximum(s - t, 0).sum())
-
-
 # Algebra, shapes, budgets
-
-
-def test_multiples_of_multiples_and_sums():
-    A, B = SignedOneHot(3), Groups([0, 0, 1])
-    assert isinstance(1.0 * A, SignedOneHot)
-    twice = 2.0 * (-3.0 * A)
-    assert twice.scale == -6.0
-    assert twice.inner is A
-    total = 2.0 * (A + B)
-    assert isinstance(total, Sum)
-    assert [p.scale for p in total.parts] == [2.0, 2.0]
-    z = np.array([1.0, 2.0, -4.0])
-    assert total.support(z) == pytest.approx(2 * (A + B).support(z))
-    assert (A * 2.0).support(z) == (2.0 * A).support(z) == 8.0
-    three = A + B + 0.5 * A
-    assert len(three.parts) == 3
-    assert len((A | B | A).parts) == 3
-    assert len((A + (A | B)).parts) == 2
-
-
-def test_sums_take_the_shape_of_their_matrix_part():
-    atoms = RankOne(2, 3) + SignedOneHot(6)
-    assert atoms.shape == (2, 3)
-    assert all(p.shape == (2, 3) for p in atoms.parts)
-
-
-def test_mapping_a_sum_maps_its_parts():
-    B = generator(11).standard_normal((4, 3))
-    mapped = Mapped(B, SignedOneHot(3) | NonnegativeOneHot(3))
-    assert isinstance(mapped, Union)
-    assert all(isinstance(p, Mapped) for p in mapped.parts)
-    z = np.ones(4)
-    assert mapped.support(z) == pytest.approx((SignedOneHot(3) | NonnegativeOneHot(3)).support(B.T @ z))
 
 
 @every_set
@@ -465,11 +300,6 @@ def _pickled(atoms):
         return [pickle.loads(pickle.dumps(atoms))]
     except (pickle.PicklingError, AttributeError):  # an operator made of local functions cannot be pickled
         return []
-
-
-def test_dictionaries_can_be_pickled():
-    D = Dictionary(np.eye(3), symmetric=True)
-    assert len(_pickled(D)) == len(_pickled(Mapped(np.eye(3), Groups([0, 0, 1])))) == 1
 
 
 @every_set
@@ -537,49 +367,3 @@ def test_large_and_small_paths_agree(name, monkeypatch):
     monkeypatch.setattr(linalg, "DENSE_SIDE", 3)
     large = atoms.support(z), atoms.exposed(z, eps).size, atoms.shrink([], z, 1.0).gauge(2.0)
     np.testing.assert_allclose(small, large, rtol=1e-10)
-
-
-# Your own, and what a failure says
-
-
-def test_a_wrong_support_is_named():
-    class Wrong(SignedOneHot):
-        def support(self, z):
-            return 0.9 * super().support(z)
-
-    with pytest.raises(AssertionError, match=r"does not hold: .* allowed"):
-        check_atoms(Wrong(4))
-
-
-def test_a_wrong_gauge_is_named():
-    class Wrong(SignedOneHot):
-        def gauge(self, x):
-            return 0.5 * super().gauge(x)
-
-    with pytest.raises(AssertionError, match=r"gauge\(a\) = 1 does not hold: 0\.5 against 1"):
-        check_atoms(Wrong(4))
-
-
-def test_a_wrong_proximal_map_is_named():
-    class Wrong(SignedOneHot):
-        def shrink(self, points, z, step):
-            return super().shrink(points, z, 1.1 * step)
-
-    with pytest.raises(AssertionError, match="proximal map"):
-        check_atoms(Wrong(4))
-
-
-def test_missing_exposed_atoms_are_named():
-    class Wrong(NonnegativeOneHot):
-        def exposed(self, z, eps, limit=None):
-            return super().exposed(z, eps, 1)
-
-    with pytest.raises(AssertionError, match="holds all eps-exposed atoms"):
-        check_atoms(Wrong(6))
-
-
-def test_an_image_under_a_black_box_is_a_set_too():
-    B = generator(16).standard_normal((4, 5))
-    check_atoms(Mapped(black_box(B), SignedOneHot(5)), rng=2, trials=1)
-    check_atoms(Mapped(black_box(B), SignedOneHot(5)), rng=2, exact=False)
-    assert Mapped(black_box(B), SignedOneHot(5)).gauge(B[:, 0]) <= 1 + 1e-9

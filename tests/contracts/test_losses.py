@@ -161,50 +161,6 @@ def test_exact_step_goes_nowhere_uphill():
     assert exact_step(LeastSquares(), r, r, math.inf) == pytest.approx(1.0, rel=1e-14)
 
 
-def test_a_wrong_gradient_is_named():
-    class Wrong(LeastSquares):
-        def gradient(self, r):
-            return 1.01 * r
-
-    with pytest.raises(AssertionError, match=r"gradient: .* does not hold: .* against .* allowed"):
-        check_loss(Wrong(), 5)
-
-
-def test_a_wrong_conjugate_is_named():
-    class Wrong(LeastSquares):
-        def conjugate(self, y):
-            return 0.5 * super().conjugate(y)
-
-    with pytest.raises(AssertionError, match="Fenchel-Young"):
-        check_loss(Wrong(), 5)
-
-
-def test_a_wrong_smoothness_is_named():
-    class Wrong(Logistic):
-        smoothness = 0.2
-
-    with pytest.raises(AssertionError, match="smoothness"):
-        check_loss(Wrong(), 5)
-
-
-def test_a_wrong_domain_is_named():
-    class Wrong(Huber):
-        def clip(self, y):
-            return y
-
-    with pytest.raises(AssertionError, match="dom f"):
-        check_loss(Wrong(), 5)
-
-
-def test_a_wrong_beta_is_named():
-    class Wrong(Logistic):
-        def best_beta(self, y, alpha):
-            return 1.5 * super().best_beta(y, alpha)
-
-    with pytest.raises(AssertionError, match="perspective"):
-        check_loss(Wrong(), 5)
-
-
 def test_a_loss_needs_the_abstract_members_and_nothing_else():
     class Cubic(Loss):
         """sum of r^2 / 2 + log cosh r: smooth, with a conjugate found by Newton's method."""

@@ -261,24 +261,6 @@ def test_capabilities_of_sets_are_lifted(name, pair, around):
         check_capability(outer, capability)
 
 
-@pytest.mark.parametrize(
-    "around", ["restricted", "left out", "restricted twice", "restricted mapped", "mapped restricted"]
-)
-@pytest.mark.parametrize("name", ["signed", "nonnegative", "groups"])
-def test_restricted_sets_are_listed_and_have_a_gauge(name, around):
-    atoms = VECTORS[name][0]
-    outer = {
-        "restricted": lambda: atoms.restricted(include=[1], exclude=[0]),
-        "left out": lambda: atoms.restricted(exclude=[0, 2]),
-        "restricted twice": lambda: atoms.restricted(exclude=[0]).restricted(include=[1]),
-        "restricted mapped": lambda: Mapped(MAP, atoms).restricted(exclude=[2]),
-        "mapped restricted": lambda: Mapped(MAP, atoms.restricted(exclude=[2])),
-    }[around]()
-    assert {capability for capability in OF_SETS if outer.offers(capability) is not None} == {Gauge, Listing}
-    check_capability(outer, Listing)
-    check_capability(outer, Gauge)
-
-
 @pytest.mark.parametrize("around", ["double", "mapped", "in units", "sum"])
 def test_wrappers_of_a_set_that_offers_nothing(around):
     """Neither do they: what is asked for is not there, and what is left keeps the contract."""

@@ -1,27 +1,14 @@
 """What counting wrappers count, one by one and behind faces."""
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
-from contracts.families import (
-    black_box,
-    generator,
-    places,
-)
-from fewatoms import (
-    Counting,
-    Groups,
-    Mapped,
-    PSDRankOne,
-    Quadratic,
-    RankOne,
-    Sampling,
-    SignedOneHot,
-    ledger,
-    norms,
-)
+from contracts.families import black_box, generator, over, places
+from fewatoms import Counting, Groups, Mapped, PSDRankOne, Quadratic, RankOne, Sampling, SignedOneHot, ledger, norms
 from fewatoms.operators import Metered, as_operator
+from operators.small import P, Q, faces
 
 
 def test_counting_products_one_by_one():
@@ -177,3 +164,25 @@ def test_sketches_are_asked_for_once_and_tell_operators_apart():
             other = A.copy()
             other[i, j] += 1e-4
             assert abs(as_operator(other).sketch()[0] - value) > 1e-8 * scale
+
+
+@pytest.mark.parametrize(("face_name", "face"), **over(faces(P, Q)))
+def test_images_count_one_for_each_pair(face_name, face):
+    M = Counting(generator(10).standard_normal((5, P * Q)))
+    M.images(face)
+    assert M.products == face.dim
+    M.apply_factors(np.ones((P, 2)), np.ones((Q, 2)))
+    assert M.products == face.dim + 1
+    before = M.products
+    M.restrict(face).formed()
+    assert M.products == before + face.dim
+
+
+def test_counting_sees_factors_that_a_face_hands_over():
+    M = Counting(generator(11).standard_normal((5, P * Q)))
+    for name in ("two", "nonnegative"):
+        face = faces(P, Q)[name]
+        before = M.products
+        image = M.restrict(face).apply(np.ones(face.dim))
+        assert M.products == before + 1
+        np.testing.assert_allclose(image, M.inner.apply(face.point(np.ones(face.dim))), atol=1e-12)

@@ -5,12 +5,8 @@ import pytest
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
-from contracts.families import (
-    generator,
-)
-from fewatoms import (
-    Quadratic,
-)
+from contracts.families import generator, over, precision, square_operators
+from fewatoms import Quadratic
 
 
 @pytest.mark.parametrize("complex_", [False, True])
@@ -53,3 +49,10 @@ def test_quadratic_duals_are_double_whatever_the_measurements(dtype, monkeypatch
     np.testing.assert_allclose(implicit @ np.eye(5), formed, atol=1e-5)
     y *= 2  # the operator keeps its own copy
     np.testing.assert_allclose(implicit @ np.eye(5), formed, atol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "M"), **over(square_operators(3)))
+def test_quadratic_measurements_of_factors(name, M):
+    V = generator(5).standard_normal((3, 2))
+    found = M.apply_factors(V, V)
+    np.testing.assert_allclose(found, M.apply(V @ V.T), atol=100 * precision(name))

@@ -5,10 +5,7 @@ import pytest
 
 from contracts.families import generator
 from faces.small import Bare, P, Q, bare, orthonormal
-from fewatoms.faces import (
-    Factors,
-    FactorTurning,
-)
+from fewatoms.faces import Explicit, Factors, FactorTurning
 from fewatoms.reduced import Implicit
 from fewatoms.testing import check_face
 
@@ -108,3 +105,32 @@ def test_what_breaks_a_turning_is_told(kind, told):
     rng = generator(5)
     with pytest.raises(AssertionError, match=told):
         check_face(turned(orthonormal(rng, P, 2), orthonormal(rng, Q, 2)))
+
+
+class Keeping(Explicit):
+    """Prunes nothing."""
+
+    def prune(self, c, k, norms=None):
+        return self, c
+
+
+class Losing(Explicit):
+    def merge(self, other):
+        return self
+
+
+class Turned(Explicit):
+    def adjoint(self, z):
+        return -super().adjoint(z)
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [(Keeping, "at most k atoms"), (Losing, "holds the points of both"), (Turned, "adjoint")],
+    ids=lambda given: getattr(given, "__name__", ""),
+)
+def test_broken_faces_are_named(kind, told):
+    atoms = np.random.default_rng(0).standard_normal((3, 2, 4))
+    check_face(Explicit(atoms))
+    with pytest.raises(AssertionError, match=rf"{told}.* does not hold: "):
+        check_face(kind(atoms), other=kind(np.random.default_rng(1).standard_normal((2, 2, 4))))

@@ -5,16 +5,7 @@ import pytest
 
 from contracts.families import generator
 from fewatoms import Identity, Quadratic, Sampling
-from fewatoms.capabilities import (
-    ColumnBlocks,
-    FactorFits,
-    FactorImages,
-    Gauge,
-    Intensities,
-    Norms,
-    SampledEntries,
-    SeenAsIs,
-)
+from fewatoms.capabilities import ColumnBlocks, FactorFits, FactorImages, Intensities, Norms, SampledEntries, SeenAsIs
 from fewatoms.operators import MatrixOperator
 from fewatoms.testing import check_capability, check_operator
 
@@ -105,41 +96,3 @@ class Charging(MatrixOperator):
 def test_reading_that_multiplies_is_named():
     with pytest.raises(AssertionError, match=r"reading is no product does not hold: [0-9]+ products"):
         check_capability(Charging(A), ColumnBlocks)
-
-
-def test_a_capability_that_is_not_offered_is_named():
-    with pytest.raises(AssertionError, match="SampledEntries is offered does not hold"):
-        check_capability(A, SampledEntries)
-    with pytest.raises(AssertionError, match="Gauge is a capability of operators does not hold: they are ColumnBlocks"):
-        check_capability(A, Gauge)
-
-
-def test_an_attribute_of_the_name_of_a_method_is_no_capability():
-    """A box that keeps an array called `places` does not say by that what its data are."""
-
-    class Box:
-        shape = (3, 4)
-        places = np.array([0, 1, 2])
-
-        def __init__(self):
-            self.column_lengths = np.ones(4)
-
-        def apply(self, x):
-            return 2.0 * x[:3]
-
-        def adjoint(self, y):
-            return np.append(2.0 * y, 0.0)
-
-    check_operator(Box())
-    with pytest.raises(AssertionError, match="SeenAsIs is offered"):
-        check_capability(Box(), SeenAsIs)
-
-
-def test_a_box_that_is_complex_without_saying_so_is_named():
-    class Turned(Quadratic):
-        def __init__(self):
-            super().__init__(A[:, :3] + 1j * A[:, 3:6])
-            self.complex = False
-
-    with pytest.raises((AssertionError, TypeError), match="real"):
-        check_operator(Turned())
