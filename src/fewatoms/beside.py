@@ -6,6 +6,7 @@ columns are projected out of M and b; with other losses, and for biases, the los
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, Protocol
 
@@ -21,12 +22,30 @@ from fewatoms.profiled import Biased, Profiled
 TRACE = 1e-9  # of what an average row weighs: a shrinkage that tells biases apart where entries do not
 
 
-class Seen(NamedTuple):
-    """A problem past what stands beside the atoms."""
+def _as_it_is(values: FloatArray) -> FloatArray:
+    return values
+
+
+def _nothing(image: FloatArray) -> FloatArray:
+    return np.zeros(0)
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """A problem past what stands beside the atoms.
+
+    M, b, loss : what methods work with
+    image : what methods see of an image under the operator as it was given
+    left : what is left of the data, from what is left of those that methods see
+    fitted : the best numbers beside an image under the operator as it was given
+    """
 
     M: Operator
     b: FloatArray
     loss: Loss
+    image: Callable[[FloatArray], FloatArray] = _as_it_is
+    left: Callable[[FloatArray], FloatArray] = _as_it_is
+    fitted: Callable[[FloatArray], FloatArray] = _nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,20 +91,8 @@ class Beside(Protocol):
         """The problem that is left for the atoms."""
         ...
 
-    def image(self, seen: Seen, image: FloatArray) -> FloatArray:
-        """What methods see of an image under M."""
-        ...
-
-    def left(self, seen: Seen, residual: FloatArray) -> FloatArray:
-        """What is left of the data, from what is left of those that methods see."""
-        ...
-
     def in_fits(self, loss: Loss) -> FloatArray | None:
         """The columns that fits of a few atoms have to mind themselves: with least squares they are gone from M."""
-        ...
-
-    def coefficients(self, seen: Seen, data: FloatArray, image: FloatArray) -> FloatArray:
-        """The best numbers beside an image Mx."""
         ...
 
     def told(self, v: FloatArray) -> Told:
@@ -116,17 +123,8 @@ class Nothing:
     def eliminated(self, M: Operator, b: FloatArray, loss: Loss) -> Seen:
         return Seen(M, b, loss)
 
-    def image(self, seen: Seen, image: FloatArray) -> FloatArray:
-        return image
-
-    def left(self, seen: Seen, residual: FloatArray) -> FloatArray:
-        return residual
-
     def in_fits(self, loss: Loss) -> None:
         return None
-
-    def coefficients(self, seen: Seen, data: FloatArray, image: FloatArray) -> FloatArray:
-        return np.zeros(0)
 
     def told(self, v: FloatArray) -> Told:
         return Told(v)
@@ -165,25 +163,18 @@ class FreeColumns:
 
     def eliminated(self, M: Operator, b: FloatArray, loss: Loss) -> Seen:
         if not loss.squares:
-            return Seen(M, b, Profiled(loss, self.F))
+            profiled = Profiled(loss, self.F)
+            return Seen(M, b, profiled, left=profiled.left, fitted=lambda image: profiled.best_free(b - image))
         projected = Projected(M, self.F, loss.weights)
-        return Seen(projected, projected.seen(b), loss)
+        root = np.ones(1) if loss.weights is None else np.sqrt(loss.weights)
 
-    def image(self, seen: Seen, image: FloatArray) -> FloatArray:
-        return seen.M.seen(image) if isinstance(seen.M, Projected) else image
+        def fitted(image: FloatArray) -> FloatArray:
+            return np.asarray(np.linalg.lstsq(root[:, None] * self.F, root * (b - image), rcond=None)[0])
 
-    def left(self, seen: Seen, residual: FloatArray) -> FloatArray:
-        return residual if seen.loss.squares else residual - self.F @ _profiled(seen.loss).best_free(residual)
+        return Seen(projected, projected.seen(b), loss, image=projected.seen, fitted=fitted)
 
     def in_fits(self, loss: Loss) -> FloatArray | None:
         return None if loss.squares else self.F
-
-    def coefficients(self, seen: Seen, data: FloatArray, image: FloatArray) -> FloatArray:
-        """Of an image under M itself, before the projection."""
-        if not seen.loss.squares:
-            return _profiled(seen.loss).best_free(data - image)
-        root = np.ones(1) if seen.loss.weights is None else np.sqrt(seen.loss.weights)
-        return np.asarray(np.linalg.lstsq(root[:, None] * self.F, root * (data - image), rcond=None)[0])
 
     def told(self, v: FloatArray) -> Told:
         return Told(v if self.vectors == 1 else v.reshape(-1, self.vectors), self.intercept)
@@ -240,20 +231,12 @@ class RowsAndColumns:
         return max(self.shrink or 0.0, TRACE * total / sum(self.shape))
 
     def eliminated(self, M: Operator, b: FloatArray, loss: Loss) -> Seen:
-        margins = Margins(M, need(M, SampledEntries))
-        return Seen(M, b - self.center, Biased(loss, margins, self.felt(b.size, loss)))
-
-    def image(self, seen: Seen, image: FloatArray) -> FloatArray:
-        return image
-
-    def left(self, seen: Seen, residual: FloatArray) -> FloatArray:
-        return _biased(seen.loss).left(residual)
+        biased = Biased(loss, Margins(M, need(M, SampledEntries)), self.felt(b.size, loss))
+        centred = b - self.center
+        return Seen(M, centred, biased, left=biased.left, fitted=lambda image: biased.best_beside(centred, image))
 
     def in_fits(self, loss: Loss) -> None:
         return None
-
-    def coefficients(self, seen: Seen, data: FloatArray, image: FloatArray) -> FloatArray:
-        return _biased(seen.loss).best_beside(seen.b, image)
 
     def told(self, v: FloatArray) -> Told:
         p = self.shape[0]
@@ -332,13 +315,3 @@ def _biases(
     else:
         shrink = float(asked.ridge)
     return RowsAndColumns(entries.matrix_shape, shrink).for_data(b, loss)
-
-
-def _profiled(loss: Loss) -> Profiled:
-    assert isinstance(loss, Profiled)
-    return loss
-
-
-def _biased(loss: Loss) -> Biased:
-    assert isinstance(loss, Biased)
-    return loss

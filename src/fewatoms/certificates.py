@@ -366,7 +366,7 @@ def certify(problem: Problem, best: Candidate | None) -> tuple[Candidate, FloatA
         if not problem.budget.nothing_said or problem.atoms.finite:
             face, c = face.prune(c, face.size if problem.budget.nothing_said else problem.k, norms)
     image = face.measure(problem.measured, c) if face.dim else np.zeros(problem.m)
-    beside = problem.beside.coefficients(problem.seen, problem.data, image)
-    residual = _left(problem, problem.beside.image(problem.seen, image))
+    beside = problem.seen.fitted(image)
+    residual = _left(problem, problem.seen.image(image))
     final = Candidate.of(face, c, residual, problem.loss.value(residual))
     return (final if best is None else replace(final, note=best.note, unit_gauge=best.unit_gauge)), beside

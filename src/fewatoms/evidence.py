@@ -268,7 +268,7 @@ def proven_again(
 def _left(problem: Problem, face: Face, c: FloatArray) -> FloatArray:
     """The dual vector of an answer."""
     image = face.measure(problem.measured, c) if face.dim else np.zeros(problem.m)
-    return problem.loss.gradient(problem.b - problem.beside.image(problem.seen, image))
+    return problem.loss.gradient(problem.b - problem.seen.image(image))
 
 
 def _relaxation(problem: Problem, known: Named | None, z: ModelDual) -> Relaxation:

@@ -228,7 +228,7 @@ class Problem:
         if self.loss.squares:
             return math.sqrt(candidate.loss / self.reference)
         w = np.ones(1) if self.loss.weights is None else np.sqrt(self.loss.weights)
-        left = self.beside.left(self.seen, candidate.residual)
+        left = self.seen.left(candidate.residual)
         return float(np.linalg.norm(w * left) / np.linalg.norm(w * self.data))
 
     @cached_property

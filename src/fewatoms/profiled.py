@@ -60,18 +60,19 @@ class Profiled(Loss):
         self._last = v
         return v
 
-    def _left(self, r: FloatArray) -> FloatArray:
+    def left(self, r: FloatArray) -> FloatArray:
+        """r - F v."""
         return r - self.F @ self.best_free(r)
 
     def value(self, r: FloatArray) -> float:
-        return self.base.value(self._left(r))
+        return self.base.value(self.left(r))
 
     def gradient(self, r: FloatArray) -> FloatArray:
-        return self.base.gradient(self._left(r))
+        return self.base.gradient(self.left(r))
 
     def curvature(self, r: FloatArray) -> FloatArray:
         """That of f, an upper bound: the Hessian itself is not diagonal."""
-        return self.base.curvature(self._left(r))
+        return self.base.curvature(self.left(r))
 
     def conjugate(self, y: FloatArray) -> float:
         off = np.abs(self.F.T @ y)

@@ -145,7 +145,7 @@ class CompletionJob(Job):
         at = F.of(asked.sign * start.left, start.right).cut(asked.k)
         if asked.biased:  # those that go best with it
             image = asked.entries.sampled(asked.sign * at.P * at.s, at.Q)
-            v = asked.sign * problem.beside.coefficients(problem.seen, problem.data, image)
+            v = asked.sign * problem.seen.fitted(image)
             at = replace(at, row=v[:p], col=v[p:])
         settled.begin = at
         return Spot(asked, at, F.loss(at) + 0.5 * asked.shrink * at.biases_squared(), 0.0).candidate
