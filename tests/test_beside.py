@@ -306,6 +306,6 @@ def test_the_best_biases_beside_an_image(weighted):
     stands = RowsAndColumns((8, 7), 0.5).for_data(e.b, fa.LeastSquares(w))
     seen = stands.eliminated(e.M, e.b, fa.LeastSquares(w))
     X = np.random.default_rng(1).standard_normal((8, 7))
-    v = stands.coefficients(seen, e.b, X[e.rows, e.cols])
+    v = seen.fitted(X[e.rows, e.cols])
     row, col = biases_by_hand(e, X, 0.5, weights=w, center=stands.center)
     np.testing.assert_allclose(v, np.concatenate([row, col]), atol=1e-8)
