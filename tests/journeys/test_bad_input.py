@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import fewatoms as fa
-from fewatoms import oracles
 
 D = np.array([[1.0, 2, 0, 1], [0, 1, 3, 1], [2, 0, 1, 0]])
 B = np.array([1.0, 2.0, 3.0])
@@ -672,67 +671,6 @@ def test_what_an_oracle_yields_is_checked():
         TypeError,
         r"^oracle must yield DualPoints \(FromIterates makes them of vectors\); got array",
         lambda: fit(method=fa.General(oracle=Vectors())),
-    )
-    given = r"^a vector of the oracle must "
-    assert_refused(
-        ValueError,
-        given + r"have 3 entries \(the length of b\); got shape \(2,\)$",
-        lambda: fit(method=fa.General(oracle=fa.FromIterates([[1, 2]]))),
-    )
-    assert_refused(
-        ValueError,
-        given + r"hold finite numbers only; it contains nan$",
-        lambda: fit(method=fa.General(oracle=fa.FromIterates([spoiled(B, 0, NAN)]))),
-    )
-    assert_refused(
-        TypeError,
-        given + r"be real; got an array of complex128$",
-        lambda: fit(method=fa.General(oracle=fa.FromIterates([1j * B]))),
-    )
-    assert_refused(
-        ValueError,
-        given + r"have 3 entries .*; got shape \(\)$",
-        lambda: fit(method=fa.General(oracle=fa.FromIterates(B))),
-    )
-    assert_refused(
-        TypeError, r"^iterable must yield dual vectors; got int, which cannot be iterated$", lambda: fa.FromIterates(3)
-    )
-
-
-@pytest.mark.parametrize("make", [oracles.ConditionalGradient, oracles.Bundle])
-def test_tau_must_be_given_and_positive(make):
-    assert_refused(
-        ValueError,
-        rf"^tau must be given to use {make.__name__} as an oracle of its own; got None$",
-        lambda: fit(method=fa.General(oracle=make())),
-    )
-    for tau in (0, -1, NAN, INF):
-        assert_refused(ValueError, r"^tau must be a positive finite number; got ", lambda tau=tau: make(tau))
-    assert_refused(TypeError, r"^tau must be a positive finite number; got 'a'$", lambda: make("a"))
-
-
-def test_settings_of_oracles():
-    for lam in (0, -1, NAN):
-        assert_refused(
-            ValueError, r"^lam must be a positive finite number; got ", lambda lam=lam: oracles.ProximalGradient(lam)
-        )
-    assert_refused(
-        TypeError, r"^lam must be a positive finite number; got None$", lambda: oracles.ProximalGradient(None)
-    )
-    assert_refused(ValueError, r"^ratio must be larger than 1; got 1.0$", lambda: oracles.Newton(1.0))
-    assert_refused(TypeError, r"^ratio must be a .*number; got 'a'$", lambda: oracles.Newton("a"))
-    assert_refused(ValueError, r"^shrink must lie between 0 and 1; got 1.5$", lambda: oracles.Continuation(1.5))
-    assert_refused(TypeError, r"^shrink must be a .*number; got 'a'$", lambda: oracles.Continuation("a"))
-    assert_refused(
-        ValueError, r"^steps must be an integer of at least 1; got 0$", lambda: oracles.Continuation(steps=0)
-    )
-    assert_refused(ValueError, r"^size must be an integer of at least 2; got 1$", lambda: oracles.Bundle(1.0, size=1))
-    assert_refused(TypeError, r"^root must have a method start\(\).*; got 3$", lambda: fa.LevelSet(root=3))
-    assert_refused(
-        TypeError, r"^inner must have a method start\(\).*; got ", lambda: fa.LevelSet(inner=oracles.Continuation())
-    )
-    assert_refused(
-        ValueError, r"must have a bound, alpha or misfit", lambda: fit(method=fa.General(oracle=fa.LevelSet()))
     )
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, lsqr
 
-from fewatoms import ledger, linalg
-from fewatoms._types import Array, FloatArray
-from fewatoms.budget import none_of, one_each
+from fewatoms import _checks, ledger, linalg
+from fewatoms._types import Array, FloatArray, ModelDual
+from fewatoms.atoms import AtomicSet
+from fewatoms.budget import none_of
 from fewatoms.candidates import Candidate, Compact, DualPoint
 from fewatoms.faces import Face
 from fewatoms.oracles.base import penalty_at
@@ -42,6 +43,14 @@ class Corrective:
     most: int = 1000
 
     patience = 30  # rungs without a better answer: as many as there are
+
+    def __post_init__(self) -> None:
+        if not 0.0 < _checks.number("shrink", self.shrink) < 1.0:
+            raise ValueError(f"shrink must lie between 0 and 1; got {self.shrink!r}")
+        _checks.integer("exposures", self.exposures, 1)
+        _checks.number("tol", self.tol)
+        _checks.number("floor", self.floor, positive=True)
+        _checks.integer("most", self.most, 1)
 
     def iterates(self, problem: Problem) -> Iterator[DualPoint]:
         return self.over(Pool(problem, self.most))
@@ -85,8 +94,8 @@ class Pool:
 
     def add(self, level: float) -> bool:
         """Take the exposed atom in, if it is aligned by more than `level`; whether it was."""
-        face = self.problem.atoms.expose(self.z, one_each(self.problem.atoms).k)
-        if not face.dim or float(np.dot(face.adjoint(self.z), face.mean_atom())) <= level:
+        face = _best(self.problem.atoms, self.z)
+        if not face.dim or _aligned(face, self.z) <= level:
             return False
         return self.take(face)
 
@@ -148,6 +157,25 @@ class Pool:
                 c = np.concatenate([c, size * face.mean_atom()])
         points = [(face, size * face.mean_atom()) for face, size in used]
         return whole, c if c.size == whole.dim and _add_up(whole, c, points) else _coordinates(whole, points)
+
+
+def _best(atoms: AtomicSet, z: ModelDual) -> Face:
+    """The face of the atom best aligned with z: of a union that of one part, of a sum those of the parts where one
+    does not point away. The average over all parts would fall short of the support."""
+    if not atoms.parts:
+        return atoms.expose(z, 1)
+    faces = [_best(part, z) for part in atoms.parts]
+    aligned = [_aligned(face, z) for face in faces]
+    least = max(aligned) if atoms.gauges_add else 0.0
+    keep = [a > 0.0 and a >= least for a in aligned]
+    if atoms.gauges_add and sum(keep) > 1:  # of a tie one will do
+        keep = [i == aligned.index(least) for i in range(len(keep))]
+    parts = zip(atoms.parts, faces, keep, strict=True)
+    return atoms.joined([face if kept else part.expose(z, none_of(part).k) for part, face, kept in parts])
+
+
+def _aligned(face: Face, z: ModelDual) -> float:
+    return float(np.dot(face.adjoint(z), face.mean_atom()))
 
 
 def _add_up(face: Face, c: FloatArray, points: list[Compact]) -> bool:
