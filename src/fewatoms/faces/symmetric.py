@@ -58,7 +58,8 @@ class SymmetricFactors(Face):
         return self.V @ self.matrix(c) @ self.V.conj().T
 
     def adjoint(self, z: ModelDual) -> FloatArray:
-        return hermitian_coordinates(self.V.conj().T @ (linalg.as_matrix(z, (self.shape[0], self.shape[1])) @ self.V))
+        pulled = self.V.conj().T @ (linalg.as_matrix(z, (self.shape[0], self.shape[1])) @ self.V)
+        return hermitian_coordinates(pulled if self.complex else pulled.real)
 
     def project(self, c: FloatArray) -> FloatArray:
         values, vectors = np.linalg.eigh(self.matrix(c))
@@ -144,7 +145,8 @@ class SymmetricTurning:
 
     def pull(self, v: FloatArray, z: ModelDual) -> FloatArray:
         slope = 2.0 * np.asarray(linalg.hermitian_part(z, self.face.shape[0]) @ self.left(v))
-        return slope.astype(self.face.V.dtype, copy=False).ravel().view(np.float64)
+        slope = slope if self.face.complex else slope.real
+        return slope.astype(self.face.V.dtype).ravel().view(np.float64)
 
     def lower(self) -> FloatArray:
         return np.full(self.face.V.size * (2 if self.face.complex else 1), -np.inf)
