@@ -148,15 +148,15 @@ def _named(atoms: AtomicSet, name: str, chosen: object) -> IntArray:
         raise ValueError(f"{name} is for sets whose atoms can be listed; got {atoms!r}")
     if chosen is None:
         return NOBODY
-    given, shape = np.atleast_1d(np.asarray(chosen)), listing.atoms.shape
-    named = listing.names is not None and (given.dtype != bool or listing.names.dtype == bool)
-    if named:
-        known = np.isin(given, listing.names)
+    given, names, shape = np.atleast_1d(np.asarray(chosen)), listing.names, listing.atoms.shape
+    if names is not None and (given.dtype != bool or names.dtype == bool):
+        known = np.isin(given, names)
         if not known.all():
             raise ValueError(f"{name} must hold labels of groups; there is no group {given[~known][0]!r}")
-        return np.unique(np.searchsorted(listing.names, given))
-    if given.dtype == bool and given.shape in {(listing.atoms.count,), () if listing.names is not None else shape}:
-        given = np.flatnonzero(given)  # a mask
+        return np.unique(np.searchsorted(names, given))
+    masks = {(listing.atoms.count,)} | ({shape} if names is None else set())
+    if given.dtype == bool and given.shape in masks:
+        given = np.flatnonzero(given)
     elif len(shape) == 2 and given.ndim == 2 and given.shape[1] == 2:  # (row, column) pairs, as answers tell them
         rows, cols = (_checks.indices(name, given[:, axis], shape[axis]) for axis in (0, 1))
         given = rows * shape[1] + cols
