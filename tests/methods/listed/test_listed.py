@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from itertools import combinations, pairwise
+from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy.sparse.linalg import aslinearoperator
 
 import fewatoms as fa
-from journeys.planting import spikes, squares
+from journeys.planting import squares
 from methods.listed.small import (
     GROUPED,
     KINDS,
-    PAIRS,
     SETS,
-    TAKEN,
     N,
     best_of_all,
     case,
-    instance,
-    refit,
-    smooth_refit,
 )
 
 # All subsets ----------------------------------------------------------------------------------------------------------
@@ -68,98 +62,6 @@ def test_more_atoms_never_cost(seed):
     A, b, *_ = case("signed", "correlated", seed)
     losses = [fa.fit(A, b, atoms=fa.SignedOneHot(N), k=k).loss for k in range(1, 6)]
     assert all(more <= fewer * (1 + 1e-9) for fewer, more in pairwise(losses))
-
-
-# Atoms in, atoms out, coefficients capped -----------------------------------------------------------------------------
-
-MANY = 70
-CHOOSY = {
-    "signed": fa.SignedOneHot(MANY),
-    "few": fa.SignedOneHot(20),
-    "groups": fa.Groups(np.arange(MANY) // 2),
-    "dictionary": fa.Dictionary(np.random.default_rng(5).standard_normal((30, MANY)), symmetric=True),
-}
-WAYS = {
-    "k alone": {"k": 4},
-    "free": {"k": 4, "free": "intercept"},
-    "bound": {"k": 4, "misfit": 0.6},
-    "bound alone": {"misfit": 0.6},
-    "bound alone, free": {"misfit": 0.6, "free": "intercept"},
-    "huber": {"k": 4, "loss": fa.Huber(0.5)},
-    "huber, free": {"k": 4, "loss": fa.Huber(0.5), "free": "intercept"},
-    "logistic": {"k": 4, "loss": fa.Logistic(), "alpha": 5.0},
-}
-
-
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("form", ["dense", "operator"])
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", CHOOSY)
-def test_chosen_atoms_are_in_or_out(name, way, form):
-    atoms = CHOOSY[name]
-    rng = np.random.default_rng([len(name), len(way), len(form)])
-    A = rng.standard_normal((25, atoms.n)) + 0.3
-    b = rng.standard_normal(25) + 2.0 * A[:, 1]
-    M = A if form == "dense" else aslinearoperator(A)
-    for draw in range(2):
-        chosen = rng.permutation(atoms.count)
-        wanted, barred = chosen[: 1 + draw], np.append(chosen[5:15], 1 - draw)
-        barred = barred[~np.isin(barred, wanted)]
-        some = atoms.restricted(include=wanted, exclude=barred)
-        s = fa.fit(M, b, atoms=some, cap=0.5 if draw else None, **WAYS[way])
-        assert set(wanted.tolist()) <= set(s.indices.tolist())
-        assert not set(barred.tolist()) & set(s.indices.tolist())
-        assert s.cardinality <= WAYS[way].get("k", atoms.count)
-        if draw:
-            largest = np.abs(s.coefficients if name == "dictionary" else s.x).max()
-            assert largest <= 0.5 * (1 + 1e-12)
-
-
-@pytest.mark.parametrize("n", [9, MANY])
-@pytest.mark.parametrize("seed", range(3))
-def test_chosen_atoms_against_all_subsets_that_hold_them(seed, n):
-    rng = np.random.default_rng(seed)
-    A = rng.standard_normal((20, n))
-    b = A @ spikes(rng, n, 4) + 0.5 * rng.standard_normal(20)
-    wanted, barred = rng.choice(n, 1), rng.permutation(n)[: n // 2]
-    barred = np.setdiff1d(barred, wanted)
-    s = fa.fit(A, b, atoms=fa.SignedOneHot(n).restricted(include=wanted, exclude=barred), k=3)
-    rest = np.setdiff1d(np.arange(n), np.append(barred, wanted))
-    best = min(refit(A[:, [*wanted, *pair]], b)[0] for pair in combinations(rest, 2))
-    assert s.loss == pytest.approx(best, rel=1e-9)
-
-
-# Warm starts ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("k", [2, 4])
-@pytest.mark.parametrize("loss", [fa.LeastSquares(), fa.Huber(0.5)], ids=repr)
-@pytest.mark.parametrize("name", TAKEN)
-def test_a_start_is_never_made_worse(name, loss, k):
-    """Not worse than the k largest contributions of the start, refitted."""
-    atoms = TAKEN[name]
-    A, b, rng = instance(1)
-    start = fa.fit(A, b, atoms=atoms, k=4, loss=loss, max_iterations=1)
-    moved = b + 0.1 * rng.standard_normal(25)
-    s = fa.fit(A, moved, atoms=atoms, k=k, loss=loss, start=start)
-    sizes = np.linalg.norm(A, axis=0) * np.abs(start.x)
-    labels = PAIRS if name == "groups" else np.arange(40)
-    totals = np.sqrt(np.bincount(labels, weights=sizes**2))
-    kept = np.isin(labels, np.argsort(-totals)[: min(k, start.cardinality)])
-    bounds = [(0.0 if name == "nonnegative" else None, None)] * int(kept.sum())
-    pruned = smooth_refit(loss, A[:, kept], moved, bounds).fun if kept.any() else loss.value(moved)
-    assert s.loss <= pruned * (1 + 1e-7)
-    assert s.cardinality <= k
-
-
-def test_a_start_that_meets_the_bound_is_taken_as_it_is():
-    A, b, _ = instance(1)
-    start = fa.fit(A, b, atoms=fa.SignedOneHot(40), k=5)
-    s = fa.fit(A, b, atoms=fa.SignedOneHot(40), k=5, misfit=start.misfit * 1.01, start=start)
-    assert s.status is fa.Status.BOUND_MET
-    assert s.iterations == 0
-    np.testing.assert_allclose(s.x, start.x, atol=1e-9)
 
 
 # What is said beside the status ---------------------------------------------------------------------------------------

@@ -124,7 +124,7 @@ class Retriever:
                 self._generous(dual) if primal is None else self._leading(dual, primal), fits.near(primal)
             )
             if support.classes.size > k:
-                support = fits.fit(self._most(fits.candidate(support), k), support)
+                support = fits.fit(self.view.chosen(self._most(fits.candidate(support), k), k), support)
         return fits.candidate(support)
 
     def _leading(self, dual: DualPoint, primal: Candidate) -> IntArray:
