@@ -86,17 +86,6 @@ def test_large_residuals_overflow_nowhere(name, loss):
     assert np.isfinite(loss.curvature(r)).all()
 
 
-def test_closed_forms_of_the_perspective():
-    rng = generator(2)
-    for _ in range(20):
-        y, alpha = rng.standard_normal(M), rng.uniform(0.01, 5)
-        assert LeastSquares().support_of_sublevel(y, alpha) == pytest.approx(
-            math.sqrt(2 * alpha) * np.linalg.norm(y), rel=1e-14
-        )
-        beta = max(np.abs(y).max() / 0.7, np.linalg.norm(y) / math.sqrt(2 * alpha))
-        assert Huber(0.7).best_beta(y, alpha) == pytest.approx(beta, rel=1e-14)
-
-
 @every_loss
 @pytest.mark.parametrize("alpha", [1e-6, 0.3, 50.0])
 def test_perspective_infimum_against_a_fine_grid(name, loss, alpha):
@@ -134,12 +123,6 @@ def test_zero_bound_and_zero_dual(name, loss):
     assert loss.perspective(y, 0.0, 1.0) == math.inf
 
 
-def test_logistic_dual_of_mixed_signs_is_infeasible():
-    y = np.array([1.0, -0.5, 0.2])
-    assert Logistic().support_of_sublevel(y, 2.0) == math.inf
-    assert Logistic().support_of_sublevel(-np.abs(y), 2.0) == math.inf
-
-
 @every_loss
 @pytest.mark.parametrize("longest", [0.05, 2.0, math.inf])
 def test_exact_step_against_a_grid(name, loss, longest):
@@ -153,12 +136,6 @@ def test_exact_step_against_a_grid(name, loss, longest):
         assert 0 <= theta <= longest
         least = min(loss.value(r - t * d) for t in np.linspace(0, min(longest, 20.0), 801))
         assert loss.value(r - theta * d) <= least * (1 + 1e-12)
-
-
-def test_exact_step_goes_nowhere_uphill():
-    r = np.array([1.0, 2.0])
-    assert exact_step(LeastSquares(), r, -r, 1.0) == 0.0
-    assert exact_step(LeastSquares(), r, r, math.inf) == pytest.approx(1.0, rel=1e-14)
 
 
 def test_a_loss_needs_the_abstract_members_and_nothing_else():
