@@ -5,6 +5,7 @@ import pytest
 
 from contracts.families import generator
 from fewatoms import RankOne
+from fewatoms.operators import as_operator
 
 
 def test_gauges_written_out():
@@ -35,3 +36,35 @@ def test_thresholds_may_come_in_any_order():
     s = np.linalg.svd(z, compute_uv=False)
     for t, found in gauges.items():
         assert found == pytest.approx(np.maximum(s - t, 0).sum())
+
+
+def test_gauge_and_support_are_sums_and_maxima_of_singular_values():
+    atoms, rng = RankOne(3, 5), generator(43)
+    X, Z = rng.standard_normal((2, 3, 5))
+    assert atoms.gauge(X) == pytest.approx(np.linalg.norm(X, "nuc"))
+    assert atoms.support(Z) == pytest.approx(np.linalg.norm(Z, 2))
+    u, s, vh = np.linalg.svd(Z)
+    for k in (1, 2, 3):
+        face = atoms.expose(Z, k)
+        np.testing.assert_allclose(face.point(face.adjoint(Z)), (u[:, :k] * s[:k]) @ vh[:k], atol=1e-12)
+    M = as_operator(rng.standard_normal((4, 15)))
+    for _ in range(50):
+        a, b = rng.standard_normal(3), rng.standard_normal(5)
+        size = np.linalg.norm(a) * np.linalg.norm(b)
+        assert np.linalg.norm(M.apply(np.outer(a, b))) <= atoms.operator_norm(M) * size
+
+
+def test_pairs_become_faces():
+    rng = generator(44)
+    P, Q = (np.linalg.qr(rng.standard_normal((n, 2)))[0] for n in (3, 4))
+    face, c = RankOne(3, 4).paired(P, np.array([2.0, 1.0]), Q)
+    np.testing.assert_allclose(face.point(c), (P * [2.0, 1.0]) @ Q.T, atol=1e-12)
+    nonnegative = RankOne(3, 4, nonnegative=True)
+    face, c = nonnegative.paired(np.abs(P), np.array([2.0, 1.0]), np.abs(Q))
+    np.testing.assert_allclose(face.point(c), (np.abs(P) * [2.0, 1.0]) @ np.abs(Q).T, atol=1e-12)
+    assert (face.project(-c) == 0.0).all()
+    assert not nonnegative.orthonormal  # such factors overlap
+    assert nonnegative.same_as(RankOne(3, 4))  # the same matrices are measured
+    assert not RankOne(3, 4).same_as(RankOne(4, 3))
+    Z = rng.standard_normal((3, 4))
+    assert nonnegative.support(Z) == RankOne(3, 4).support(Z)  # proven over all rank-one matrices

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import naive
 from contracts.families import generator
 from fewatoms import Groups, Mapped, NonnegativeOneHot, SignedOneHot
 from fewatoms.atoms import Listing
@@ -41,3 +42,128 @@ def test_restricted_sets_are_listed_and_have_a_gauge(name, around):
     assert {capability for capability in OF_SETS if outer.offers(capability) is not None} == {Gauge, Listing}
     check_capability(outer, Listing)
     check_capability(outer, Gauge)
+
+
+# Forced and barred, against the list of atoms
+
+
+def left_over(atoms, barred):
+    """The atoms of a listed set that are not barred, flat, one a column."""
+    columns = naive.listed(atoms)
+    return columns[:, ~np.isin(np.arange(columns.shape[1]) % atoms.count, barred)]
+
+
+WRAPS = {
+    "alone": lambda A: A,
+    "double": lambda A: 2.0 * A,
+    "turned over": lambda A: -1.5 * A,
+    "mapped": lambda A: Mapped(MAP, A),
+    "double, mapped": lambda A: Mapped(MAP, 2.0 * A),
+    "mapped, turned over": lambda A: -1.5 * Mapped(MAP, A),
+}
+
+
+@pytest.mark.parametrize("around", WRAPS)
+@pytest.mark.parametrize("name", ["signed", "nonnegative"])
+def test_restricting_inside_and_outside_is_the_same_set(name, around):
+    """Multiples and images of a restricted set, and restrictions of multiples and images: the atoms that are left."""
+    atoms, wrap, barred = VECTORS[name], WRAPS[around], [0, 3]
+    inside, outside = wrap(atoms.restricted(exclude=barred)), wrap(atoms).restricted(exclude=barred)
+    both = wrap(atoms.restricted(exclude=[0])).restricted(exclude=[3])
+    columns = left_over(wrap(atoms), barred)
+    rng = generator(30)
+    for _ in range(3):
+        z = rng.standard_normal(6)
+        for some in (inside, outside, both):
+            assert some.count == 4
+            assert some.support(z) == pytest.approx(naive.support_of_list(columns, z), abs=1e-12)
+            a = some.alignments(z)
+            np.testing.assert_array_equal(np.isneginf(a), np.isin(np.arange(6), barred))
+            face = some.expose(z, 3)
+            assert not np.isin(face.labels(), barred).any()
+            np.testing.assert_allclose(np.sort(face.adjoint(z)), np.sort(a)[-3:], atol=1e-12)
+        assert inside.same_as(outside)
+        assert wrap(atoms).same_as(both)  # which atoms are left out plays no part
+
+
+@pytest.mark.parametrize("around", WRAPS)
+def test_the_gauge_knows_the_atoms_that_are_left(around):
+    atoms = WRAPS[around](SignedOneHot(6)).restricted(exclude=[0, 3])
+    columns = left_over(atoms.inner, [0, 3])
+    rng = generator(31)
+    for x in (columns @ rng.random(columns.shape[1]), rng.standard_normal(6)):
+        assert atoms.gauge(x) == pytest.approx(naive.gauge_of_list(columns, x), rel=1e-6)
+
+
+@pytest.mark.parametrize("around", WRAPS)
+def test_forced_atoms_come_first(around):
+    """However badly they are aligned; nothing that is proven changes."""
+    plain = WRAPS[around](SignedOneHot(6))
+    forced = WRAPS[around](SignedOneHot(6).restricted(include=[1])).restricted(include=[4])
+    z = generator(32).standard_normal(6)
+    assert forced.restricted(include=[1]).count == forced.count == 6
+    assert set(forced.expose(z, 2).labels()) == {1, 4}
+    best = [i for i in plain.expose(z, 6).labels() if i not in (1, 4)]
+    assert set(forced.expose(z, 3).labels()) == {1, 4, best[0]}
+    assert forced.support(z) == plain.support(z)
+    assert forced.gauge(z) == pytest.approx(plain.gauge(z), rel=1e-6)
+    np.testing.assert_array_equal(forced.exposed(z, 0.5).labels(), plain.exposed(z, 0.5).labels())
+
+
+def test_barred_atoms_never_fill_a_budget():
+    atoms = NonnegativeOneHot(5).restricted(exclude=[0, 4])
+    z = np.array([9.0, 1.0, -1.0, -2.0, 9.0])
+    assert list(atoms.expose(z, 5).labels()) == [1, 2, 3]
+    assert list(atoms.exposed(z, 0.0).labels()) == [1]
+    assert list(atoms.exposed(z, 0.0, None, 4).labels()) == [1, 2, 3]
+    assert atoms.exposed(z, 2.5, 2).size == 2
+
+
+# Who is meant
+
+
+def test_atoms_may_be_named_in_any_form():
+    groups = Groups(["b", "a", "b", "c"])
+    assert list(groups.restricted(exclude="c").barred) == [2]
+    assert list(groups.restricted(exclude=["c", "a", "c"]).barred) == [0, 2]
+    assert list(groups.restricted(include=np.array([False, True, False])).forced) == [1]
+    numbers = Groups([7, 7, 1, 0])
+    assert list(numbers.restricted(exclude=[7]).barred) == [2]
+    assert list(numbers.restricted(exclude=[True, False, False]).barred) == [0]  # a mask is no list of labels 1 and 0
+    assert list(Groups([True, False, True]).restricted(exclude=[True]).barred) == [1]
+    one = SignedOneHot(4)
+    for same in ([3, 1], np.array([1, 3, 3], dtype=np.int8), [False, True, False, True], range(1, 4, 2)):
+        assert list(one.restricted(include=same).forced) == [1, 3]
+    assert list(one.restricted(include=2).forced) == [2]
+    assert one.restricted(include=[], exclude=None) is one
+
+
+def test_entries_of_a_matrix_are_named_as_answers_tell_them():
+    entries = SignedOneHot((3, 4))
+    z = generator(33).standard_normal((3, 4))
+    face = entries.expose(z, 3)
+    assert face.labels().shape == (3, 2)
+    mask = np.zeros((3, 4), dtype=bool)
+    mask[tuple(face.labels().T)] = True
+    for same in (face.labels(), face.indices, mask, mask.ravel()):
+        atoms = (-2.0 * entries).restricted(exclude=same)
+        np.testing.assert_array_equal(atoms.barred, np.sort(face.indices))
+        assert atoms.support(z) == pytest.approx(2.0 * np.abs(z)[~mask].max())
+    with pytest.raises(ValueError, match=r"^include must lie between 0 and 2; got 3$"):
+        entries.restricted(include=[(3, 0)])
+    with pytest.raises(TypeError, match=r"^include must hold integers; got an array of bool$"):
+        entries.restricted(include=mask.T)
+
+
+def test_what_was_said_before_still_holds():
+    atoms = SignedOneHot(5).restricted(include=[1], exclude=[0]).restricted(exclude=[4])
+    assert (list(atoms.forced), list(atoms.barred)) == ([1], [0, 4])
+    assert repr(atoms) == "SignedOneHot(5).restricted(include=<1>, exclude=<2>)"
+    for wrap in (lambda A: A, lambda A: 2.0 * A, lambda A: Mapped(np.eye(5), A)):
+        with pytest.raises(ValueError, match=r"^include and exclude must not share atoms; both name 0$"):
+            wrap(atoms).restricted(include=[0])
+        with pytest.raises(ValueError, match=r"^exclude must leave at least one atom"):
+            wrap(SignedOneHot(5).restricted(exclude=[0, 1])).restricted(exclude=[2, 3, 4])
+    shaped = SignedOneHot(6).restricted(exclude=[5]).reshaped((2, 3))
+    assert shaped.shape == (2, 3)
+    assert shaped.support(np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])) == 5.0

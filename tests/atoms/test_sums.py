@@ -5,8 +5,9 @@ import pytest
 
 import naive
 from contracts.families import generator, matrix_sets, over, square_sets, vector_sets
-from fewatoms import NonnegativeCone, NonnegativeOneHot, PSDRankOne, RankOne, SignedOneHot
+from fewatoms import Groups, Mapped, NonnegativeCone, NonnegativeOneHot, PSDRankOne, RankOne, SignedOneHot
 from fewatoms.atoms import Scaled, Sum, Union
+from fewatoms.operators import as_operator
 
 PARTS = {
     name: atoms
@@ -55,3 +56,87 @@ def test_sums_take_the_shape_of_their_matrix_part():
     atoms = RankOne(2, 3) + SignedOneHot(6)
     assert atoms.shape == (2, 3)
     assert all(p.shape == (2, 3) for p in atoms.parts)
+
+
+def test_supports_add_in_sums_and_compete_in_unions():
+    A, B, z = SignedOneHot(4), 0.5 * Groups([0, 0, 1, 1]), generator(47).standard_normal(4)
+    a, b = A.support(z), B.support(z)
+    total, union = A + B, A | B
+    assert total.support(z) == total.reached(z) == pytest.approx(a + b)
+    assert union.support(z) == union.reached(z) == max(a, b)
+    np.testing.assert_allclose(total.others_support(z), [b, a])
+    assert union.others_support(z) is None
+    assert total.summands == total.parts
+    assert union.summands == (union,)
+    M = as_operator(generator(48).standard_normal((3, 4)))
+    norms = [A.operator_norm(M), B.operator_norm(M)]
+    assert total.operator_norm(M) == pytest.approx(sum(norms))
+    assert union.operator_norm(M) == max(norms)
+
+
+def test_budgets_are_nested_as_parts_are():
+    atoms = SignedOneHot(6) + (NonnegativeOneHot(6) | 2.0 * Groups([0, 0, 1, 1, 2, 2]))
+    face = atoms.expose(generator(49).standard_normal(6), (3, (2, 1)))
+    assert [f.size for f in face.faces] == [3, 3]
+    assert [f.size for f in face.faces[1].faces] == [2, 1]
+    assert not face.joined
+    assert face.faces[1].joined
+    assert atoms.expose(np.ones(6), 2).size == 6  # one number for each
+    with pytest.raises(ValueError, match=r"shorter|longer"):
+        atoms.expose(np.ones(6), (1, 1, 1))
+
+
+def test_sums_of_sums_are_flat_and_unions_of_sums_are_not():
+    A, B = SignedOneHot(4), NonnegativeOneHot(4)
+    assert len((A + (B + A)).parts) == 3
+    assert len(((A | B) | (B | A)).parts) == 4
+    assert len(((A + B) | A).parts) == 2
+    assert repr((A + B) | A) == "((SignedOneHot(4) + NonnegativeOneHot(4)) | SignedOneHot(4))"
+    assert (A + B).same_as(A + B)
+    assert not (A + B).same_as(B + A)
+    assert not (A + B).same_as(A | B)
+    assert (A | B).like([B, B]).same_as(B | B)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        lambda A: A.restricted(include=[0]),
+        lambda A: 2.0 * A.restricted(include=[0]),
+        lambda A: Mapped(np.eye(4), A.restricted(include=[0])),
+        lambda A: Mapped(np.eye(4), -1.0 * A.restricted(include=[0])),
+    ],
+    ids=["alone", "double", "mapped", "mapped, turned over"],
+)
+def test_atoms_cannot_be_forced_into_a_part(part):
+    A = SignedOneHot(4)
+    for join in (lambda B: A + B, lambda B: B | A):
+        with pytest.raises(ValueError, match=r"^include is for a set by itself, not for a part of a sum or union"):
+            join(part(A))
+    left = A.restricted(exclude=[0]) | A.restricted(exclude=[1])  # to leave some out is allowed
+    assert left.support(np.array([9.0, 1.0, 0.0, 0.0])) == 9.0
+    assert (A.restricted(exclude=[0]) + A).support(np.array([9.0, 1.0, 0.0, 0.0])) == 10.0
+
+
+def test_parts_must_live_in_one_space():
+    with pytest.raises(ValueError, match=r"same number of entries; SignedOneHot\(4\) has 4, SignedOneHot\(5\) has 5"):
+        SignedOneHot(4) + SignedOneHot(5)
+    with pytest.raises(ValueError, match=r"must have the same shape; got \[\(2, 3\), \(3, 2\)\]"):
+        RankOne(2, 3) | RankOne(3, 2)
+    with pytest.raises(TypeError, match="unsupported operand"):
+        SignedOneHot(4) + 1.0
+
+
+def test_thresholds_of_a_sum_level_the_gauges_of_its_parts():
+    """Parts that are shrunk end at the same gauge, lower ones are left alone; the shares add up to t."""
+    atoms, z = SignedOneHot(5) + NonnegativeOneHot(5) + 0.1 * SignedOneHot(5), generator(50).standard_normal(5)
+    before = [part.shrink([], z, 1.0).gauge(0.0) for part in atoms.parts]
+    found = atoms.shrink([], z, 1.0)
+    for t in (0.1, 1.0):
+        face, c = found.at(t)
+        after = [f.gauge(p) for f, p in zip(face.faces, face.split(c), strict=True)]
+        level = max(after)
+        assert found.gauge(t) == pytest.approx(level)
+        assert level < max(before)
+        for a, b in zip(after, before, strict=True):
+            assert a == pytest.approx(min(b, level), rel=1e-9)

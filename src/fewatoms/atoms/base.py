@@ -178,7 +178,8 @@ class AtomicSet(Offering, ABC):
     def restricted(self, *, include: object = None, exclude: object = None) -> AtomicSet:
         """The set with atoms that must be in every answer, where they count, and without those that must not be.
 
-        include, exclude : indices, labels for groups, or a mask; for sets whose atoms can be listed
+        include, exclude : indices, (row, column) pairs for entries of matrices, labels for groups, or a mask; for sets
+            whose atoms can be listed
         """
         from fewatoms.atoms.restricted import restricted
 
