@@ -1,4 +1,7 @@
-"""Which way loops go: compiled, or their NumPy twins; interpreted ones have a file of their own."""
+"""Tests of kernels.py and of the loops in _loops.py that it calls: `test_loops.py` runs those compiled and interpreted.
+
+The fixture says which way loops go: compiled, or their NumPy twins.
+"""
 
 import pytest
 
