@@ -151,12 +151,6 @@ def test_generators_move_on_and_no_seed_is_a_fixed_one():
     np.testing.assert_array_equal(phases(3, 4).b, phases(3, 4, rng=0).b)
 
 
-def test_records_print_shapes_not_numbers():
-    assert repr(phases(2, 3, rng=0)) == "PhaseData(A=<ndarray 3 x 2>, x=<ndarray 2>, b=<ndarray 3>)"
-    assert "shape=(4, 3)" in repr(low_rank(4, 3, 1, rng=0))
-    assert "sparse=<coo_array 4 x 3>" in repr(low_rank_plus_sparse(4, 3, 1, rng=0))
-
-
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [

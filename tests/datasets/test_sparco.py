@@ -14,7 +14,6 @@ from fewatoms.datasets import (
     SPARCO,
     CausalConvolution,
     CosinesAndSpikes,
-    Dataset,
     DCTSynthesis,
     HaarSynthesis,
     blocksig,
@@ -256,35 +255,6 @@ def test_spiketrn_convolves_with_its_kernel():
 
 
 # The record and the doors
-
-
-def test_dataset_prints_shapes_not_numbers():
-    assert repr(blocksig()).startswith("Dataset(name='blocksig', M=<HaarSynthesis 1024 x 1024>, b=<ndarray 1024>")
-
-
-def test_dataset_is_frozen():
-    with pytest.raises(AttributeError):
-        blocksig().k = 3
-
-
-def test_dataset_without_truth_has_no_support():
-    data = Dataset("mystery", np.eye(3), np.ones(3), None, 2, "Nobody knows.")
-    with pytest.raises(ValueError, match=r"x must be known .* got None in the dataset 'mystery'"):
-        _ = data.support
-
-
-@pytest.mark.parametrize(
-    ("b", "x", "k", "message"),
-    [
-        (np.ones(2), None, 1, r"b must have shape \(3,\), as M has 3 rows; got shape \(2,\)"),
-        (np.ones(3), np.ones(3), 1, r"x must have shape \(4,\), as M has 4 columns; got shape \(3,\)"),
-        (np.ones(3), np.ones(4), 1, "k must be the number of nonzeros of x, 4; got 1"),
-        (np.ones(3), None, 5, "k must be an integer between 0 and 4, the number of columns of M; got 5"),
-    ],
-)
-def test_dataset_checks_its_parts(b, x, k, message):
-    with pytest.raises(ValueError, match=message):
-        Dataset("odd", np.eye(3, 4), b, x, k, "Does not fit.")
 
 
 @pytest.mark.parametrize(
