@@ -45,3 +45,12 @@ def test_hermitian_coordinates_are_an_isometry(r, complex_):
     np.testing.assert_allclose(
         hermitian(hermitian_coordinates(skew), r, complex_), 0.5 * (skew + skew.conj().T), atol=1e-14
     )
+
+
+def test_a_real_face_sees_the_real_part_of_a_complex_dual():
+    rng = generator(32)
+    face, Z = PSDRankOne(5).expose(rng.standard_normal((5, 5)), 3), hermitian_dual(5)(rng)
+    np.testing.assert_allclose(face.adjoint(Z), face.adjoint(Z.real), atol=1e-12)
+    turning = face.turning()
+    v = turning.unfold(face.mean_atom())
+    np.testing.assert_allclose(turning.pull(v, Z), turning.pull(v, Z.real), atol=1e-12)

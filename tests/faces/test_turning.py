@@ -68,3 +68,27 @@ def test_what_stays_put_takes_part_with_its_coefficients():
     np.testing.assert_allclose(d[: mixed.dim], c[: mixed.dim] + 1.0)
     wrapped = replace(face, faces=(ScaledFace(3.0, mixed), face.faces[1]))
     np.testing.assert_array_equal(wrapped.turning().lower(), turning.lower())
+
+
+@pytest.mark.parametrize("kind", ["factors", "symmetric", "complex", "scaled", "mapped", "sum"])
+def test_pull_is_the_gradient(kind):
+    """By central differences along every unknown: <z, point> has degree two in them, so that they are exact."""
+    rng = generator(16)
+    face = {
+        "factors": lambda: factors(rng),
+        "symmetric": lambda: symmetric(rng),
+        "complex": lambda: symmetric(rng, complex_=True),
+        "scaled": lambda: ScaledFace(-1.5, factors(rng)),
+        "mapped": lambda: mapped(rng, factors(rng, 2, 2, p=3, q=3)),
+        "sum": lambda: total(coordinates(rng), factors(rng)),
+    }[kind]()
+    turning = face.turning()
+    v = turning.unfold(face.mean_atom()) + 0.3 * rng.standard_normal(turning.lower().size)
+    z = rng.standard_normal(face.shape) + (1j * rng.standard_normal(face.shape) if kind == "complex" else 0)
+
+    def value(unknowns):
+        turned, c = turning.fold(unknowns)
+        return np.vdot(z, turned.point(c)).real
+
+    slopes = [value(v + 0.5 * e) - value(v - 0.5 * e) for e in np.eye(v.size)]
+    np.testing.assert_allclose(turning.pull(v, z), slopes, atol=1e-10)
