@@ -224,7 +224,7 @@ def test_misfits_and_objectives_of_candidates():
     ("asked", "kind", "message"),
     [
         ({"b": []}, ValueError, r"^b must have at least one entry; got shape \(0,\)$"),
-        ({"b": np.ones((1, 3))}, ValueError, r"^b must have m = 3 rows, one .* data vector; got shape \(1, 3\)$"),
+        ({"b": np.ones((1, 3))}, ValueError, r"^b must have m = 3 rows, one .* data vector; got shape \(1, 3\)"),
         ({"b": np.ones((3, 2))}, ValueError, r"^b must be one data vector; got shape \(3, 2\): fit_many.*Joint"),
         ({"b": 1e200 * B}, ValueError, r"^b must be in units in which its loss is an ordinary number; got inf"),
         ({"b": 1e-200 * B}, ValueError, r"^b must be in units in which its loss is an ordinary number; got 0.0"),
