@@ -5,6 +5,8 @@ import pytest
 
 from contracts.families import generator
 from fewatoms import Groups
+from fewatoms.faces import GroupCoordinates
+from fewatoms.testing import check_face
 
 
 def test_pruned_groups_are_the_largest():
@@ -30,3 +32,20 @@ def test_groups_by_name():
     np.testing.assert_allclose(face.directions[:2], [0.3, 0.4])
     even = Groups([0, 0, 1, 1]).expose(np.ones(4), 2)
     assert even.values(np.arange(4.0)).shape == (2, 2)
+
+
+def test_blocks_that_overlap_add_up():
+    face = GroupCoordinates(
+        indices=np.array([0, 1, 1, 2]),
+        starts=np.array([0, 2, 4]),
+        directions=np.full(4, 0.5**0.5),
+        group=np.array([0, 1]),
+        names=np.array(["left", "right"]),
+        weights=np.ones(2),
+        shape=(3,),
+    )
+    c = np.array([1.0, 2.0, 3.0, 4.0])
+    np.testing.assert_array_equal(face.point(c), [1.0, 5.0, 4.0])
+    np.testing.assert_array_equal(face.adjoint(np.array([1.0, 2.0, 3.0])), [1.0, 2.0, 2.0, 3.0])
+    assert face.inner(c, face, c) == pytest.approx(1.0 + 25.0 + 16.0)
+    check_face(face)

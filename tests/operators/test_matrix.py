@@ -55,3 +55,27 @@ def test_images_a_block_of_rows_at_a_time():
     np.testing.assert_allclose(
         MatrixOperator(A).images(Factors(U, V)), A.astype(np.float64) @ np.kron(U, V), atol=1e-11
     )
+
+
+@pytest.mark.parametrize("name", matrices(2, 3))
+def test_lengths_subsets_and_blocks_are_those_of_the_matrix(name):
+    M = matrices(2, 3)[name]
+    A, rng = naive.dense(M.matrix).astype(np.float64), generator(15)
+    weights, rows, some = rng.uniform(0.1, 3.0, len(A)), np.arange(len(A))[::-2].copy(), np.array([4, 0])
+    np.testing.assert_allclose(M.column_lengths(), np.linalg.norm(A, axis=0), rtol=1e-12)
+    np.testing.assert_allclose(M.column_lengths(weights), np.sqrt(weights @ A**2), rtol=1e-12)
+    np.testing.assert_array_equal(naive.dense(M.columns(some)), A[:, some])
+    np.testing.assert_array_equal(naive.dense(M.subset(rows).matrix).astype(np.float64), A[rows])
+    np.testing.assert_allclose(
+        M.block_norms([some, np.arange(6)]), [np.linalg.norm(A[:, some], 2), np.linalg.norm(A, 2)]
+    )
+    Y = rng.standard_normal((len(A), 2))
+    np.testing.assert_allclose(M.adjoint_block(Y), A.T @ Y, atol=1e-12)
+    assert np.linalg.norm(A, 2) <= M.rank_one_norm() <= np.linalg.norm(A, 2) * (1 + 1e-6)
+
+
+def test_the_norm_of_a_large_matrix_is_bounded(monkeypatch):
+    A = generator(16).standard_normal((6, 8))
+    for form in (A, sp.csr_array(A)):
+        monkeypatch.setattr("fewatoms.operators.matrix.EXACT_NORM_SIDE", 5)
+        assert np.linalg.norm(A, 2) <= as_operator(form).rank_one_norm() <= np.linalg.norm(A) * (1 + 1e-12)
