@@ -99,6 +99,7 @@ class Twin:
         return c
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_each_rung_is_the_optimum_within_its_tolerance(name):
     asked = problem(name)

@@ -61,6 +61,7 @@ def slow(G, h, lam, shrink, steps=20_000):
     return x
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("share", [0.5, 0.01])
 @pytest.mark.parametrize("name", GAUGES)
 def test_accelerated_ends_where_slow_gradients_end(name, share):

@@ -46,6 +46,7 @@ def assert_kept(problem, candidate):
 # The budget -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("own", [True, False], ids=["with points", "dual vectors alone"])
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_budget_is_kept_all_the_way(name, own):
@@ -215,6 +216,7 @@ def test_an_earlier_answer_is_cut_to_the_budget():
 # Atoms in, atoms out --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("own", [True, False], ids=["with points", "dual vectors alone"])
 @pytest.mark.parametrize("form", [np.asarray, black_box], ids=["array", "box"])
 @pytest.mark.parametrize("bound", [{}, {"misfit": 0.3}], ids=["k alone", "bound"])

@@ -48,6 +48,7 @@ def swapped(blocks, target, inside, i, j, nonnegative=False):
 # While the loss falls -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", SETS)
 def test_the_loss_never_rises(name):
     for seed, kind in enumerate(KINDS):
@@ -95,6 +96,7 @@ def test_the_best_single_exchange_is_known_before_it_is_made(name, kind):
     assert swapped(blocks, target, inside, inside[i], j) == pytest.approx(best, rel=1e-8)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", SINGLE)
 def test_shaken_answers_are_the_best_of_all_mostly(name):
     hits = 0

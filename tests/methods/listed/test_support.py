@@ -50,6 +50,7 @@ def assert_is_what_it_says(fits, candidate):
 # Least squares --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", SETS)
 def test_the_best_coefficients_on_a_support(name, form):
@@ -119,6 +120,7 @@ CAPPED = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("cap", [0.02, 0.3, 1e6])
 @pytest.mark.parametrize("name", CAPPED)
 def test_a_cap_is_a_box_of_the_users_coefficients(name, cap):
@@ -152,6 +154,7 @@ def offset(name, free=None, atoms=None, cap=None):
     return A, b, fa.Problem.of(A, b, atoms=atoms or fa.SignedOneHot(9), k=3, loss=LOSSES[name], free=free, cap=cap)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("free", [None, *FREE])
 @pytest.mark.parametrize("name", LOSSES)
 def test_smooth_losses_end_at_their_minimum(name, free):
@@ -173,6 +176,7 @@ def test_smooth_losses_end_at_their_minimum(name, free):
         assert exact.note == ""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("atoms", [fa.SignedOneHot(9), fa.NonnegativeOneHot(9), fa.Groups(np.arange(9) // 3)], ids=repr)
 @pytest.mark.parametrize("cap", [None, 0.4])
 @pytest.mark.parametrize("name", LOSSES)
