@@ -68,6 +68,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
         compare(Path(asked.before), options, [q for name in asked.parts for q in _parts(p, name)], asked.out)
         return
+    known = {who.name for part in _parts(p, asked.name) for case in part.cases for who in case.who}
+    for name in options.only:
+        if name not in known:
+            p.error(f"--only takes names as they stand in the tables, {', '.join(sorted(known))}; got {name}")
     report = Report(vars(asked))
     for part in _parts(p, asked.name):
         report.begin(part)

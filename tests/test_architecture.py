@@ -22,8 +22,8 @@ REPOSITORY = Path(__file__).parent.parent
 LAYERS = [
     {"_types", "_renamed"},
     {"_checks", "_loops", "capabilities", "kept"},
-    {"budget", "callbacks", "figures", "kernels", "ledger", "losses", "norms", "phase", "price"},
-    {"linalg", "reduced", "sides", "words"},
+    {"budget", "figures", "kernels", "ledger", "losses", "norms", "phase", "price"},
+    {"callbacks", "linalg", "reduced", "sides", "words"},
     {"faces"},
     {"atoms", "operators"},
     {"candidates", "files", "profiled"},

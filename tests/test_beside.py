@@ -135,7 +135,7 @@ def test_predict_says_what_it_misses():
     ):
         s.predict(A, free=RAMP)
     with pytest.raises(
-        ValueError, match=r"^M_new must take models of shape \(9,\); got an operator of shape \(18, 8\)$"
+        ValueError, match=r"^M_new must have 9 columns, as the model of shape \(9,\) has entries; got shape \(18, 8\)$"
     ):
         s.predict(A[:, :8], free=FREE["two columns"][0])
 

@@ -17,7 +17,7 @@ def test_what_is_recomputed_agrees_with_the_answer(name):
     assert c.within_budget
     problem = c.problem
     assert c.meets_bound == (None if problem.alpha is None else s.loss <= problem.tolerance + problem.slack)
-    assert str(c).startswith(f"Recomputed: loss {s.loss:.6g} with {s.cardinality} atoms")
+    assert str(c).startswith(f"Recomputed: loss {s.loss:.6g} with {s.cardinality} atom")
 
 
 @pytest.mark.parametrize("name", NAMES)

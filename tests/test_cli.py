@@ -44,3 +44,11 @@ def test_figure_without_matplotlib_is_refused_before_any_work(monkeypatch, capsy
 def test_no_command_is_an_error():
     with pytest.raises(SystemExit):
         cli.main([])
+
+
+@pytest.mark.parametrize(("name", "told"), [("x.foo", "must end in .png"), ("nowhere/x.png", "must lie in a folder")])
+def test_a_figure_that_cannot_be_drawn_is_refused_before_the_work(name, told, tmp_path, capsys):
+    assert cli.main(["demo", "--figure", str(tmp_path / name)]) == 2
+    shown = capsys.readouterr()
+    assert told in shown.err
+    assert shown.out == ""

@@ -82,7 +82,7 @@ def test_a_door_passes_everything_else_on():
         """A door."""
         return M, b, words
 
-    assert door(1, 2, k=3) == (1, 2, {"k": 3})
+    assert door(1, 2, atoms="A", k=3) == (1, 2, {"atoms": "A", "k": 3})
     assert (door.__name__, door.__doc__) == ("door", "A door.")
     with pytest.raises(TypeError, match=r"^joint is spelled atoms=Joint\(atoms\) since version 0\.2$"):
         door(1, 2, joint=True)

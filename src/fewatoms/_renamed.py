@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
+from inspect import Parameter, signature
 from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -17,19 +18,55 @@ WORDS = {
     "biases": 'free="biases" or free=fa.Biases(ridge=...)',
     "nonnegative": "atoms=RankOne(p, q, nonnegative=True)",
     "joint": "atoms=Joint(atoms)",
-    "oracle": "method=General(oracle, retrieval), or method=Paper() for the paper's",
+    "oracle": "method=General(oracle, retrieval) (the paper's own way: method=Paper())",
     "retrieval": "method=General(oracle, retrieval)",
 }
 
 
+# What other packages call it.
+ELSEWHERE = {
+    "fit_intercept": 'free="intercept"',
+    "intercept": 'free="intercept"',
+    "max_iter": "max_iterations",
+    "maxiter": "max_iterations",
+    "random_state": "rng",
+    "seed": "rng",
+    "weights": "loss=LeastSquares(weights)",
+    "sample_weight": "loss=LeastSquares(weights)",
+    "groups": "atoms=Groups(labels)",
+    "rank": "k",
+    "positive": "atoms=NonnegativeOneHot(n)",
+}
+
+
+def unknown(word: str, doors: str, words: Iterable[str]) -> str:
+    """Of a word that a door does not know."""
+    here = f": it is {ELSEWHERE[word]} here" if word in ELSEWHERE else ""
+    return f"{word} is no word of {doors}, which takes {', '.join(words)}{here}"
+
+
 def renamed(door: Callable[P, R]) -> Callable[P, R]:
     """A door that says the new spelling of a word that it does not know any more."""
+
+    asked = signature(door).parameters.values()
+    known = [p.name for p in asked if p.kind is not Parameter.VAR_KEYWORD]
+    closed = len(known) == len(asked)  # others hand their words on, to be checked there
+    by_place = sum(p.kind is Parameter.POSITIONAL_OR_KEYWORD for p in asked)
 
     @wraps(door)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
         for word in kwargs:
             if word in WORDS:
                 raise TypeError(f"{word} is spelled {WORDS[word]} since version 0.2")
+            if closed and word not in known:
+                raise TypeError(unknown(word, door.__name__, known))
+        if len(args) > by_place:
+            raise TypeError(
+                f"{door.__name__} takes {' and '.join(known[:by_place])} by position and the rest by name, atoms=..., "
+                f"k=...; got {len(args)} by position"
+            )
+        if "atoms" not in kwargs:
+            raise TypeError("atoms must be given, an atomic set such as SignedOneHot(n)")
         return door(*args, **kwargs)
 
     return checked

@@ -11,18 +11,24 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from types import TracebackType
+from typing import TYPE_CHECKING, TypeAlias
 
 from fewatoms import _checks
+from fewatoms.budget import Budget
 
 if TYPE_CHECKING:
     from fewatoms.records import Progress
+
+# What a block that ends hands to `__exit__`.
+Raised: TypeAlias = tuple[type[BaseException] | None, BaseException | None, TracebackType | None]
 
 
 class Deadline:
     """Stop so many seconds after the first call: the answer is the best so far, with status STOPPED.
 
-    Work that nobody can interrupt (one product with M, one decomposition) is finished first.
+    It serves one fit, or one path: another one needs a deadline of its own, since the clock goes on. Work that nobody
+    can interrupt (one product with M, one decomposition) is finished first.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -67,12 +73,27 @@ class Trace:
         return len(self.rows)
 
 
-@contextmanager
-def bar(title: str = "fit") -> Iterator[Callable[[Progress], None]]:
+class bar:  # in small letters, since it is used like a function
     """A callback that shows how far a run is, on standard error: `with bar() as show: fit(..., callback=show)`.
 
     rich draws it where it is installed and the terminal can; elsewhere there is one line when the block ends.
     """
+
+    def __init__(self, title: str = "fit") -> None:
+        self._shown = _shown(title)
+
+    def __enter__(self) -> Callable[[Progress], None]:
+        return self._shown.__enter__()
+
+    def __exit__(self, *error: *Raised) -> None:
+        self._shown.__exit__(*error)
+
+    def __call__(self, progress: Progress) -> None:
+        raise TypeError("bar must be entered before it shows anything: with bar() as show: fit(..., callback=show)")
+
+
+@contextmanager
+def _shown(title: str) -> Iterator[Callable[[Progress], None]]:
     try:
         from rich.console import Console
         from rich.progress import Progress as Bar
@@ -104,7 +125,7 @@ def _plain(title: str) -> Iterator[Callable[[Progress], None]]:
 
 def _told(p: Progress) -> str:
     stage = f"{p.stage}, " if p.stage else ""
-    return f"{stage}iterate {p.iteration}, {p.cardinality} atoms, loss {p.loss:.4g}, {p.products} products"
+    return f"{stage}iterate {p.iteration}, {Budget(p.cardinality).words}, loss {p.loss:.4g}, {p.products} products"
 
 
 class Together:

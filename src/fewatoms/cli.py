@@ -8,10 +8,13 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 from fewatoms.records import Progress
 from fewatoms.solution import Solution
+
+FIGURES = (".png", ".pdf", ".svg")  # what a figure may be written as
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,6 +36,10 @@ def _demo(seed: int, figure: str | None) -> int:
             import matplotlib  # noqa: F401
         except ImportError:
             print("--figure needs matplotlib: pip install 'fewatoms[plot]'", file=sys.stderr)
+            return 2
+        refused = _no_figure_there(Path(figure))
+        if refused:
+            print(refused, file=sys.stderr)
             return 2
     planned = jobs(seed)
     results, seconds = [], []
@@ -56,6 +63,13 @@ def _demo(seed: int, figure: str | None) -> int:
         demo_figure(results, figure)
         print(f"The figure is in {figure}.")
     return 0 if all(s.success for _, s in results) else 1
+
+
+def _no_figure_there(path: Path) -> str:
+    """Why nothing could be drawn there; "" if it can be. Known before six problems are solved."""
+    if path.suffix.lower() not in FIGURES:
+        return f"--figure must end in {', '.join(FIGURES)}; got {path}"
+    return "" if path.absolute().parent.is_dir() else f"--figure must lie in a folder that is there; got {path}"
 
 
 def _atoms(s: Solution) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fewatoms import _checks
-from fewatoms._renamed import renamed
+from fewatoms._renamed import renamed, unknown
 from fewatoms.atoms import AtomicSet
 from fewatoms.atoms.pursuit import weighed
 from fewatoms.beside import Biases
@@ -130,7 +130,7 @@ def fit_many(M: object, B: npt.ArrayLike, *, k: object = None, **words: Unpack[W
     M : as for `fit`; B : (m, p) array; k, atoms, ... : as for `fit`, the same for all columns
     """
     operator = as_operator(M)
-    columns = several(operator, B)
+    columns = several(operator, B, "B")
     if columns is None:
         raise ValueError(f"B must have a column per data vector; got shape {np.shape(B)}: fit takes a single one")
     data = np.asarray(B)
@@ -143,10 +143,8 @@ def fit_many(M: object, B: npt.ArrayLike, *, k: object = None, **words: Unpack[W
 
 def posed(M: object, b: npt.ArrayLike, k: object, **words: Unpack[Words]) -> tuple[Problem, Way]:
     """What is asked, and how it is to be solved, from the words of a door."""
-    for unknown in words.keys() - Words.__annotations__.keys():
-        raise TypeError(
-            f"{unknown} is no word of fit, fit_many and fit_path, which are {', '.join(Words.__annotations__)}"
-        )
+    for word in words.keys() - Words.__annotations__.keys():
+        raise TypeError(unknown(word, "this door", ["k", *Words.__annotations__]))
     if "atoms" not in words:
         raise TypeError("atoms must be given, an atomic set such as SignedOneHot(n)")
     alpha, misfit, free, ridge = words.get("alpha"), words.get("misfit"), words.get("free"), words.get("ridge")

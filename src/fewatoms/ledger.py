@@ -1,6 +1,6 @@
 """What one run owns: its seed, its tally of products, its clock. Nothing is counted or seeded globally.
 
-`open` makes a ledger for the block that follows; whatever multiplies, draws or works for long inside the block finds it
+`opened` makes a ledger for the block that follows; whatever multiplies, draws or works for long inside it finds it
 through `current`. Blocks may be nested, as when a certificate is evaluated in the middle of a run: the innermost ledger
 is the one that is charged.
 """

@@ -117,7 +117,10 @@ class Point:
         shape = self._face.shape
         count = shape[1] if self._several else 1
         if M_new.shape[1] * count != int(np.prod(shape)):
-            raise ValueError(f"M_new must take models of shape {shape}; got an operator of shape {M_new.shape}")
+            size = int(np.prod(shape)) // count
+            raise ValueError(
+                f"M_new must have {size} columns, as the model of shape {shape} has entries; got shape {M_new.shape}"
+            )
         if self._several:
             return M_new.apply_block(self.x)
         if not self._face.dim:

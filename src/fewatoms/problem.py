@@ -85,6 +85,11 @@ class Problem:
         measured, atoms, free = _over_columns(measured, b, atoms, free)
         data = measured.read_data(b)
         atoms = _fitted(atoms, measured)
+        if loss.labelled and _labels(data):
+            raise ValueError(
+                f"b must be 0 with {loss!r}, whose labels are part of M (M = labels[:, None] * X, labels +1 or -1); "
+                "got labels"
+            )
         if loss.weights is not None and loss.weights.size != data.size:
             raise ValueError(
                 f"weights of the loss must have {data.size} entries, one per row of M; got {loss.weights.size}"
@@ -237,13 +242,22 @@ class Problem:
         return linalg.as_flat(self.M.adjoint(np.ones(self.m)))
 
 
-def several(M: Operator, b: npt.ArrayLike) -> int | None:
+def _labels(b: FloatArray) -> bool:
+    """Whether data are nothing but two labels."""
+    found = np.unique(b) if b.size > 1 else b
+    return found.size == 2 and (found.tolist() in ([0.0, 1.0], [-1.0, 1.0]))
+
+
+def several(M: Operator, b: npt.ArrayLike, name: str = "b") -> int | None:
     """How many data vectors b holds as its columns; None where it is one, in the operator's own shape."""
     if len(M.model_shape) > 1 or sp.issparse(b) or np.ndim(b) != 2:
         return None
     shape = np.shape(b)
     if shape[0] != M.shape[0] or np.size(b) == 0:
-        raise ValueError(f"b must have m = {M.shape[0]} rows, one column per data vector; got shape {shape}")
+        turned = f": pass {name}.T" if shape[1] == M.shape[0] else ""
+        raise ValueError(
+            f"{name} must have m = {M.shape[0]} rows, one column per data vector; got shape {shape}{turned}"
+        )
     return int(shape[1])
 
 

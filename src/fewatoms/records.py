@@ -155,9 +155,13 @@ class Record:
 
     def stop(self, found: Candidate | None) -> None:
         """The callback has ended the run; a candidate found in the middle of some work counts."""
-        if found is not None and found.face.size and self.problem.budget.allows(found.face) and self._better(found):
-            self.best = found
+        self.best = self._best_with(found)
         self.status = Status.STOPPED
+
+    def _best_with(self, found: Candidate | None) -> Candidate | None:
+        """The best so far, what was found on the way included."""
+        counts = found is not None and found.face.size and self.problem.budget.allows(found.face)
+        return found if found is not None and counts and self._better(found) else self.best
 
     def end(self, limit: int) -> None:
         """The stream is over."""
@@ -173,15 +177,10 @@ class Record:
         return Status.BOUND_MET if self.best is not None and self.problem.meets(self.best.loss) else Status.NOT_REACHED
 
     def progress(self, spent: ledger.Ledger) -> Progress:
+        """How far this budget is; its best is what a stop would answer with."""
+        best = self._best_with(spent.found)
         return Progress(
-            spent.stage,
-            self.iterations,
-            self.latest,
-            spent.products,
-            self.problem,
-            self.best,
-            self.iterate,
-            self.evidence,
+            spent.stage, self.iterations, self.latest, spent.products, self.problem, best, self.iterate, self.evidence
         )
 
     def answer(self, spent: ledger.Ledger) -> Solution:

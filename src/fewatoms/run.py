@@ -29,7 +29,7 @@ class Way:
 
     methods: Sequence[Method]
     start: Solution | None = None
-    max_iterations: int = 1000
+    max_iterations: int = 10_000
     callback: Callback | None = None
     rng: object = None
 

@@ -44,7 +44,9 @@ def _asked(problem: Problem, goal: Goal) -> str:
     if problem.budget.nothing_said:
         asked = f"{goal.asked} with {bound}"
     else:
-        asked = f"at most {problem.budget.words}{bound and ' and '}{bound}"
+        words = problem.budget.words
+        some = words if problem.budget.open else f"at most {words}"
+        asked = f"{some}{bound and ' and '}{bound}"
     return f"{asked}, the loss plus {problem.ridge:.4g} times the gauge to be small" if problem.ridge else asked
 
 
@@ -133,7 +135,7 @@ def certificate(proven: Certificate) -> str:
     asked = proven.asked
     budget, alpha = asked.budget, asked.alpha
     allowed = "" if budget.nothing_said else f" of {budget.figures} allowed"
-    lines = [f"Recomputed: loss {proven.loss:.6g} with {proven.cardinality} atoms{allowed}."]
+    lines = [f"Recomputed: loss {proven.loss:.6g} with {Budget(proven.cardinality).words}{allowed}."]
     if alpha is not None:
         slack = f" + {asked.slack:.6g}" if asked.slack else ""
         lines.append(f"The bound alpha = {alpha:.6g}{slack} is {'met' if proven.meets_bound else 'not met'}.")
@@ -144,8 +146,8 @@ def certificate(proven: Certificate) -> str:
         return "\n".join(lines)
     if math.isinf(proven.tau_lower):
         lines.append("Proven: no x meets alpha.")
-    elif proven.tau_lower > 0:
-        lines.append(f"Proven: every x that meets alpha has a gauge of at least {proven.tau_lower:.6g}.")
+    elif _least_gauge(proven) > 0:
+        lines.append(f"Proven: every x that meets alpha has a gauge of at least {_least_gauge(proven):.6g}.")
     if proven.relaxation is None:
         lines.append("No dual vector was computed, so nothing else is proven.")
         return "\n".join(lines)
@@ -153,6 +155,13 @@ def certificate(proven: Certificate) -> str:
     if proven.tau_lower < math.inf and proven.meets_bound is not False:
         lines.append("Not proven: that no other k atoms fit better. The relaxation does not decide this.")
     return "\n".join(lines)
+
+
+def _least_gauge(proven: Certificate) -> float:
+    """The larger of two bounds from below, where the relaxation is (P3) over the very set that was asked for."""
+    relaxation = proven.relaxation
+    over_it = relaxation is not None and relaxation.name == "P3" and not proven.in_units and math.isfinite(proven.dual)
+    return max(proven.tau_lower, proven.primal - proven.gap) if over_it else proven.tau_lower
 
 
 def _of_the_relaxation(proven: Certificate) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -115,8 +117,8 @@ TWICE = np.ones((3, 2))
 @pytest.mark.parametrize(
     ("door", "b", "options", "message"),
     [
-        (fa.fit_many, np.ones((2, 3)), {}, r"^b must have m = 3 rows, one column per data vector; got shape \(2, 3\)$"),
-        (fa.fit_many, np.ones((3, 0)), {}, r"^b must have m = 3 rows, one column per data vector; got shape \(3, 0\)$"),
+        (fa.fit_many, np.ones((2, 3)), {}, r"^B must have m = 3 rows, .*; got shape \(2, 3\): pass B\.T$"),
+        (fa.fit_many, np.ones((3, 0)), {}, r"^B must have m = 3 rows, one column per data vector; got shape \(3, 0\)$"),
         (fa.fit_many, DATA, {}, r"^B must have a column per data vector; got shape \(3,\): fit takes a single one$"),
         (fa.fit_many, np.full((3, 2), np.nan), {}, r"^b must hold finite numbers only; it contains nan$"),
         (fa.fit, TWICE, {}, r"^b must be one data vector; got shape \(3, 2\): fit_many\(M, b, \.\.\.\) fits each"),
@@ -139,3 +141,35 @@ TWICE = np.ones((3, 2))
 def test_bad_arguments_with_several_data_vectors(door, b, options, message):
     with pytest.raises(ValueError, match=message):
         door(SMALL, b, **{"atoms": ONE, "k": 1, **options})
+
+
+@pytest.mark.parametrize("door", [fa.fit, fa.fit_many, fa.fit_path])
+@pytest.mark.parametrize(
+    ("word", "here"),
+    [
+        ("tol", ""),
+        ("fit_intercept", 'free="intercept" here'),
+        ("sample_weight", "loss=LeastSquares"),
+        ("seed", "rng here"),
+    ],
+)
+def test_words_of_other_packages(door, word, here):
+    with pytest.raises(TypeError, match=rf"^{word} is no word of .*max_iterations.*{re.escape(here)}"):
+        door(SMALL, TWICE if door is fa.fit_many else DATA, atoms=ONE, k=[1], **{word: 1})
+
+
+@pytest.mark.parametrize("door", [fa.fit, fa.fit_many, fa.fit_path, fa.choose_k])
+def test_what_is_said_by_position_and_what_is_forgotten(door):
+    with pytest.raises(
+        TypeError, match=rf"^{door.__name__} takes M and [bB] by position and the rest by name.*; got 4"
+    ):
+        door(SMALL, DATA, ONE, 2)
+    with pytest.raises(TypeError, match=r"^atoms must be given, an atomic set such as SignedOneHot\(n\)$"):
+        door(SMALL, DATA, k=[2])
+
+
+def test_labels_are_no_data_of_the_logistic_loss():
+    X = np.random.default_rng(0).standard_normal((6, 4))
+    for labels in ([0, 1, 1, 0, 1, 0], [-1, 1, 1, -1, 1, -1]):
+        with pytest.raises(ValueError, match=r"^b must be 0 with Logistic\(\), whose labels are part of M.*got labels"):
+            fa.fit(X, np.array(labels, dtype=float), atoms=ONE, k=1, loss=fa.Logistic(), cap=10.0)

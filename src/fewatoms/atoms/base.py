@@ -59,6 +59,10 @@ class AtomicSet(Offering, ABC):
         """The atoms as blocks of columns, for sets whose atoms can be listed; otherwise None."""
         return None
 
+    def __repr__(self) -> str:
+        """Says the same in another process, so that answers know their set again."""
+        return f"{type(self).__name__}(shape {self.shape}, {self.count} atoms)"
+
     @property
     def n(self) -> int:
         """The dimension of the model space."""
