@@ -163,30 +163,36 @@ class Certificate:
 
     @property
     def y(self) -> FloatArray | None:
+        """A feasible dual vector of the relaxation; None if there was none."""
         return self._evidence("y").y
 
     @property
     def primal(self) -> float:
+        """The lowest value of the relaxation that was seen."""
         known = self._figures.relaxed
         return self._evidence("primal").primal if known is None else known.primal
 
     @property
     def dual(self) -> float:
+        """The lowest value of its dual, as a minimisation, that was seen: the optimum is at least minus this."""
         known = self._figures.relaxed
         return self._evidence("dual").dual if known is None else known.dual
 
     @property
     def gap(self) -> float:
+        """How far the relaxation's optimum lies below `primal` at most."""
         known = self._figures.relaxed
         return self._evidence("gap").gap if known is None else known.gap
 
     @property
     def tau_lower(self) -> float:
+        """Every x that meets alpha has a gauge of at least this."""
         known = self._figures.relaxed
         return self._evidence("tau_lower").levels.tau_low if known is None else known.tau_lower
 
     @property
     def beta_bounds(self) -> tuple[float, float] | None:
+        """(low, high) around beta* of (P3); None where nothing is known."""
         known = self._figures.relaxed
         if known is not None:
             return known.beta_bounds

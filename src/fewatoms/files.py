@@ -92,6 +92,8 @@ def save(file: PathLike, content: Kept) -> None:
     told = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     name = os.path.realpath(os.fspath(file))
     beside = f"{name}.{secrets.token_hex(4)}.part"
+    if not os.path.isdir(os.path.dirname(name)):
+        raise FileNotFoundError(f"file must lie in a folder that is there; got {os.fspath(file)!r}")
     try:
         with open(beside, "xb") as stream:
             np.savez(stream, allow_pickle=False, **{HEADER: told}, **plain)

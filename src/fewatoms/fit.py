@@ -111,6 +111,20 @@ def fit(
     rng : seed or numpy Generator, optional
         Of start vectors. The default is a fixed seed: same input, same answer.
 
+    Returns
+    -------
+    Solution
+        `s.success` says whether what was asked holds, `s.message` what was found; `s.indices`, `s.coefficients`, `s.x`,
+        `s.left`, `s.right`, `s.parts` are the answer, `s.certificate` what is proven; `s.predict`, `s.save`.
+
+    Examples
+    --------
+    >>> import numpy as np, fewatoms as fa
+    >>> M = np.random.default_rng(0).standard_normal((40, 100))
+    >>> s = fa.fit(M, M[:, 7] - 2 * M[:, 30], atoms=fa.SignedOneHot(100), k=2, misfit=1e-6)
+    >>> s.success, s.indices.tolist()
+    (True, [30, 7])
+
     References
     ----------
     Fan, Fang, Friedlander, "Cardinality-constrained structured data-fitting problems", Algorithm 1.
@@ -128,6 +142,9 @@ def fit_many(M: object, B: npt.ArrayLike, *, k: object = None, **words: Unpack[W
     """Fit each column of B by itself, as `fit` would, with what the fits share done once.
 
     M : as for `fit`; B : (m, p) array; k, atoms, ... : as for `fit`, the same for all columns
+
+    Returns `Solutions`: `answers[i]` is the Solution of column i; x, loss, misfit, cardinality of all are arrays. With
+    k and a bound a fit ends as soon as it meets both; k alone, or a bound alone, takes a search for each column.
     """
     operator = as_operator(M)
     columns = several(operator, B, "B")
@@ -169,7 +186,9 @@ def _way(words: Words) -> Way:
         raise TypeError(f"start must be the Solution of an earlier fit; got {type(start).__name__}")
     if method is not None and not isinstance(method, Method):
         raise TypeError(f"method must be a Method such as Paper(), General(oracle, retrieval) or None; got {method!r}")
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback must be callable; got {callback!r}")
+    if callback is not None and (not callable(callback) or isinstance(callback, type)):
+        raise TypeError(
+            f"callback must be callable, a function of a Progress or an object such as Deadline(5); got {callback!r}"
+        )
     most = _checks.integer("max_iterations", words.get("max_iterations", MOST), 1)
     return Way(METHODS if method is None else (method,), start, most, callback, words.get("rng"))

@@ -266,10 +266,9 @@ def _over_columns(M: Operator, b: npt.ArrayLike, atoms: AtomicSet, free: object)
     columns = several(M, b)
     rows = atoms.over_columns(columns or 1)
     if rows is None and columns is not None:
-        raise ValueError(
-            f"b must be one data vector; got shape {np.shape(b)}: fit_many(M, b, ...) fits each column by itself, "
-            "atoms=Joint(atoms) all columns with the same atoms"
-        )
+        each = "fit_many(M, b, ...) fits each column by itself, atoms=Joint(atoms) all columns with the same atoms"
+        remedy = "pass b.ravel()" if columns == 1 else each
+        raise ValueError(f"b must be one data vector; got shape {np.shape(b)}: {remedy}")
     if rows is None:
         return M, atoms, free
     if columns is None:
