@@ -282,7 +282,9 @@ def test_the_iteration_limit_must_be_positive(limit, kind):
 def test_callbacks_and_seeds():
     assert_refused(TypeError, r"^callback must be callable, .*; got 3$", lambda: fit(callback=3))
     assert_refused(
-        TypeError, r"^callback must be callable, .*such as Deadline\(5\); got <class ", lambda: fit(callback=Deadline)
+        TypeError,
+        r"^callback must be callable, .*such as Deadline\(5\); got <class ",
+        lambda: fit(callback=fa.callbacks.Deadline),
     )
     assert_refused(TypeError, r"^rng must be None, a seed or a generator .*; got 'abc'$", lambda: fit(rng="abc"))
     assert_refused(ValueError, r"^rng must be None, a seed or a generator .*; got -1$", lambda: fit(rng=-1))
