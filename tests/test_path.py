@@ -408,7 +408,7 @@ def test_what_is_not_there_is_said():
 # Values, and the clock -----------------------------------------------------------------------------------------------
 
 
-def test_pickles_leave_M_out_and_attach_gives_it_back():
+def test_pickles_leave_M_out():
     M, b = planted(7)
     path = fa.fit_path(M, b, atoms=fa.SignedOneHot(M.shape[1]), k=[1, 3])
     chosen = path.choose_k("cv")
@@ -419,14 +419,10 @@ def test_pickles_leave_M_out_and_attach_gives_it_back():
     assert back.chosen == chosen
     np.testing.assert_array_equal(back.losses, path.losses)
     np.testing.assert_array_equal(back[3].indices, path[3].indices)
-    with pytest.raises(ValueError, match=r"needs M and b.*attach"):
+    np.testing.assert_array_equal(back.scores["cv"], path.scores["cv"])
+    with pytest.raises(ValueError, match=r"needs M and b.*fit the path again"):
         back.choose_k("cv")
-    again = back.attach(M, b)
-    assert again.choose_k("cv") == chosen
-    np.testing.assert_allclose(again.scores["cv"], path.scores["cv"], rtol=1e-9)
-    with pytest.raises(ValueError, match="b must be the one"):
-        back.attach(M, 2 * b)
-    assert pickle.loads(data).chosen == chosen
+    assert back.best.attach(M, b).certificate.gap >= 0
 
 
 def test_choosing_k_is_heard_and_stopped():

@@ -267,3 +267,45 @@ def test_no_seed_is_a_fixed_seed_in_checkers():
         testing.check_loss(loss, 5)
         runs.append(np.concatenate(loss.seen))
     assert_same_arrays(*runs)
+
+
+def stops_once():
+    """A callback that asks for an end a single time."""
+    calls = []
+
+    def callback(progress):
+        calls.append(progress.stage)
+        if len(calls) == 1:
+            raise StopIteration
+
+    return callback, calls
+
+
+def test_one_stop_ends_all_that_is_still_to_come():
+    rng = np.random.default_rng(0)
+    M, B = rng.standard_normal((30, 60)), rng.standard_normal((30, 4))
+    callback, calls = stops_once()
+    many = fa.fit_many(M, B, atoms=fa.SignedOneHot(60), k=4, callback=callback)
+    assert {s.status for s in many} == {fa.Status.STOPPED}
+    assert len(calls) == 1
+    X = rng.standard_normal((12, 10))
+    rows, cols = np.nonzero(rng.random(X.shape) < 0.7)
+    callback, calls = stops_once()
+    path = fa.fit_path(
+        fa.Sampling(rows, cols, X.shape), X[rows, cols], atoms=fa.RankOne(12, 10), k=(1, 2, 3), callback=callback
+    )
+    assert {path[k].status for k in path} == {fa.Status.STOPPED}
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("make", [np.random.PCG64, np.random.RandomState, np.random.default_rng])
+def test_what_makes_a_generator_is_left_as_it_is(make):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 3)) @ rng.standard_normal((3, 50))
+    rows, cols = np.nonzero(rng.random(X.shape) < 0.2)
+    given = make(3)
+    first, second = (
+        fa.fit(fa.Sampling(rows, cols, X.shape), X[rows, cols], atoms=fa.RankOne(60, 50), k=2, rng=given).loss
+        for _ in range(2)
+    )
+    assert first == second

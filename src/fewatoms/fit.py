@@ -191,4 +191,10 @@ def _way(words: Words) -> Way:
             f"callback must be callable, a function of a Progress or an object such as Deadline(5); got {callback!r}"
         )
     most = _checks.integer("max_iterations", words.get("max_iterations", MOST), 1)
-    return Way(METHODS if method is None else (method,), start, most, callback, words.get("rng"))
+    return Way(
+        METHODS if method is None else (method,),
+        start,
+        most,
+        callback,
+        words.get("rng"),
+    )

@@ -13,13 +13,9 @@ import numpy.typing as npt
 from fewatoms import _checks
 from fewatoms._renamed import renamed
 from fewatoms._types import Array, BudgetLike, FloatArray, IntArray
-from fewatoms.atoms import AtomicSet
 from fewatoms.budget import Budget
 from fewatoms.fit import Words, posed
-from fewatoms.losses import Loss
-from fewatoms.methods import METHODS
 from fewatoms.problem import Problem
-from fewatoms.records import Progress
 from fewatoms.run import Callback, Way, solve
 from fewatoms.solution import Solution
 
@@ -82,7 +78,7 @@ class Path:
     chosen : the k chosen last, or None
 
     `path[k]` is the Solution for k; `len(path)`, iteration over the k and `k in path` work as for a mapping. Pickles
-    leave M and b out; `path.attach(M, b)` gives them back.
+    leave M and b out: k is chosen before, and single answers are attached to them again.
     """
 
     def __init__(self, problem: Problem, budgets: list[Budget], solutions: list[Solution], way: Way) -> None:
@@ -134,27 +130,11 @@ class Path:
 
     def _known(self) -> tuple[Problem, Way]:
         if self._asked is None:
-            raise ValueError("choosing k needs M and b, which pickles leave out: path.attach(M, b) gives them back")
+            raise ValueError("choosing k needs M and b, which pickles leave out: choose before, or fit the path again")
         return self._asked
 
     def __getstate__(self) -> dict[str, object]:
         return vars(self) | {"_asked": None}
-
-    def attach(
-        self,
-        M: object,
-        b: npt.ArrayLike,
-        *,
-        atoms: AtomicSet | None = None,
-        loss: Loss | None = None,
-        free: object = None,
-    ) -> Path:
-        """This path with M and b, which it had before it was pickled: see `Solution.attach`, whose words these are."""
-        solutions = [s.attach(M, b, atoms=atoms, loss=loss, free=free) for s in self._solutions.values()]
-        problem = solutions[0].certificate.problem.with_budget(Budget())
-        path = Path(problem, self._budgets, solutions, Way(METHODS))
-        path.scores, path.chosen = dict(self.scores), self.chosen
-        return path
 
     # Choosing ---------------------------------------------------------------------------------------------------------
 
@@ -223,18 +203,18 @@ class Path:
 
     def _cross_validated(self, folds: list[IntArray], callback: Callback | None) -> FloatArray:
         """The loss on the rows of each fold of the fit to the others, summed."""
-        (problem, way), total, ear = self._known(), np.zeros(len(self.k)), _Ear(callback)
-        way = replace(way, callback=None if callback is None else ear, start=None)
+        (problem, way), total = self._known(), np.zeros(len(self.k))
+        way = replace(way, callback=callback, start=None)
         for done, fold in enumerate(folds):
             held = (fold[:, None] * self._columns + np.arange(self._columns)).ravel()
             rest = np.setdiff1d(np.arange(problem.m), held)
             loss = problem.base_loss.subset(held)
             answers = solve(problem.subset(rest), self._budgets, way, quick=True)
-            if ear.stopped and done:  # a fold cut short does not compare with the others
+            if way.stopped and done:  # a fold cut short does not compare with the others
                 break
             for i, answer in enumerate(answers):
                 total[i] += loss.value(problem.data[held] - self._predicted(answer, held, rest))
-            if ear.stopped:
+            if way.stopped:
                 break
         return total
 
@@ -311,18 +291,3 @@ class Path:
             handles.append(ax.axvline(at, color="0.4", linewidth=1, linestyle=":", label=f"chosen: k = {self.chosen}"))
         ax.legend(handles=handles, frameon=False)
         return ax
-
-
-class _Ear:
-    """A callback that remembers whether it has stopped a run."""
-
-    def __init__(self, callback: Callback | None) -> None:
-        self._callback, self.stopped = callback, False
-
-    def __call__(self, progress: Progress) -> None:
-        assert self._callback is not None
-        try:
-            self._callback(progress)
-        except StopIteration:
-            self.stopped = True
-            raise

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
-
-import numpy as np
 
 from fewatoms import ledger
 from fewatoms.budget import Budget
@@ -18,6 +17,20 @@ from fewatoms.records import Progress, Record
 from fewatoms.solution import Solution, Status
 
 Callback = Callable[[Progress], object]
+
+
+class Ear:
+    """A callback that remembers its stop: no budget, data vector or fold that is still to come is begun after it."""
+
+    def __init__(self, callback: Callback) -> None:
+        self._callback, self.stopped = callback, False
+
+    def __call__(self, progress: Progress) -> None:
+        try:
+            self._callback(progress)
+        except StopIteration:
+            self.stopped = True
+            raise
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +45,16 @@ class Way:
     max_iterations: int = 10_000
     callback: Callback | None = None
     rng: object = None
+
+    @cached_property
+    def ear(self) -> Ear | None:
+        """Who listens: one for all that is solved this way."""
+        return None if self.callback is None else Ear(self.callback)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the callback has ended it all."""
+        return self.ear is not None and self.ear.stopped
 
 
 def solve(problem: Problem, budgets: Sequence[Budget], way: Way, *, quick: bool = False) -> list[Solution]:
@@ -65,8 +88,10 @@ def _answers(job: Job, budgets: Sequence[Budget], way: Way) -> list[Solution]:
 def _solved(job: Job, course: Sequence[Budget], way: Way) -> list[Solution]:
     """Algorithm 1."""
     records = [Record(job.problem.with_budget(job.settled(k)), job) for k in course]
-    with ledger.opened(_fresh(way.rng), lambda: _tell(_live(records), way.callback)) as spent:
+    with ledger.opened(_fresh(way.rng), lambda: _tell(_live(records), way.ear)) as spent:
         try:
+            if way.stopped:
+                raise ledger.Stopped
             records[:] = _begun(job, records, course, way.start)
             for iterate in islice(job.iterates(course) if _live(records) else (), way.max_iterations):  # y <- oracle
                 for record in _live(records):
@@ -82,7 +107,7 @@ def _solved(job: Job, course: Sequence[Budget], way: Way) -> list[Solution]:
         except ledger.Stopped:
             for record in _live(records):
                 record.stop(spent.found)
-        return [_answered(record, spent, way.callback) for record in records]
+        return [_answered(record, spent, way.ear) for record in records]
 
 
 def _begun(job: Job, records: list[Record], course: Sequence[Budget], start: Solution | None) -> list[Record]:
@@ -127,4 +152,4 @@ def _answered(record: Record, spent: ledger.Ledger, callback: Callback | None) -
 
 def _fresh(rng: object) -> object:
     """A generator in the same state for every course: each budget is answered as if it were alone."""
-    return deepcopy(rng) if isinstance(rng, np.random.Generator) else rng
+    return deepcopy(rng)

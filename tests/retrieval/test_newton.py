@@ -102,3 +102,18 @@ def test_newton_with_dependent_columns():
     left = b - A @ np.linalg.lstsq(A, b, rcond=None)[0]
     assert np.isfinite(c).all()
     assert LeastSquares().value(residual) == pytest.approx(LeastSquares().value(left), rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_minimum_is_claimed_where_there_is_a_way_down(seed):
+    """Few data, columns in mixed units, a box: steps that leave it are bent, and may be bent uphill."""
+    rng = np.random.default_rng(5000 + seed)
+    m, n = int(rng.integers(4, 10)), int(rng.integers(2, 5))
+    A = np.column_stack([rng.standard_normal((m, n)) * 10.0 ** rng.uniform(-1, 1, n), np.ones(m)])
+    b = rng.standard_normal(m) + A[:, 0]
+    lower, upper = np.append(np.zeros(n), -np.inf), np.full(n + 1, np.inf)
+    loss = fa.Huber(0.3)
+    c, residual, _ = newton(Columns(A), b, loss, lower, upper)
+    slope = -A.T @ loss.gradient(residual)
+    left = np.clip(c - slope / np.trace(A.T @ A), lower, upper) - c  # nothing where c is the minimum
+    assert -slope @ left <= 1e-9 * loss.value(b)

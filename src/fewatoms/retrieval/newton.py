@@ -49,8 +49,13 @@ def newton(
         for _ in range(40):
             direction = _model_step(H, slope, ridge, c, lower, upper, free)
             promise = -float(np.dot(slope, direction))  # at most twice what the model says can be gained
-            if promise <= tol * abs(value) or value - promise > target:
+            if promise > tol * abs(value) and value - promise > target:
                 return c, residual, H
+            if promise <= tol * abs(value):  # nothing to gain, or what left the box has bent the step uphill
+                steepest = max(float(np.trace(H)), 1e-12 * unit, 1e-300)
+                direction = np.clip(c - slope / steepest, lower, upper) - c
+                if -float(np.dot(slope, direction)) <= tol * abs(value):
+                    return c, residual, H
             trial, trial_residual, trial_value = _shortened(reduced, b, loss, value, c, slope, direction, lower, upper)
             if trial_value < math.inf:
                 break
