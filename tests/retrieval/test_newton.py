@@ -11,6 +11,7 @@ from contracts.families import (
     over,
 )
 from fewatoms import (
+    Huber,
     LeastSquares,
     Logistic,
 )
@@ -112,7 +113,7 @@ def test_no_minimum_is_claimed_where_there_is_a_way_down(seed):
     A = np.column_stack([rng.standard_normal((m, n)) * 10.0 ** rng.uniform(-1, 1, n), np.ones(m)])
     b = rng.standard_normal(m) + A[:, 0]
     lower, upper = np.append(np.zeros(n), -np.inf), np.full(n + 1, np.inf)
-    loss = fa.Huber(0.3)
+    loss = Huber(0.3)
     c, residual, _ = newton(Columns(A), b, loss, lower, upper)
     slope = -A.T @ loss.gradient(residual)
     left = np.clip(c - slope / np.trace(A.T @ A), lower, upper) - c  # nothing where c is the minimum
