@@ -132,7 +132,8 @@ def test_data_are_given_back(name):
     assert (problem.k, problem.alpha, problem.slack, problem.ridge) == (asked.k, asked.alpha, asked.slack, asked.ridge)
     assert problem.at_zero == pytest.approx(asked.at_zero, rel=1e-12, abs=1e-300)
     assert problem.atoms.same_as(asked.atoms)
-    assert u.certificate.products == before + 1
+    # one for the fingerprint of M, and what it takes to measure the answer
+    assert before + 1 <= u.certificate.products <= before + 1 + max(1, s.cardinality)
     assert str(u.certificate).splitlines()[0] == str(s.certificate).splitlines()[0]
 
 
@@ -260,7 +261,7 @@ def test_other_sets_losses_and_columns_are_refused():
         unpickled(answer("signed")).attach(case.M, case.b, atoms=fa.NonnegativeOneHot(20))
 
 
-def test_attaching_costs_one_product_and_so_does_the_first_pickle():
+def test_attaching_costs_two_products_and_the_first_pickle_one():
     case = cases()["signed"]
     M = fa.Counting(case.M)
     s = case.fit(M)
@@ -271,9 +272,28 @@ def test_attaching_costs_one_product_and_so_does_the_first_pickle():
     assert M.products == s.products + 1
     t, again = pickle.loads(pickled), fa.Counting(case.M)
     u = t.attach(again, case.b)
-    assert again.products == 1
+    assert again.products == 2
     u.certificate.epsilon  # noqa: B018
     assert u.certificate.products == 1 + again.products
+
+
+def test_an_operator_that_one_large_column_hides_is_refused():
+    rng = np.random.default_rng(0)
+    M = rng.standard_normal((20, 10))
+    M[:, 0] *= 1e9
+    b = 2 * M[:, 3] + 0.1 * rng.standard_normal(20)
+    t = unpickled(fa.fit(M, b, atoms=fa.SignedOneHot(10), k=2))
+    other = M.copy()
+    other[:, 1:] = rng.standard_normal((20, 9))
+    with pytest.raises(ValueError, match=r"^M must be the one that this answer was fitted to, with a loss of"):
+        t.attach(other, b)
+    assert t.attach(M, b).loss == t.loss
+
+
+def test_what_stood_beside_is_not_exchanged():
+    case, t = cases()["completion, ridge"], unpickled(answer("completion, ridge"))
+    with pytest.raises(ValueError, match=r"^free must be left out: what stood beside the atoms is known, nothing; got"):
+        t.attach(case.M, case.b, free="biases")
 
 
 def test_answers_without_data_start_other_fits():

@@ -151,6 +151,9 @@ class Asked:
         """The problem for M and b; what was not kept has to be given."""
         atoms = _given("atoms", self.atoms if atoms is None else atoms, self.atoms_told)
         loss = _given("loss", self.loss if loss is None else loss, self.loss_told)
+        if free is not None and self.free != "columns":
+            told = self.free or "nothing"
+            raise ValueError(f"free must be left out: what stood beside the atoms is known, {told}; got {free!r}")
         if free is None and self.free == "columns":
             raise ValueError("free must be given again, s.attach(M, b, free=...): free columns are data and not kept")
         known = {"": None, "intercept": "intercept", "biases": Biases(self.shrink), "columns": free}[self.free]

@@ -265,7 +265,11 @@ def beside(free: object, M: Operator, b: FloatArray, loss: Loss, *, ridge: float
     if isinstance(free, Biases) or (isinstance(free, str) and free == "biases"):
         asked = free if isinstance(free, Biases) else Biases()
         return _biases(asked, M, b, loss, ridge=ridge, bounded=bounded)
-    m = M.shape[0]
+    return _columns(free, M.shape[0], loss)
+
+
+def _columns(free: object, m: int, loss: Loss) -> FreeColumns:
+    """An intercept, or columns of length m."""
     demand = f'free must be "intercept", "biases", fa.Biases(...) or an array of columns of length {m}'
     if isinstance(free, str):
         if free != "intercept":
@@ -287,15 +291,14 @@ def beside(free: object, M: Operator, b: FloatArray, loss: Loss, *, ridge: float
     return FreeColumns(F)
 
 
-def spread(free: object, rows: int, count: int) -> FreeColumns | None:
+def spread(free: object, rows: int, count: int, loss: Loss) -> FreeColumns | None:
     """Free columns for `count` data vectors at once, each with coefficients of its own."""
     if free is None:
         return None
-    ones = isinstance(free, str) and free == "intercept"
-    columns = np.ones((rows, 1)) if ones else np.asarray(free)
-    if columns.ndim not in (1, 2) or columns.shape[0] != rows:
-        raise ValueError(f"free must have {rows} rows; got shape {columns.shape}")
-    return FreeColumns(np.kron(columns.reshape(rows, -1), np.eye(count)), intercept=ones, vectors=count)
+    one = _columns(free, rows, loss)
+    return FreeColumns(
+        np.asarray(np.kron(one.F, np.eye(count)), dtype=np.float64), intercept=one.intercept, vectors=count
+    )
 
 
 def _biases(

@@ -31,6 +31,9 @@ from fewatoms.units import unit_atoms
 
 T = TypeVar("T")
 
+SAME_ANSWER = 1e-6  # share by which the loss of an answer that gets its M back may differ
+ROUNDED = 1e-13  # of f(b): losses below are rounding
+
 
 class Certificate:
     """What is proven about an answer. `str(certificate)` says it in words, and says what is not.
@@ -114,6 +117,12 @@ class Certificate:
         """The certificate of an answer that has its problem again, if that is the one it was."""
         with ledger.opened() as spent:
             self.fingerprint.refuse(Fingerprint.of(problem))
+            image = face.measure(problem.measured, c) if face.dim else np.zeros(problem.m)
+            loss = problem.loss.value(problem.b - problem.seen.image(image))
+        # one large column may hide all others in a fingerprint
+        if not abs(loss - self.loss) <= SAME_ANSWER * max(loss, self.loss) + ROUNDED * problem.reference:
+            told = f"M must be the one that this answer was fitted to, with a loss of {self.loss:.6g}"
+            raise ValueError(f"{told}; got one with {loss:.6g}")
         figures = replace(self.known().for_another_y(), products=self.products + spent.products)
         relaxed, atoms = figures.relaxed, problem.atoms
         if relaxed is not None and relaxed.in_units:

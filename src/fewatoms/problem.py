@@ -82,7 +82,7 @@ class Problem:
         if np.size(b) == 0:
             raise ValueError(f"b must have at least one entry; got shape {np.shape(b)}")
         measured: Operator = Metered(as_operator(M))
-        measured, atoms, free = _over_columns(measured, b, atoms, free)
+        measured, atoms, free = _over_columns(measured, b, atoms, free, loss)
         data = measured.read_data(b)
         atoms = _fitted(atoms, measured)
         if loss.labelled and _labels(data):
@@ -261,7 +261,9 @@ def several(M: Operator, b: npt.ArrayLike, name: str = "b") -> int | None:
     return int(shape[1])
 
 
-def _over_columns(M: Operator, b: npt.ArrayLike, atoms: AtomicSet, free: object) -> tuple[Operator, AtomicSet, object]:
+def _over_columns(
+    M: Operator, b: npt.ArrayLike, atoms: AtomicSet, free: object, loss: Loss
+) -> tuple[Operator, AtomicSet, object]:
     """Joint sets over all columns of b at once: the operator, the set and the free columns for that."""
     columns = several(M, b)
     rows = atoms.over_columns(columns or 1)
@@ -275,7 +277,7 @@ def _over_columns(M: Operator, b: npt.ArrayLike, atoms: AtomicSet, free: object)
         raise ValueError(f"b must have a column per data vector for {atoms!r}; got shape {np.shape(b)}")
     if atoms.n != M.shape[1]:
         raise ValueError(f"atoms must live in the space that M takes, {M.shape[1]} entries; {atoms!r} has {atoms.n}")
-    return Several(M, columns), rows, spread(free, M.shape[0], columns)
+    return Several(M, columns), rows, spread(free, M.shape[0], columns, loss)
 
 
 def _fitted(atoms: AtomicSet, M: Operator) -> AtomicSet:

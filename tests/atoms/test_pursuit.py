@@ -31,8 +31,14 @@ def test_a_plain_union_gets_the_weight_of_principal_component_pursuit(shape, tur
 
 def test_sets_with_weights_of_their_own_are_left_alone():
     low, sparse = fa.RankOne(4, 3), fa.SignedOneHot((4, 3))
-    for atoms in (low + sparse, low | 3.0 * sparse, 2.0 * low | sparse, 2.0 * (low | sparse), low | low, low, sparse):
+    for atoms in (low + sparse, low | 3.0 * sparse, 2.0 * low | sparse, low | low, low, sparse):
         assert weighed(atoms) is atoms
+
+
+def test_a_factor_of_the_whole_union_is_no_weight():
+    low, sparse = fa.RankOne(4, 3), fa.SignedOneHot((4, 3))
+    z = np.random.default_rng(0).standard_normal((4, 3))
+    assert weighed(2.0 * (low | sparse)).support(z) == pytest.approx(2.0 * weighed(low | sparse).support(z))
 
 
 def test_without_a_weight_no_entry_would_be_used():

@@ -128,7 +128,9 @@ TWICE = np.ones((3, 2))
             {"atoms": fa.Joint(fa.SignedOneHot(5))},
             r"^atoms must live in the space that M takes, 4",
         ),
-        (fa.fit, TWICE, {"atoms": fa.Joint(ONE), "free": np.ones(4)}, r"^free must have 3 rows; got shape \(4,\)$"),
+        (fa.fit, TWICE, {"atoms": fa.Joint(ONE), "free": np.ones(4)}, r"^free must be .*length 3; got shape \(4,\)$"),
+        (fa.fit, TWICE, {"atoms": fa.Joint(ONE), "free": np.zeros(3)}, r"^free must not hold a column of zeros$"),
+        (fa.fit, TWICE, {"atoms": fa.Joint(ONE), "free": "interceptt"}, r"^free must be .*; got 'interceptt'$"),
         (
             fa.fit,
             np.full((3, 2), np.nan),
@@ -136,7 +138,7 @@ TWICE = np.ones((3, 2))
             r"^b must hold finite numbers only; it contains nan$",
         ),
     ],
-    ids=["rows", "no columns", "one vector", "nan", "several", "size", "free", "joint nan"],
+    ids=["rows", "no columns", "one vector", "nan", "several", "size", "free", "zeros", "word", "joint nan"],
 )
 def test_bad_arguments_with_several_data_vectors(door, b, options, message):
     with pytest.raises(ValueError, match=message):

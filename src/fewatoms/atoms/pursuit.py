@@ -40,7 +40,8 @@ def weighed(atoms: AtomicSet) -> AtomicSet:
     The 1-norm of a matrix is never below its nuclear norm: without a weight no entry would ever be used.
     """
     found = pairs_and_entries(atoms) if atoms.gauges_add else None
-    if found is None or any(part.unwrapped().scale != 1.0 for part in atoms.parts):
+    low, sparse = (part.unwrapped().scale for part in atoms.parts) if found is not None else (1.0, 1.0)
+    if found is None or low != sparse:  # a factor of both parts is none of a part
         return atoms
     parts = list(atoms.parts)
     parts[found[1]] = parts[found[1]].times(math.sqrt(max(atoms.shape)))

@@ -52,8 +52,7 @@ def newton(
             if promise > tol * abs(value) and value - promise > target:
                 return c, residual, H
             if promise <= tol * abs(value):  # nothing to gain, or what left the box has bent the step uphill
-                steepest = max(float(np.trace(H)), 1e-12 * unit, 1e-300)
-                direction = np.clip(c - slope / steepest, lower, upper) - c
+                direction = _model_descent(H, slope, ridge, lower - c, upper - c)
                 if -float(np.dot(slope, direction)) <= tol * abs(value):
                     return c, residual, H
             trial, trial_residual, trial_value = _shortened(reduced, b, loss, value, c, slope, direction, lower, upper)
@@ -91,6 +90,22 @@ def _shortened(
             return trial, residual, found if (trial != c).any() else math.inf
         t *= 0.5
     return c, residual, math.inf
+
+
+def _model_descent(
+    H: FloatArray, slope: FloatArray, ridge: float, lower: FloatArray, upper: FloatArray, sweeps: int = 30
+) -> FloatArray:
+    """A step that lowers the quadratic model within the box, whatever the box cuts off: one coordinate after the other.
+    It leads down, since the model begins with the slope; it is zero where there is no way down."""
+    direction, gradient = np.zeros(slope.size), slope.copy()
+    diagonal = np.diag(H) + ridge
+    for _ in range(sweeps):
+        for i in range(slope.size):
+            move = min(max(direction[i] - gradient[i] / diagonal[i], lower[i]), upper[i]) - direction[i]
+            direction[i] += move
+            gradient += move * H[:, i]
+            gradient[i] += move * ridge
+    return direction
 
 
 def _model_step(
