@@ -342,3 +342,24 @@ def test_only_low_rank_matrices_have_a_model():
     for call in (lambda: s.model, lambda: s.top(0), lambda: s.fold_in([0], [0], [1.0])):
         with pytest.raises(AttributeError, match="there is no low-rank model"):
             call()
+
+
+@pytest.mark.parametrize(
+    ("mine", "other"),
+    [
+        (fa.Groups(np.repeat(range(5), 2)), fa.Groups(np.tile(range(5), 2))),
+        (fa.Dictionary(np.eye(10)[:, :7], symmetric=True), fa.Dictionary(np.eye(10)[:, 3:], symmetric=True)),
+        (fa.SignedOneHot(10).restricted(include=[3]), fa.SignedOneHot(10).restricted(include=[5])),
+    ],
+    ids=["groups", "dictionary", "restricted"],
+)
+def test_other_sets_of_the_same_words_are_told_apart(mine, other):
+    rng = np.random.default_rng(0)
+    M, b = rng.standard_normal((20, 10)), rng.standard_normal(20)
+    t = unpickled(fa.fit(M, b, atoms=mine, k=2))
+    assert repr(mine) == repr(other)
+    with pytest.raises(
+        ValueError, match=r"^atoms must be what this answer was fitted with, .*; got others of that kind"
+    ):
+        t.attach(M, b, atoms=other)
+    assert t.attach(M, b, atoms=mine).loss == t.loss

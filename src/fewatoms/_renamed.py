@@ -105,8 +105,9 @@ def moved(module: str) -> Callable[[str], object]:
 
     def missing(name: str) -> object:
         where = NAMES.get(module, {}).get(name)
-        told = "" if where is None else f": it is {where} since version 0.2"
-        raise AttributeError(f"module {module!r} has no attribute {name!r}{told}")
+        if where is not None:  # no AttributeError, which `from ... import` would not show
+            raise ImportError(f"module {module!r} has no {name!r}: it is {where} since version 0.2")
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
     return missing
 
@@ -120,10 +121,14 @@ def tell_of_names() -> None:
 def made_by_of(cls: type[T]) -> type[T]:
     """A class that says `cls.of(...)` where its constructor is called with words of that."""
     plain = cls.__init__
+    needed = sum(p.default is Parameter.empty for p in signature(cls).parameters.values())
 
     @wraps(plain)
     def checked(self: T, *args: object, **kwargs: object) -> None:
-        if kwargs.keys() & {"k", "loss", "M", "b", "free", "ridge", "cap"} or ("atoms" in kwargs and len(args) == 2):
+        words = kwargs.keys() & {"k", "loss", "M", "b", "free", "ridge", "cap"} or (
+            "atoms" in kwargs and len(args) == 2
+        )
+        if words or len(args) + len(kwargs) < needed:
             name = cls.__name__
             raise TypeError(f"{name}(M, b, ...) is spelled {name}.of(M, b, ...) since version 0.2")
         plain(self, *args, **kwargs)

@@ -36,6 +36,7 @@ from fewatoms.problem import Problem
 
 T = TypeVar("T")
 
+DIRECTIONS = 8  # in which sets are looked at
 SAME_SKETCH = 1e-8  # share of their scale by which sketches of one operator may differ: rounding, in another order
 
 
@@ -113,6 +114,7 @@ class Asked:
     budget, alpha, misfit, slack, ridge, cap : as the problem has them
     atoms_told, loss_told : in words; atoms, loss : themselves, where they are a few words and numbers
     free : "" for nothing, "intercept", "biases" or "columns"; shrink : what biases pay
+    mark : of a set that was not kept, a number that tells it from others which the same words tell
     """
 
     budget: Budget
@@ -127,6 +129,7 @@ class Asked:
     loss: Loss | None
     free: str
     shrink: float
+    mark: float | None = None
 
     @classmethod
     def of(cls, problem: Problem) -> Asked:
@@ -166,7 +169,17 @@ class Asked:
         ):
             if mine != theirs:
                 raise ValueError(f"{name} must be what this answer was fitted with, {mine}; got {theirs}")
+        if not self.over(problem.atoms):
+            raise ValueError(
+                f"atoms must be what this answer was fitted with, {self.atoms_told}; got others of that kind"
+            )
         return replace(problem, budget=self.budget, alpha=self.alpha, misfit=self.misfit, slack=self.slack)
+
+    def over(self, atoms: AtomicSet) -> bool:
+        """Whether that is the set, as far as is known."""
+        mine, theirs = self.mark, None if self.mark is None else mark_of(atoms)
+        alike = mine is None or (theirs is not None and abs(mine - theirs) <= SAME_SKETCH * max(abs(mine), abs(theirs)))
+        return alike and self.atoms_told == repr(atoms)
 
     def bare(self) -> Asked:
         """Without what files do not keep."""
@@ -188,6 +201,7 @@ class Asked:
             "loss": None if loss is None else kept.flattened(loss, "loss")[0],
             "free": self.free,
             "shrink": float(self.shrink),
+            "mark": mark_of(self.atoms) if self.atoms is not None and atoms is None else self.mark,
         }
 
     @classmethod
@@ -207,6 +221,7 @@ class Asked:
             None if loss is None else loss_of(kept.gathered(loss, {}, "loss")),
             str(h["free"]),
             kept.real(h["shrink"]),
+            kept.maybe(h["mark"]),
         )
 
 
@@ -226,6 +241,17 @@ def _budget(k: Plain) -> Budget:
     if isinstance(k, list):
         return Budget(parts=tuple(_budget(part) for part in k))
     return Budget(None if k is None else kept.whole(k))
+
+
+def mark_of(atoms: AtomicSet) -> float | None:
+    """The support function in a few directions, and which atoms are forced; None where the set knows no support."""
+    draw, listing, total = np.random.default_rng(0), atoms.listing(), 0.0
+    for _ in range(DIRECTIONS):
+        value = atoms.support(draw.standard_normal(atoms.shape))
+        if value is None or not np.isfinite(value):
+            return None
+        total += value
+    return total + (0.0 if listing is None else float(np.cos(1.0 + listing.forced).sum()))
 
 
 def set_of(known: Kept) -> AtomicSet | None:

@@ -146,7 +146,7 @@ class Solution(Point):
     def is_over(self, atoms: AtomicSet) -> bool:
         """Whether this is an answer over that set, as far as is known."""
         mine = self.atoms
-        return self.certificate.asked.atoms_told == repr(atoms) if mine is None else mine.same_as(atoms)
+        return self.certificate.asked.over(atoms) if mine is None else mine.same_as(atoms)
 
     def save(self, file: files.PathLike) -> None:
         """Write to a file under the very name given, all or nothing; M and b are not in it. `fewatoms.load` reads it.
