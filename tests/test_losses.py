@@ -275,3 +275,22 @@ def test_weights_must_be_positive(make, weights, kind, message):
 def test_delta_must_be_positive(delta, kind):
     with pytest.raises(kind, match=r"^delta must be a positive finite number; got "):
         fa.Huber(delta)
+
+
+@pytest.mark.parametrize("loss", [Huber(0.5), Logistic(), LeastSquares()], ids=repr)
+def test_the_parabola_through_the_slope_where_there_is_no_curvature(loss):
+    r = np.array([-3.0, -0.6, -0.2, 0.0, 0.3, 0.7, 40.0])
+    w = loss.bowl(r).diagonal
+    curved = loss.curvature(r) > 0
+    np.testing.assert_array_equal(w[curved], loss.curvature(r)[curved])
+    assert (w > 0).all()
+    np.testing.assert_allclose((w * np.abs(r))[~curved], np.abs(loss.gradient(r))[~curved])
+    # so that the model lies above the loss along lines to zero: Huber's tails are majorised
+    if isinstance(loss, Huber):
+        assert (~curved).any()
+        for i in np.flatnonzero(~curved):
+            e = np.zeros(r.size)
+            e[i] = r[i]
+            for t in np.linspace(-1.0, 1.0, 9):
+                model = loss.value(e) + loss.gradient(e) @ ((t - 1) * e) + 0.5 * w[i] * ((t - 1) * r[i]) ** 2
+                assert loss.value(t * e) <= model * (1 + 1e-12) + 1e-12

@@ -24,7 +24,7 @@ from fewatoms.beside import Biases
 from fewatoms.certificates import Certificate
 from fewatoms.files import load
 from fewatoms.fit import fit, fit_many
-from fewatoms.losses import Huber, LeastSquares, Logistic, Loss
+from fewatoms.losses import Huber, LeastSquares, Logistic, Loss, Multinomial
 from fewatoms.lowrank import LowRank
 from fewatoms.methods import General, Paper
 from fewatoms.operators import Counting, Identity, Operator, Quadratic, Sampling
@@ -61,6 +61,7 @@ __all__ = [
     "Loss",
     "LowRank",
     "Mapped",
+    "Multinomial",
     "NonnegativeCone",
     "NonnegativeOneHot",
     "Operator",

@@ -8,8 +8,9 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
 from fewatoms._types import FloatArray
-from fewatoms.losses import Loss, Quadratic
+from fewatoms.losses import Bend, Loss, Quadratic
 from fewatoms.operators import Margins
+from fewatoms.reduced import Columns
 
 
 class Profiled(Loss):
@@ -36,12 +37,12 @@ class Profiled(Loss):
         left = r - self.F @ v
         value = self.base.value(left)
         size = float(np.abs(self.F.T @ np.abs(self.base.gradient(left))).max(initial=0.0))
-        ridge = 0.0
+        ridge, columns = 0.0, Columns(self.F)
         for _ in range(100):
             slope = self.F.T @ self.base.gradient(left)
             if float(np.abs(slope).max(initial=0.0)) <= 1e-14 * size:
                 break
-            H = self.F.T @ (self.base.curvature(left)[:, None] * self.F)
+            H = self.base.bend(left).gram(columns)
             unit = float(np.trace(H)) / len(H) + 1e-6 * self.smoothness * float(
                 np.einsum("ij,ij->j", self.F, self.F).max()
             )
@@ -73,6 +74,9 @@ class Profiled(Loss):
     def curvature(self, r: FloatArray) -> FloatArray:
         """That of f, an upper bound: the Hessian itself is not diagonal."""
         return self.base.curvature(self.left(r))
+
+    def bend(self, r: FloatArray) -> Bend:
+        return self.base.bend(self.left(r))
 
     def conjugate(self, y: FloatArray) -> float:
         off = np.abs(self.F.T @ y)

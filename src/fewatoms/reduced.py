@@ -59,6 +59,11 @@ class ReducedOperator(ABC):
         """|M a_i| for each coefficient, where they cost nothing."""
         return None
 
+    def combined(self, E: Matrix) -> FloatArray:
+        """E R, for a sparse matrix E: its rows combine those of the columns."""
+        matrix = self.formed().matrix
+        return np.asarray(_dense(E @ matrix))
+
     def formed(self) -> ReducedOperator:
         """The same operator with its columns formed."""
         if self.dim == 0:
@@ -155,6 +160,9 @@ class Bordered(ReducedOperator):
     def normal_equations(self, b: FloatArray, weights: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
         w = np.ones(b.size) if weights is None else weights
         return self.gram(w), self.adjoint(w * b)
+
+    def combined(self, E: Matrix) -> FloatArray:
+        return np.concatenate([_dense(E @ self.A), E @ self.F], axis=1)
 
 
 class Implicit(ReducedOperator):

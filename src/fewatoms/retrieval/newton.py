@@ -37,7 +37,7 @@ def newton(
     for _ in range(steps):
         ledger.tick()
         slope = -reduced.adjoint(loss.gradient(residual))
-        H = reduced.normal_equations(residual, loss.curvature(residual))[0]
+        H = loss.bend(residual).gram(reduced)
         free = ~((c <= lower) & (slope > 0)) & ~((c >= upper) & (slope < 0))
         steepness = float(np.abs(slope[free]).max(initial=0.0))
         if first is None:
@@ -65,7 +65,7 @@ def newton(
         c, residual, value = trial, trial_residual, trial_value
         if fallen <= 0.1 * tol * abs(value):
             break
-    return c, residual, reduced.normal_equations(residual, loss.curvature(residual))[0]
+    return c, residual, loss.bend(residual).gram(reduced)
 
 
 def _shortened(

@@ -51,14 +51,18 @@ def _check_derivatives(loss: Loss, r: FloatArray, draw: Draw) -> None:
     slope = (loss.value(r + h * d) - loss.value(r - h * d)) / (2 * h)
     size = float(np.abs(gradient) @ np.abs(d)) + loss.smoothness
     equal("gradient: <grad f(r), d> = derivative of f along d", float(gradient @ d), slope, size, 1e-5)
-    right, left = (loss.gradient(r + h) - gradient) / h, (gradient - loss.gradient(r - h)) / h
+    right, left = (loss.gradient(r + h * d) - gradient) / h, (gradient - loss.gradient(r - h * d)) / h
     smooth = np.abs(right - left) <= 1e-3 * loss.smoothness  # elsewhere the gradient has a kink within the step
+    bend = loss.bend(r)
     same(
-        "curvature(r) = derivative of the gradient, entry by entry",
-        np.where(smooth, curvature, 0.0) + loss.smoothness,
-        np.where(smooth, 0.5 * (left + right), 0.0) + loss.smoothness,
+        "curvature: bend(r) times d = derivative of the gradient along d",
+        np.where(smooth, bend.times(d), 0.0) + 2 * loss.smoothness,
+        np.where(smooth, 0.5 * (left + right), 0.0) + 2 * loss.smoothness,
         1e-3,
     )
+    for i in draw.choice(r.size, min(r.size, 8), replace=False):
+        own = float(bend.times(np.eye(1, r.size, int(i))[0])[i])
+        equal("curvature(r) is the diagonal of bend(r)", float(curvature[i]), own, loss.smoothness, 1e-9)
     at_most("0 <= curvature(r)", 0.0, float(curvature.min()), loss.smoothness, 1e-12)
     at_most("curvature(r) <= smoothness", float(curvature.max()), loss.smoothness, loss.smoothness, 1e-12)
     loss.value(r)

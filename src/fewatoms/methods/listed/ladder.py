@@ -14,7 +14,7 @@ from fewatoms import _checks, ledger, linalg
 from fewatoms._types import Array, FloatArray, IntArray, ModelDual
 from fewatoms.candidates import Candidate, DualPoint
 from fewatoms.methods.listed.images import IMAGE_ROOM
-from fewatoms.methods.listed.proximal import Shrink, Square, Weighted, accelerated, bent
+from fewatoms.methods.listed.proximal import Shrink, Square, Weighted, accelerated
 from fewatoms.methods.listed.view import View, listed
 from fewatoms.problem import Problem
 from fewatoms.reduced import Bordered
@@ -256,15 +256,15 @@ class _Rung:
         r = self.problem.b - A_rows @ self.c - (0.0 if F is None else F @ v)
         value = loss.value(r) + lam * view.gauge(self.classes, self.c)
         for _ in range(self.settings.models):
-            y, w = loss.gradient(r), bent(loss, r)
+            y, H = loss.gradient(r), loss.bowl(r)
             busy = self._busy(np.asarray(A.T @ y), lam)
             spots = np.flatnonzero(np.repeat(busy, sizes))
             small = Bordered(A[:, spots], F)
             # of sparse columns a few hundred products cost less than their Gram matrix
-            G: Square = Weighted(small, w) if sp.issparse(small.A) else small.gram(w)
+            G: Square = Weighted(small, H) if sp.issparse(small.A) else H.gram(small)
             before = np.concatenate([self.c[spots], v])
             shrink = self._shrinkage(self.classes[busy], v.size)
-            metric = 1.0 if view.blocks is not None else small.diagonal(w)
+            metric = 1.0 if view.blocks is not None else small.diagonal(H.diagonal)
             after = accelerated(G, small.adjoint(y) + G @ before, before, lam, shrink, self.steps, self.tol, metric)
             step = after - before
             image, t = small.apply(step), 1.0

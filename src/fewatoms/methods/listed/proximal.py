@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from fewatoms._types import FloatArray
-from fewatoms.losses import Loss
+from fewatoms.losses import Bend
 from fewatoms.reduced import Bordered
 
 # (v, t) -> argmin over x of |x - v|^2 / 2 + t gauge(x), t a number or one for each coefficient
@@ -27,13 +27,13 @@ class Square(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Weighted:
-    """R' diag(w) R, which is multiplied by and not formed."""
+    """R' H R, which is multiplied by and not formed."""
 
     reduced: Bordered
-    w: FloatArray
+    H: Bend
 
     def __matmul__(self, v: FloatArray) -> FloatArray:
-        return self.reduced.adjoint(self.w * self.reduced.apply(v))
+        return self.reduced.adjoint(self.H.times(self.reduced.apply(v)))
 
 
 def accelerated(
@@ -75,15 +75,6 @@ def accelerated(
         if lipschitz * float(np.abs(metric * moved).max()) <= tol * lam:
             break
     return x
-
-
-def bent(loss: Loss, r: FloatArray) -> FloatArray:
-    """The curvature of a loss, and where it has none (Huber's tails) that of the parabola through its slope."""
-    w = loss.curvature(r)
-    flat = w <= 0
-    if flat.any():
-        w = np.where(flat, np.abs(loss.gradient(r)) / np.maximum(np.abs(r), 1e-300), w)
-    return w
 
 
 def _curvature(G: Square, size: int, metric: FloatArray | float) -> float:
