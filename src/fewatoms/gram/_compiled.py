@@ -25,13 +25,14 @@ def _means(step: Any) -> Any:
 def _blank(G: Any, h: Any, bb: Any, most: Any, may: Any, stays: Any) -> Any:
     def loops(G: Any, h: Any, bb: Any, most: Any, may: Any, stays: Any) -> Any:
         n = h.size
-        place, d = np.empty(n, dtype=np.int64), np.empty(n)
+        place, d, count = np.empty(n, dtype=np.int64), np.empty(n), np.zeros(3, dtype=np.int64)
         for j in range(n):
+            count[2] += stays[j]
             place[j] = -1
             d[j] = G[j, j]
         return State(
             np.zeros(most, dtype=np.int64), place, np.zeros((most, most)), np.zeros(most), np.zeros((most, n)), d,
-            h.copy(), may, stays, np.zeros(2, dtype=np.int64), np.full(1, bb),
+            h.copy(), may, stays, count, np.full(1, bb),
         )  # fmt: skip
 
     return loops
@@ -75,6 +76,7 @@ def _enter(G: Any, s: Any, j: Any) -> Any:
         s.place[j] = p
         s.count[0] = p + 1
         s.count[1] += 1
+        s.count[2] -= s.stays[j]
 
     return loops
 
@@ -100,6 +102,7 @@ def _leave(s: Any, i: Any) -> Any:
                     if a != i:
                         H[b, a] -= u * H[i, a]
         s.place[S[i]] = -1
+        s.count[2] += s.stays[S[i]]
         if i != last:
             S[i] = S[last]
             c[i] = c[last]
@@ -218,6 +221,7 @@ def _copy_state(to: Any, s: Any) -> Any:
             to.z[a] = s.z[a]
         to.count[0] = s.count[0]
         to.count[1] = s.count[1]
+        to.count[2] = s.count[2]
         to.loss[0] = s.loss[0]
 
     return loops

@@ -1,7 +1,7 @@
 """Searches over supports: what is done step after step, in Python that compiles as it stands.
 
-Everything here is written in the few words that the compiler knows, and calls the steps of `state.py` by name: run as it
-is, it is the twin of what `_compiled.py` makes of it. Losses are twice what users know.
+Everything here is written in the few words that the compiler knows, and calls the steps of `state.py` by name: run as
+it is, it is the twin of what `_compiled.py` makes of it. Losses are twice what users know.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from fewatoms.gram.state import (
 # everything that searches call, for the compiler to know
 PARTS = (
     "clear", "build", "fresh", "nonnegative", "only_used", "fill", "swap_nonnegative", "exchange", "refill", "shake",
-    "rung", "leading", "try_atoms", "descend", "shrunk", "best_pair", "pairs",
+    "rung", "leading", "try_atoms", "descend", "shrunk", "best_pair", "pairs", "demanded", "room",
 )  # fmt: skip
 REBUILD = 64  # steps after which rounding is cleared away
 SEEN = 1e-13  # share of |b|^2 below which a Gram matrix sees no loss
@@ -54,10 +54,27 @@ class Rules(NamedTuple):
     pairs: int
 
 
+def demanded(s: State) -> IntArray:
+    """The atoms that must stay."""
+    out = np.empty(s.place.size, dtype=np.int64)
+    count = 0
+    for j in range(s.place.size):
+        if s.stays[j]:
+            out[count] = j
+            count += 1
+    return out[:count]
+
+
+def room(s: State, k: int) -> int:
+    """How many more atoms may come in, of those that need not be inside."""
+    return k - s.count[0] - s.count[2]
+
+
 def clear(G: FloatArray, h: FloatArray, bb: float, s: State) -> None:
     """The empty support again."""
     for i in range(s.count[0]):
         s.place[s.S[i]] = -1
+        s.count[2] += s.stays[s.S[i]]
     s.count[0] = 0
     s.count[1] = 0
     s.loss[0] = bb
@@ -142,9 +159,13 @@ def only_used(G: FloatArray, h: FloatArray, s: State) -> None:
 def fill(G: FloatArray, h: FloatArray, s: State, k: int, signed: bool) -> None:
     """Add the best atom, again and again, up to k."""
     for _ in range(2 * k):
-        if s.count[0] >= k:
-            break
-        j, _gain = best_entry(s, signed)
+        j = -1
+        if s.count[2] > 0:  # those that must be inside, if they are of use
+            for a in range(h.size):
+                if s.stays[a] and s.place[a] < 0 and s.d[a] > PIVOT and (signed or s.z[a] > 0.0):
+                    j = a
+        if j < 0 and room(s, k) > 0:
+            j, _gain = best_entry(s, signed)
         if j < 0:
             break
         enter(G, s, j)
@@ -165,7 +186,14 @@ def swap_nonnegative(G: FloatArray, h: FloatArray, s: State, U: FloatArray, floo
     for i in range(p):
         here += h[s.S[i]] * s.c[i]
     best, best_i, best_j = floor, -1, -1
-    atoms, c = s.S[:p].copy(), np.zeros(p)
+    atoms = np.empty(p + s.count[2], dtype=np.int64)  # those that must stay may be of use again
+    atoms[:p] = s.S[:p]
+    count = p
+    for j in range(n if s.count[2] else 0):
+        if s.stays[j] and s.place[j] < 0:
+            atoms[count] = j
+            count += 1
+    c = np.zeros(count)
     for _ in range(trials):
         at = int(U[:p].argmax()) if p else 0
         i, j = at // n, at % n
@@ -202,7 +230,7 @@ def exchange(G: FloatArray, h: FloatArray, bb: float, s: State, k: int, rules: R
             enter(G, s, j)
         elif not swap_nonnegative(G, h, s, U, floor, rules.trials):
             break
-        if s.count[0] < k:
+        if room(s, k) > 0 or s.count[2] > 0:
             fill(G, h, s, k, signed)
         fresh(G, h, bb, s)
 
@@ -222,7 +250,7 @@ def refill(G: FloatArray, h: FloatArray, s: State, k: int, signed: bool, die: fl
         offers[a] = j
         worth[j] = 0.0
         found += 1
-    while s.count[0] < k and found > 0:
+    while room(s, k) > 0 and found > 0:
         die = (die * 9301.0 + 0.49297) % 1.0
         a = int(die * found)
         j = offers[a]
@@ -389,7 +417,7 @@ def shrunk(
     """Down a ladder of ridges, each exchanged from where the one above ended: shrinkage smooths the way."""
     n = h.size
     diagonal = np.diag(G).copy()
-    atoms = s.S[:0].copy()
+    atoms = demanded(s)
     for step in range(ridges.size):
         for j in range(n):
             G[j, j] = diagonal[j] + ridges[step]
@@ -530,7 +558,7 @@ def sweep(
             top = k
             break
     for k in range(top - 1, low - 1, -1):
-        if s.count[0] > k:
+        if room(s, k) < 0:
             i, _cost = cheapest(s)
             if i >= 0:
                 leave(s, i)

@@ -1,7 +1,7 @@
 """A support in the space of a Gram matrix, and the steps that move it.
 
-Atoms are columns of length 1 (with a ridge, of squared length 1 + ridge); G holds their inner products, h those with the
-data. For a support S the state keeps, with H the inverse of G on S:
+Atoms are columns of length 1 (with a ridge, of squared length 1 + ridge); G holds their inner products, h those with
+the data. For a support S the state keeps, with H the inverse of G on S:
 
     c = H h_S                       its coefficients
     B = H G[S, :]                   every atom in terms of those inside (the unit matrix on S)
@@ -25,7 +25,8 @@ PIVOT = 1e-8  # squared length that must be left of an atom of length 1: below t
 
 
 class State(NamedTuple):
-    """count holds how many atoms are inside, and how many steps ago everything was computed from scratch.
+    """count holds how many atoms are inside, how many steps ago everything was computed from scratch, and how many of
+    those that must stay are outside, because their best coefficient is 0: they keep their place.
 
     may : atoms that may enter; stays : atoms that must not leave
     """
@@ -56,7 +57,7 @@ def blank(G: FloatArray, h: FloatArray, bb: float, most: int, may: Array, stays:
         h.copy(),
         may,
         stays,
-        np.zeros(2, dtype=np.int64),
+        np.array([0, 0, np.count_nonzero(stays)]),
         np.full(1, bb),
     )
 
@@ -81,6 +82,7 @@ def enter(G: FloatArray, s: State, j: int) -> None:
     s.c[p] = t
     s.S[p], s.place[j] = j, p
     s.count[0], s.count[1] = p + 1, s.count[1] + 1
+    s.count[2] -= s.stays[j]
 
 
 def leave(s: State, i: int) -> None:
@@ -96,6 +98,7 @@ def leave(s: State, i: int) -> None:
     s.c[:p] -= column * ci
     s.H[:p, :p] -= np.outer(column, column * eta)
     s.place[s.S[i]] = -1
+    s.count[2] += s.stays[s.S[i]]
     if i != last:
         s.S[i], s.c[i], s.B[i] = s.S[last], s.c[last], s.B[last]
         s.place[s.S[i]] = i
