@@ -7,19 +7,20 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from fewatoms import _checks
+from fewatoms import _checks, frames, names
 from fewatoms._types import Array, FloatArray
 from fewatoms.beside import FittedBiases
 from fewatoms.capabilities import SampledEntries
 from fewatoms.faces import Face
+from fewatoms.names import UNCALLED, Called
 from fewatoms.operators import Operator, as_operator
 
 
 class Point:
     """x = sum_i c_i a_i in compact form. Nothing of the model's size is formed unless `x` is asked for."""
 
-    def __init__(self, face: Face, c: FloatArray) -> None:
-        self._face, self._c = face, c
+    def __init__(self, face: Face, c: FloatArray, called: Called = UNCALLED) -> None:
+        self._face, self._c, self._called = face, c, called
 
     @property
     def compact(self) -> tuple[Face, FloatArray]:
@@ -35,6 +36,17 @@ class Point:
     def indices(self) -> Array:
         """Which atoms, largest contribution first: indices, (row, column) pairs or group labels."""
         return self._face.labels()
+
+    @property
+    def called(self) -> Called:
+        """Who is called what: the columns of M, the atoms."""
+        return self._called
+
+    @property
+    def names(self) -> Array | None:
+        """What the atoms are called, in the same order: columns of a data frame, of a dictionary that is one, or labels
+        of groups that are words; None where nobody said. The parts of a sum have their own."""
+        return names_of(self._face, self.called)
 
     @property
     def coefficients(self) -> Array:
@@ -68,8 +80,9 @@ class Point:
     @cached_property
     def parts(self) -> tuple[Point, ...]:
         """For sums and unions, the summands; otherwise the point alone."""
-        pairs = zip(self._face.parts, self._face.split(self._c), strict=True)
-        return tuple(Point(f, c) for f, c in pairs)
+        faces = self._face.parts
+        called = self.called.parts if len(faces) > 1 and self.called.parts else (self.called,) * len(faces)
+        return tuple(Point(*of_part) for of_part in zip(faces, self._face.split(self._c), called, strict=True))
 
     # Data not seen ----------------------------------------------------------------------------------------------------
 
@@ -81,16 +94,17 @@ class Point:
 
         Parameters
         ----------
-        where : integer array of rows, or an operator as `fit` takes it, with as many columns as M
+        where : integer array of rows, or an operator as `fit` takes it, with as many columns as M. If both came as data
+            frames, columns are known by their names, in any order; those of an array are taken in the order of M's
         cols : integer array, optional
             Given with rows.
-        free : (m_new, q) array, optional
+        free : (m_new, q) array or data frame, optional
             The free columns for the new data; an intercept needs none.
 
         Neither the matrix nor x is formed.
         """
         if cols is None:
-            M_new = as_operator(where)
+            M_new = self._measured(where)
             return self._apply(M_new) + self._beside(M_new, free)
         shape = self._face.shape
         if free is not None:
@@ -101,6 +115,15 @@ class Point:
         i, j = _checks.indices("rows", rows, shape[0]), _checks.indices("cols", cols, shape[1])
         values = self._face.entries(self._c, i, j)
         return (values if self.biases is None else values + self.biases.at(i, j)).reshape(rows.shape)
+
+    def _measured(self, where: object) -> Operator:
+        """New data as an operator, its columns in the order of M's."""
+        mine = self.called.columns
+        M_new = as_operator(frames.arranged("M_new", where, mine))
+        if None not in (mine, M_new.names) and M_new.names != mine:
+            names.order("M_new", mine or (), M_new.names or ())
+            raise ValueError("M_new must have its columns in the order of M's: a data frame by itself is put in order")
+        return M_new
 
     def _beside(self, M_new: Operator, free: npt.ArrayLike | None) -> Array:
         """What biases or free columns add to new data."""
@@ -129,3 +152,8 @@ class Point:
 
     def _free_part(self, free: npt.ArrayLike | None, rows: int) -> Array:
         return np.zeros(())
+
+
+def names_of(face: Face, called: Called) -> Array | None:
+    """What the atoms of a face are called."""
+    return None if len(face.parts) > 1 else called.labels(np.asarray(face.labels()))

@@ -19,6 +19,7 @@ from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, ModelDual
 from fewatoms.capabilities import Offering, keeps
 from fewatoms.faces import Face
 from fewatoms.kept import Kept
+from fewatoms.names import Called, Names
 
 if TYPE_CHECKING:
     from fewatoms.atoms.mapped import LinearMap
@@ -182,12 +183,21 @@ class AtomicSet(Offering, ABC):
     def restricted(self, *, include: object = None, exclude: object = None) -> AtomicSet:
         """The set with atoms that must be in every answer, where they count, and without those that must not be.
 
-        include, exclude : indices, (row, column) pairs for entries of matrices, labels for groups, or a mask; for sets
-            whose atoms can be listed
+        include, exclude : indices, names of the columns of a data frame, (row, column) pairs for entries of matrices,
+            labels for groups, or a mask; for sets whose atoms can be listed
         """
         from fewatoms.atoms.restricted import restricted
 
         return restricted(self, include, exclude)
+
+    def with_names(self, columns: Names | None) -> AtomicSet:
+        """The set for an M whose columns are called so: atoms that were forced in or left out by name are found."""
+        return self
+
+    def called(self, columns: Names | None) -> Called:
+        """What the atoms are called where the columns of M are called so."""
+        listing = self.listing()
+        return Called(columns, None if listing is None else listing.called(columns))
 
     def over_columns(self, count: int) -> AtomicSet | None:
         """The set for so many data vectors at once, for joint sets; None elsewhere."""
@@ -311,6 +321,7 @@ class Listing:
     around, inside : a face of that set as the user sees it, and back
     rewrapped : another set in that space as a set of the user's space
     forced, barred : classes that must be in an answer, and that must not
+    lengths : of the images of all coordinates, factor included, where the set was made in units of them
     """
 
     atoms: FiniteSet
@@ -327,6 +338,17 @@ class Listing:
     rewrapped: Callable[[AtomicSet], AtomicSet] = field(default=lambda atoms: atoms)
     forced: IntArray = field(default_factory=lambda: NOBODY)
     barred: IntArray = field(default_factory=lambda: NOBODY)
+    lengths: FloatArray | None = None
+
+    def called(self, columns: Names | None) -> Names | None:
+        """What the classes are called, by their numbers: as the columns that they are. Groups have labels of their own,
+        unless each of them is one column, numbered as it is."""
+        names = self.maps[-1].names if self.maps else columns
+        if names is None or self.blocks is None:
+            return names
+        width = self.atoms.n // len(names)  # of a row, where several data vectors share their atoms
+        single = len(self.blocks) == len(names) and np.array_equal(np.asarray(self.names), np.arange(len(names)))
+        return names if single and all((b // width == g).all() for g, b in enumerate(self.blocks)) else None
 
     def classes_of(self, face: Face) -> IntArray:
         """The classes of a face in the user's space."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fewatoms._types import BudgetLike, ModelDual
 from fewatoms.atoms.base import AtomicSet
 from fewatoms.faces import Face
+from fewatoms.names import Names
 
 
 class Joint(AtomicSet):
@@ -34,6 +35,9 @@ class Joint(AtomicSet):
 
     def restricted(self, *, include: object = None, exclude: object = None) -> AtomicSet:
         return Joint(self.inner.restricted(include=include, exclude=exclude))
+
+    def with_names(self, columns: Names | None) -> AtomicSet:
+        return Joint(self.inner.with_names(columns))
 
     def support(self, z: ModelDual) -> float:
         raise ValueError(f"{self!r} needs data: b must have a column per data vector")

@@ -11,13 +11,14 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
 
-from fewatoms import _checks, linalg
+from fewatoms import _checks, frames, linalg
 from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, Matrix, ModelDual
 from fewatoms.atoms.base import AtomicSet, Combination, Listing, Unwrapped
 from fewatoms.atoms.cuts import gauge_by_cuts
 from fewatoms.atoms.onehot import NonnegativeOneHot, SignedOneHot
 from fewatoms.capabilities import Gauge, Prox, Shrinkage, Spectrum, need
 from fewatoms.faces import Face, MappedFace
+from fewatoms.names import Names
 
 if TYPE_CHECKING:
     from fewatoms.operators import Operator
@@ -32,10 +33,17 @@ def unmapped(face: Face) -> Face:
 
 
 class LinearMap:
-    """A real linear map B given by an array, a sparse matrix, or anything with matvec and rmatvec."""
+    """A real linear map B given by an array, a sparse matrix, a data frame, or anything with matvec and rmatvec.
+
+    names : what its columns are called, where somebody said so
+    """
 
     def __init__(self, operator: Any, name: str) -> None:
         self.matrix: Matrix = None
+        self.names: Names | None = None
+        frame = frames.framed(name, operator)
+        if frame is not None:
+            self.names, operator = frame.names(), frame.numbers()
         if not (hasattr(operator, "matvec") and hasattr(operator, "rmatvec")):
             matrix: Matrix = operator if sp.issparse(operator) else np.asarray(operator)
             if matrix.ndim != 2 or 0 in matrix.shape:
@@ -179,6 +187,15 @@ class Image(AtomicSet):
         other.shape = shape if int(np.prod(shape)) == self.n else self.shape
         return other
 
+    def with_names(self, columns: Names | None) -> AtomicSet:
+        """Atoms of the inner set are columns of the map."""
+        inner = self.inner.with_names(self.map.names)
+        if inner is self.inner:
+            return self
+        other = copy(self)
+        other.inner = inner
+        return other
+
 
 class Mapped(Image):
     """{B a : a in A}, for a linear map B from the space of A.
@@ -188,7 +205,7 @@ class Mapped(Image):
 
     Parameters
     ----------
-    operator : (n, n_A) array, sparse matrix, LinearOperator or PyLops operator
+    operator : (n, n_A) array, sparse matrix, data frame, LinearOperator or PyLops operator
     inner : AtomicSet
         A sum or union is mapped part by part: the result is a sum or union then.
     """
@@ -217,7 +234,7 @@ class Dictionary(Image):
 
     Parameters
     ----------
-    D : (n, count) array, sparse matrix or operator
+    D : (n, count) array, sparse matrix, data frame (whose columns name the atoms) or operator
     symmetric : bool
         Whether coefficients may be negative.
     """

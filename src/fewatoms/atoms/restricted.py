@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from fewatoms import _checks, linalg
+from fewatoms import _checks, linalg, names
 from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, ModelDual
 from fewatoms.atoms.base import NOBODY, AtomicSet, Listing, int_of
 from fewatoms.atoms.cuts import gauge_by_cuts
 from fewatoms.capabilities import Gauge, need
 from fewatoms.faces import Face
+from fewatoms.names import Names
 
 if TYPE_CHECKING:
     from fewatoms.operators import Operator
@@ -106,18 +108,105 @@ class Restricted(AtomicSet):
         return _around(self.inner.reshaped(shape), self.forced, self.barred)
 
     def restricted(self, *, include: object = None, exclude: object = None) -> AtomicSet:
-        forced, barred = _named(self.inner, "include", include), _named(self.inner, "exclude", exclude)
+        if _words(include) or _words(exclude):
+            return super().restricted(include=include, exclude=exclude)
+        forced, barred = _numbers(self.inner, "include", include), _numbers(self.inner, "exclude", exclude)
         return _around(self.inner, np.union1d(self.forced, forced), np.union1d(self.barred, barred))
 
     def as_rows(self, count: int) -> AtomicSet:
         return _around(self.inner.as_rows(count), self.forced, self.barred)
 
+    def with_names(self, columns: Names | None) -> AtomicSet:
+        inner = self.inner.with_names(columns)
+        return self if inner is self.inner else inner.restricted(include=self.forced, exclude=self.barred)
+
+
+class ByName(AtomicSet):
+    """A set whose atoms are forced in or left out by the names of columns of M, which are known when M is given; by
+    itself it exposes nothing."""
+
+    finite = attained = True
+
+    def __init__(self, inner: AtomicSet, include: list[object], exclude: list[object]) -> None:
+        self.inner, self.include, self.exclude = inner, include, exclude
+        self.shape, self.centrosymmetric, self.bounded = inner.shape, inner.centrosymmetric, inner.bounded
+
+    def __repr__(self) -> str:
+        told = [f"include={self.include}"] * bool(self.include) + [f"exclude={self.exclude}"] * bool(self.exclude)
+        return f"{self.inner!r}.restricted({', '.join(told)})"
+
+    @property
+    def count(self) -> int:
+        return self.inner.count
+
+    def listing(self) -> Listing | None:
+        return self.inner.listing()
+
+    def with_names(self, columns: Names | None) -> AtomicSet:
+        inner = self.inner.with_names(columns)
+        return inner.restricted(
+            include=_found("include", self.include, inner, columns),
+            exclude=_found("exclude", self.exclude, inner, columns),
+        )
+
+    def restricted(self, *, include: object = None, exclude: object = None) -> AtomicSet:
+        return ByName(self.inner, [*self.include, *_items(include)], [*self.exclude, *_items(exclude)])
+
+    def reshaped(self, shape: tuple[int, ...]) -> AtomicSet:
+        return ByName(self.inner.reshaped(shape), self.include, self.exclude)
+
+    def as_rows(self, count: int) -> AtomicSet:
+        return ByName(self.inner.as_rows(count), self.include, self.exclude)
+
+    def support(self, z: ModelDual) -> float:
+        raise ValueError(f"{self!r} needs M, a data frame whose columns are called so")
+
+    def expose(self, z: ModelDual, k: BudgetLike) -> Face:
+        raise ValueError(f"{self!r} needs M, a data frame whose columns are called so")
+
 
 def restricted(atoms: AtomicSet, include: object, exclude: object) -> AtomicSet:
-    """A set with classes of its atoms forced in and left out, checked; those that are so already stay so."""
-    forced, barred = _named(atoms, "include", include), _named(atoms, "exclude", exclude)
+    """A set with classes of its atoms forced in and left out, checked; those that are so already stay so.
+
+    Names wait for M, unless the columns of a dictionary have them.
+    """
+    listing = atoms.listing()
+    if listing is not None and listing.names is None and (_words(include) or _words(exclude)):
+        waiting = ByName(atoms, _items(include), _items(exclude))
+        return waiting.with_names(listing.maps[-1].names) if listing.maps else waiting
+    forced, barred = _numbers(atoms, "include", include), _numbers(atoms, "exclude", exclude)
     listing = _listed(atoms)
     return _around(atoms, np.union1d(listing.forced, forced), np.union1d(listing.barred, barred))
+
+
+def _words(chosen: object) -> bool:
+    """Whether some are chosen by name."""
+    numbers = isinstance(chosen, np.ndarray) and chosen.dtype.kind in "biuf"
+    return not numbers and any(isinstance(item, str) for item in _items(chosen))
+
+
+def _items(chosen: object) -> list[object]:
+    """What was chosen, one by one, words as they are; a mask as the places that it marks."""
+    if chosen is None:
+        return []
+    if isinstance(chosen, str | Iterator) or not isinstance(chosen, Iterable):
+        return [chosen]
+    items = list(np.atleast_1d(chosen) if isinstance(chosen, np.ndarray) else chosen)
+    masked = bool(items) and all(isinstance(item, bool | np.bool_) for item in items)
+    return [i for i, marked in enumerate(items) if marked] if masked else items
+
+
+def _found(name: str, chosen: list[object], atoms: AtomicSet, columns: Names | None) -> IntArray:
+    """The classes of atoms that were named, by name or number."""
+    words = [item for item in chosen if isinstance(item, str)]
+    if words and columns is None:
+        raise ValueError(
+            f"{name} must hold numbers of columns unless they have names, as those of a data frame do; got "
+            f"{names.told(words)}"
+        )
+    numbers = [item for item in chosen if not isinstance(item, str)]
+    called = names.places(name, words, columns or ())
+    return np.union1d(called, _numbers(atoms, name, numbers) if numbers else NOBODY)
 
 
 def _around(atoms: AtomicSet, forced: IntArray, barred: IntArray) -> AtomicSet:
@@ -141,8 +230,8 @@ def _some(blocks: list[IntArray], which: IntArray) -> list[IntArray]:
     return [blocks[g] for g in which]
 
 
-def _named(atoms: AtomicSet, name: str, chosen: object) -> IntArray:
-    """The classes of atoms that were named, checked."""
+def _numbers(atoms: AtomicSet, name: str, chosen: object) -> IntArray:
+    """The classes of atoms that were chosen, checked."""
     listing = atoms.listing()
     if listing is None:
         raise ValueError(f"{name} is for sets whose atoms can be listed; got {atoms!r}")

@@ -12,6 +12,7 @@ from fewatoms.atoms.base import AtomicSet, Combination, Listing, Unwrapped
 from fewatoms.capabilities import Gauge, Prox, Shrinkage, Spectrum, need
 from fewatoms.faces import Face, ScaledFace
 from fewatoms.kept import Kept
+from fewatoms.names import Names
 
 if TYPE_CHECKING:
     from fewatoms.operators import Operator
@@ -124,6 +125,10 @@ class Scaled(AtomicSet):
 
     def reshaped(self, shape: tuple[int, ...]) -> AtomicSet:
         return Scaled(self.scale, self.inner.reshaped(shape))
+
+    def with_names(self, columns: Names | None) -> AtomicSet:
+        inner = self.inner.with_names(columns)
+        return self if inner is self.inner else Scaled(self.scale, inner)
 
 
 @dataclass(eq=False)

@@ -15,6 +15,7 @@ from fewatoms.atoms.cuts import gauge_by_cuts
 from fewatoms.capabilities import Gauge, Prox, Shrinkage, need
 from fewatoms.faces import Face, SumFace
 from fewatoms.kept import Kept
+from fewatoms.names import Called, Names
 
 if TYPE_CHECKING:
     from fewatoms.operators import Operator
@@ -75,6 +76,13 @@ class _Parts(AtomicSet):
 
     def reshaped(self, shape: tuple[int, ...]) -> AtomicSet:
         return self.like([p.reshaped(shape) for p in self.parts])
+
+    def with_names(self, columns: Names | None) -> AtomicSet:
+        parts = [part.with_names(columns) for part in self.parts]
+        return self if all(a is b for a, b in zip(parts, self.parts, strict=True)) else self.like(parts)
+
+    def called(self, columns: Names | None) -> Called:
+        return Called(columns, parts=tuple(part.called(columns) for part in self.parts))
 
     def joined(self, faces: Sequence[Face]) -> SumFace:
         return SumFace(tuple(faces), self.gauges_add, self.shape)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from fewatoms import frames
 from fewatoms._types import Array
 from fewatoms.operators.base import Operator
 from fewatoms.operators.boxes import BlackBox, OwnBox
@@ -22,14 +23,17 @@ from fewatoms.operators.wrapper import Wrapper
 
 
 def as_operator(M: object) -> Operator:
-    """M as an operator: one of ours, an array, a sparse matrix, or anything with shape and products, called matvec and
-    rmatvec or apply and adjoint."""
+    """M as an operator: one of ours, an array, a sparse matrix, a data frame, or anything with shape and products,
+    called matvec and rmatvec or apply and adjoint."""
     if isinstance(M, Operator):
         return M
     if isinstance(M, type):
         raise TypeError(f"M must be an object, not a class; got {M.__name__}")
     if sp.issparse(M) or isinstance(M, np.ndarray):
         return MatrixOperator(M)
+    frame = frames.framed("M", M)
+    if frame is not None:
+        return MatrixOperator(frame.numbers(), frame.names())
     if hasattr(M, "matvec") and hasattr(M, "rmatvec"):
         return BlackBox(M)
     if hasattr(M, "shape") and hasattr(M, "apply") and hasattr(M, "adjoint"):
@@ -37,8 +41,8 @@ def as_operator(M: object) -> Operator:
     if hasattr(M, "__array__") or isinstance(M, (list, tuple)):
         return MatrixOperator(_as_array(M))
     raise TypeError(
-        "M must be an array, a SciPy sparse matrix, a LinearOperator (anything with shape, matvec and rmatvec), "
-        f"anything with shape, apply and adjoint, or one of fewatoms' operators; got {type(M).__name__}"
+        "M must be an array, a SciPy sparse matrix, a data frame, a LinearOperator (anything with shape, matvec and "
+        "rmatvec), anything with shape, apply and adjoint, or one of fewatoms' operators; got " + type(M).__name__
     )
 
 

@@ -13,6 +13,7 @@ from fewatoms import _checks, ledger, linalg, norms
 from fewatoms._types import Array, FloatArray, IntArray, Matrix, ModelDual
 from fewatoms.capabilities import Norms, Offering
 from fewatoms.faces import Face
+from fewatoms.names import Names
 from fewatoms.reduced import ReducedOperator
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class Operator(Offering, ABC):
     shape: tuple[int, int]
     complex = False  # M*y is a complex Hermitian matrix
     by_columns = False  # a matrix model is measured column by column, each column alike
+    names: Names | None = None  # what its columns are called, where somebody said so
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.shape[0]} x {self.shape[1]})"

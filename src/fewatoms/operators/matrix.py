@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from fewatoms import _checks
 from fewatoms._types import Array, FloatArray, IntArray, Matrix
 from fewatoms.capabilities import FactorImages, SeenAsIs
+from fewatoms.names import Names
 from fewatoms.operators.base import Operator
 from fewatoms.operators.boxes import refuse_complex
 from fewatoms.operators.ones import Picked, picked
@@ -29,7 +30,7 @@ class MatrixOperator(Operator):
     converted a block of rows at a time; integers, booleans and sparse matrices of single precision are converted once.
     """
 
-    def __init__(self, matrix: Any) -> None:
+    def __init__(self, matrix: Any, names: Names | None = None) -> None:
         _checks.unmasked("M", matrix)
         if sp.issparse(matrix):
             if matrix.ndim != 2:
@@ -51,6 +52,7 @@ class MatrixOperator(Operator):
             matrix = matrix.astype(np.float64)
         self.matrix = matrix
         self.shape = matrix.shape
+        self.names = names
         self._by_column: Any = None
 
     def offers(self, capability: type[C]) -> C | None:
@@ -116,7 +118,8 @@ class MatrixOperator(Operator):
         return out
 
     def subset(self, rows: IntArray) -> Operator:
-        return MatrixOperator(self.matrix.tocsr()[rows] if sp.issparse(self.matrix) else self.matrix[rows])
+        some = self.matrix.tocsr()[rows] if sp.issparse(self.matrix) else self.matrix[rows]
+        return MatrixOperator(some, self.names)
 
     def adjoint_block(self, Y: Array) -> Array:
         return np.asarray(sum((block.T @ Y[some] for some, block in self._blocks()), start=0.0))

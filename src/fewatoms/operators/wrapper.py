@@ -30,7 +30,7 @@ class Wrapper(Operator):
     def __init__(self, inner: Operator, rows: int | None = None) -> None:
         self.inner = inner
         self.shape = (inner.shape[0] if rows is None else rows, inner.shape[1])
-        self.complex, self.by_columns = inner.complex, inner.by_columns
+        self.complex, self.by_columns, self.names = inner.complex, inner.by_columns, inner.names
 
     def seen(self, images: Matrix) -> Matrix:
         """P applied to an image, or to the columns of a block."""

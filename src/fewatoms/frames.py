@@ -1,0 +1,231 @@
+"""Data frames as arrays with names: pandas, polars, pyarrow and whatever looks like one of them, none of which is
+imported here.
+
+Rows are taken in their order: an index is not looked at, so that M and b must have theirs in common.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fewatoms import names
+from fewatoms._types import Array, IntArray, Matrix
+from fewatoms.names import Names
+
+LAZY = ("toPandas", "collect", "compute")  # what makes a frame of one that is still to be computed
+NUMBERS = ("int", "uint", "halffloat", "float", "double", "bool")  # how pyarrow's types of numbers begin
+
+
+class Frame(ABC):
+    """A data frame that came as the argument `name`."""
+
+    def __init__(self, name: str, native: Any) -> None:
+        self.name, self.native = name, native
+
+    @property
+    @abstractmethod
+    def labels(self) -> list[object]:
+        """What the columns are called."""
+
+    @abstractmethod
+    def types(self) -> list[tuple[bool, str]]:
+        """Of each column, whether it holds numbers or truth values, and what its type is called."""
+
+    @abstractmethod
+    def absent(self) -> list[int]:
+        """How many entries each column of numbers lacks, other than NaN."""
+
+    @abstractmethod
+    def values(self) -> Matrix:
+        """Columns of numbers that lack nothing as one array, in place where that can be; sparse where all of them
+        are."""
+
+    @abstractmethod
+    def taken(self, which: IntArray) -> Frame:
+        """The frame of some columns, in that order."""
+
+    def names(self) -> Names | None:
+        """What the columns are called; None where they are only numbered."""
+        return names.of_labels(self.name, self.labels)
+
+    @property
+    def numeric(self) -> bool:
+        return all(number for number, _ in self.types())
+
+    def numbers(self) -> Matrix:
+        """All columns as one array, refused unless they are numbers and lack nothing."""
+        types = zip(self.labels, self.types(), strict=True)
+        wrong = [f"{label!r} ({told})" for label, (number, told) in types if not number]
+        if wrong:
+            more = f" and {len(wrong) - names.SHOWN} more" if len(wrong) > names.SHOWN else ""
+            raise TypeError(
+                f"{self.name} must have numbers in all columns; these hold others: "
+                f"{', '.join(wrong[: names.SHOWN])}{more}. Encode categories as columns of 0 and 1, turn dates into "
+                "numbers, convert numbers that are kept as text or objects, or leave these columns out"
+            )
+        self._refuse_missing(self.absent())
+        values = self.values()
+        if values.dtype.kind == "f":
+            with np.errstate(all="ignore"):
+                whole = bool(np.isfinite(values.sum()))
+            if not whole:
+                self._refuse_missing([int(np.isnan(column).sum()) for column in _columns(values)])
+                self._refuse_infinite([bool(np.isinf(column).any()) for column in _columns(values)])
+        return values
+
+    def _refuse_missing(self, counts: Sequence[int]) -> None:
+        lacking = [(str(label), count) for label, count in zip(self.labels, counts, strict=True) if count]
+        if lacking:
+            have = f"{lacking[0][1]} in column" if len(lacking) == 1 else f"{sum(n for _, n in lacking)} in columns"
+            raise ValueError(
+                f"{self.name} must have no missing values; got {have} {names.told([label for label, _ in lacking])}: "
+                "fill them in, or drop those rows or columns"
+            )
+
+    def _refuse_infinite(self, found: Sequence[bool]) -> None:
+        where = [str(label) for label, bad in zip(self.labels, found, strict=True) if bad]
+        if where:
+            raise ValueError(f"{self.name} must hold finite numbers only; {names.told(where)} contain infinity")
+
+
+class PandasFrame(Frame):
+    """pandas, and what has its indexers."""
+
+    @property
+    def labels(self) -> list[object]:
+        return list(self.native.columns)
+
+    def types(self) -> list[tuple[bool, str]]:
+        return [(kind.kind in "biufc", str(kind)) for kind in self.native.dtypes]
+
+    def absent(self) -> list[int]:
+        return [0] * len(self.labels)  # they become NaN
+
+    def values(self) -> Matrix:
+        kinds = list(self.native.dtypes)
+        if all(hasattr(kind, "fill_value") and kind.fill_value == 0 for kind in kinds):
+            return sp.csc_array(self.native.sparse.to_coo())
+        alike = isinstance(kinds[0], np.dtype) and all(kind == kinds[0] for kind in kinds)
+        return self.native.to_numpy() if alike else self.native.to_numpy(dtype=np.float64, na_value=np.nan)
+
+    def taken(self, which: IntArray) -> Frame:
+        return PandasFrame(self.name, self.native.iloc[:, which])
+
+
+class PolarsFrame(Frame):
+    """polars, and what gives its columns away as a list of series."""
+
+    @property
+    def labels(self) -> list[object]:
+        return list(self.native.columns)
+
+    def types(self) -> list[tuple[bool, str]]:
+        kinds = [column.dtype for column in self.native.get_columns()]
+        return [((kind.is_numeric() and not kind.is_decimal()) or str(kind) == "Boolean", str(kind)) for kind in kinds]
+
+    def absent(self) -> list[int]:
+        return [int(column.null_count()) for column in self.native.get_columns()]
+
+    def values(self) -> Matrix:
+        columns = self.native.get_columns()
+        if len({str(column.dtype) for column in columns}) == 1:
+            return self.native.to_numpy()
+        return np.column_stack([column.to_numpy() for column in columns])
+
+    def taken(self, which: IntArray) -> Frame:
+        return PolarsFrame(self.name, self.native[:, which.tolist()])
+
+
+class ArrowFrame(Frame):
+    """Tables and batches of pyarrow."""
+
+    @property
+    def labels(self) -> list[object]:
+        return list(self.native.column_names)
+
+    def types(self) -> list[tuple[bool, str]]:
+        kinds = [str(column.type) for column in self.native.columns]
+        return [(kind.startswith(NUMBERS), kind) for kind in kinds]
+
+    def absent(self) -> list[int]:
+        return [int(column.null_count) for column in self.native.columns]
+
+    def values(self) -> Matrix:
+        return np.column_stack([np.asarray(column) for column in self.native.columns])
+
+    def taken(self, which: IntArray) -> Frame:
+        return ArrowFrame(self.name, self.native.select(which.tolist()))
+
+
+def framed(name: str, thing: object) -> Frame | None:
+    """The data frame that an argument is; None where it is none. One that is still to be computed is refused."""
+    kind = type(thing)
+    if isinstance(thing, Frame):
+        return thing
+    if not hasattr(kind, "columns") or callable(kind.columns):  # asked of the class: columns may be called anything
+        return None
+    for verb in LAZY:
+        if hasattr(kind, verb):
+            raise TypeError(
+                f"{name} must be a data frame that is at hand; got a lazy one, {kind.__module__.split('.')[0]}."
+                f"{kind.__name__}: pass {name}.{verb}()"
+            )
+    for told, reader in (("iloc", PandasFrame), ("get_columns", PolarsFrame), ("column_names", ArrowFrame)):
+        if hasattr(kind, told):
+            frame = reader(name, thing)
+            if not frame.labels:
+                raise ValueError(f"{name} must have at least one row and one column; got a data frame without columns")
+            return frame
+    return None
+
+
+def arranged(name: str, thing: object, columns: Names | None) -> object:
+    """A data frame with its columns in the order in which a model knows them; anything else as it is."""
+    frame = framed(name, thing)
+    if frame is None:
+        return thing
+    theirs = frame.names()
+    if columns is None or theirs is None or theirs == columns:
+        return frame
+    return frame.taken(names.order(name, columns, theirs))
+
+
+def data(name: str, thing: Any, columns: Names | None = None) -> Any:
+    """A series or a data frame as an array with as many axes; anything else as it is. What holds no numbers, as labels
+    do, is left to whoever knows what it is."""
+    series = hasattr(type(thing), "to_frame") and not hasattr(type(thing), "columns")
+    frame = framed(name, thing.to_frame() if series else arranged(name, thing, columns))
+    if frame is None:
+        return thing
+    if not frame.numeric:
+        return np.asarray(thing)
+    values = frame.numbers()
+    dense: Array = values.toarray() if sp.issparse(values) else values
+    return dense[:, 0] if series else dense
+
+
+def vector(name: str, thing: Any) -> Any:
+    """As `data`; a data frame of one column is a vector."""
+    array = data(name, thing)
+    return array[:, 0] if array is not thing and array.ndim == 2 and array.shape[1] == 1 else array
+
+
+def names_of(name: str, thing: object) -> Names | None:
+    """What the columns of an argument are called; None where it is no data frame, or they are only numbered."""
+    frame = framed(name, thing)
+    return None if frame is None else frame.names()
+
+
+def _columns(values: Matrix) -> Iterator[Array]:
+    """The numbers of each column; of sparse ones, those that are kept."""
+    if not sp.issparse(values):
+        yield from values.T
+        return
+    by_column = sp.csc_array(values)
+    for start, end in zip(by_column.indptr[:-1], by_column.indptr[1:], strict=True):
+        yield by_column.data[start:end]
