@@ -13,6 +13,7 @@ import numpy as np
 
 from fewatoms import _checks
 from fewatoms._types import Array, FloatArray, IntArray
+from fewatoms.classes import Labels
 from fewatoms.kept import Kept
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class Loss(ABC):
     squares = False  # f is half the (weighted) squared norm: normal equations solve it
     labelled = False  # data are labels of classes
     weights: FloatArray | None = None
-    labels: IntArray | None = None  # the class of each datum, where data are labels and are known
+    labels: Labels | None = None  # of the data, where these are labels: b is 0 then
 
     def __init__(self, weights: object = None) -> None:
         if weights is not None:
@@ -84,7 +85,7 @@ class Loss(ABC):
         """The same loss for some of the data."""
         other = copy(self)
         other.weights = None if self.weights is None else self.weights[rows]
-        other.labels = None if self.labels is None else self.labels[rows]
+        other.labels = None if self.labels is None else self.labels.at(rows)
         return other
 
     # Labels -----------------------------------------------------------------------------------------------------------
@@ -93,9 +94,9 @@ class Loss(ABC):
         """How many numbers a model says of one datum, where data are labels of so many classes."""
         return 1
 
-    def of_labels(self, labels: IntArray, classes: int) -> Self:
-        """The same loss for data of these classes, numbered from 0: b is 0 then."""
-        raise TypeError(f"b must hold numbers with {self!r}; got labels of {classes} classes")
+    def of_labels(self, labels: Labels) -> Self:
+        """The same loss for data that are these labels."""
+        raise TypeError(f"b must hold numbers with {self!r}; got labels of {labels.count} classes")
 
     def without_labels(self) -> Loss:
         """The same loss before it was told any."""

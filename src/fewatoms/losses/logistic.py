@@ -8,7 +8,8 @@ from typing import Self
 
 import numpy as np
 
-from fewatoms._types import Array, FloatArray, IntArray
+from fewatoms._types import Array, FloatArray
+from fewatoms.classes import Labels
 from fewatoms.kept import Kept
 from fewatoms.losses.base import Loss
 
@@ -34,7 +35,7 @@ class Logistic(Loss):
     def kept(self) -> Kept | None:
         return Kept(type(self).__name__) if self.weights is None else None
 
-    def of_labels(self, labels: IntArray, classes: int) -> Self:
+    def of_labels(self, labels: Labels) -> Self:
         other = copy(self)
         other.labels = labels
         return other
@@ -47,7 +48,7 @@ class Logistic(Loss):
     @property
     def _t(self) -> FloatArray | float:
         """The signs."""
-        return 1.0 if self.labels is None else np.where(self.labels > 0, 1.0, -1.0)
+        return 1.0 if self.labels is None else np.where(self.labels.codes > 0, 1.0, -1.0)
 
     def margins(self, images: Array) -> Array:
         return images if self.labels is None else (images.T * self._t).T

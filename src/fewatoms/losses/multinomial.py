@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fewatoms._types import Array, FloatArray, IntArray, Matrix
+from fewatoms.classes import Labels
 from fewatoms.kept import Kept
 from fewatoms.losses.base import Loss
 from fewatoms.losses.logistic import beta_of_errors, xlogx
@@ -39,7 +40,17 @@ class Multinomial(Loss):
 
     anchored = False
     labelled = True
-    classes = 0  # known with the labels
+
+    @property
+    def classes(self) -> int:
+        """How many there are; 0 where no labels are known yet."""
+        return 0 if self.labels is None else self.labels.count
+
+    @property
+    def _codes(self) -> IntArray:
+        if self.labels is None:
+            raise ValueError("labels must be known for the loss of their classes: fit(X, labels, loss=Multinomial())")
+        return self.labels.codes
 
     def kept(self) -> Kept | None:
         return Kept(type(self).__name__) if self.weights is None else None
@@ -52,18 +63,18 @@ class Multinomial(Loss):
     def width(self, classes: int) -> int:
         return classes
 
-    def of_labels(self, labels: IntArray, classes: int) -> Self:
+    def of_labels(self, labels: Labels) -> Self:
         other = self.without_labels()
         if other.weights is not None:
-            other.weights = np.repeat(other.weights, classes)
-        other.labels, other.classes = labels, classes
+            other.weights = np.repeat(other.weights, labels.count)
+        other.labels = labels
         return other
 
     def without_labels(self) -> Self:
         other = copy(self)
         if self.weights is not None:
             other.weights = self.weights[:: max(1, self.classes)]
-        other.labels, other.classes = None, 0
+        other.labels = None
         return other
 
     def subset(self, rows: IntArray) -> Loss:
@@ -71,7 +82,7 @@ class Multinomial(Loss):
         assert self.labels is not None
         other = copy(self)
         other.weights = None if self.weights is None else self.weights[rows]
-        other.labels = self.labels[rows[:: self.classes] // self.classes]
+        other.labels = self.labels.at(rows[:: self.classes] // self.classes)
         return other
 
     @property
@@ -79,24 +90,22 @@ class Multinomial(Loss):
         return 1.0 if self.weights is None else self.weights[:: self.classes]
 
     def _rows(self, r: FloatArray) -> FloatArray:
-        if self.labels is None:
-            raise ValueError("labels must be known for the loss of their classes: fit(X, labels, loss=Multinomial())")
-        return r.reshape(-1, self.classes)
+        return r.reshape(self._codes.size, self.classes)
 
     def _own(self, R: Array) -> Array:
         """What stands at the label of each row."""
-        return R[np.arange(len(R)), self.labels]
+        return R[np.arange(len(R)), self._codes]
 
     def _indicated(self, P: FloatArray) -> FloatArray:
         """e_l - P, in P's place."""
         np.negative(P, out=P)
-        P[np.arange(len(P)), self.labels] += 1.0
+        P[np.arange(len(P)), self._codes] += 1.0
         return P
 
     def margins(self, images: Array) -> Array:
         """Those of the label over each other class, a row of the block for each of them."""
         R = images.reshape(-1, self.classes, *images.shape[1:])
-        others = np.arange(self.classes) != np.asarray(self.labels)[:, None]
+        others = np.arange(self.classes) != self._codes[:, None]
         return (self._own(R)[:, None] - R)[others]
 
     # The loss ---------------------------------------------------------------------------------------------------------
@@ -121,8 +130,8 @@ class Multinomial(Loss):
 
     def gradient(self, r: FloatArray) -> FloatArray:
         P, rows = self._probabilities(r), np.arange(len(self._rows(r)))
-        P[rows, self.labels] = 0.0
-        P[rows, self.labels] = -P.sum(axis=1)  # 1 less the label's own, to the last digit
+        P[rows, self._codes] = 0.0
+        P[rows, self._codes] = -P.sum(axis=1)  # 1 less the label's own, to the last digit
         return np.asarray(-self._w * P.ravel())
 
     def curvature(self, r: FloatArray) -> FloatArray:
@@ -147,7 +156,7 @@ class Multinomial(Loss):
     def best_beta(self, y: FloatArray, alpha: float) -> float:
         Y = self._rows(y / self._w)
         lost, size = self._own(Y), float(np.abs(Y).max(initial=0.0))
-        gained = np.where(np.arange(self.classes) == np.asarray(self.labels)[:, None], 0.0, Y)
+        gained = np.where(np.arange(self.classes) == self._codes[:, None], 0.0, Y)
         if gained.max(initial=0.0) > INSIDE * size or np.abs(Y.sum(axis=1)).max(initial=0.0) > INSIDE * size * 10:
             return math.inf if alpha == 0 else 1.0  # y / beta never enters dom f*: every beta gives infinity
         return beta_of_errors(lost, self._of_row, alpha)
