@@ -90,7 +90,7 @@ class Frame(ABC):
     def _refuse_infinite(self, found: Sequence[bool]) -> None:
         where = [str(label) for label, bad in zip(self.labels, found, strict=True) if bad]
         if where:
-            raise ValueError(f"{self.name} must hold finite numbers only; {names.told(where)} contain infinity")
+            raise ValueError(f"{self.name} must hold finite numbers only; there is infinity in {names.told(where)}")
 
 
 class PandasFrame(Frame):

@@ -54,7 +54,7 @@ def places(name: str, chosen: Iterable[str], names: Names) -> IntArray:
     if unknown:
         near = [other for label in unknown for other in _near(label, names)]
         hint = f"did you mean {told(near)}?" if near else f"they are called {told(names)}"
-        raise ValueError(f"{name} must name columns that are there; there is no {told(unknown)}: {hint}")
+        raise ValueError(f"{name} must name columns that are there; {told(unknown)} {_are(unknown)} not: {hint}")
     return np.array([known[label] for label in asked], dtype=np.intp)
 
 
@@ -111,6 +111,8 @@ class Called:
 
     @classmethod
     def read(cls, header: Plain) -> Called:
+        if header is None:
+            return UNCALLED
         h = kept.section(header)
         columns = _names(h["columns"])
         parts = tuple(cls.read(part) for part in kept.rows(h["parts"]))
