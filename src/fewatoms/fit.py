@@ -7,11 +7,12 @@ from typing import TypedDict, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from fewatoms import _checks
+from fewatoms import _checks, frames
 from fewatoms._renamed import renamed, unknown
 from fewatoms.atoms import AtomicSet
 from fewatoms.atoms.pursuit import weighed
 from fewatoms.beside import Biases
+from fewatoms.effort import effort as told
 from fewatoms.losses import LeastSquares, Loss
 from fewatoms.methods import METHODS, Method
 from fewatoms.operators import as_operator
@@ -34,6 +35,7 @@ class Words(TypedDict, total=False):
     cap: float | None
     free: object
     start: Solution | None
+    effort: str
     method: Method | None
     max_iterations: int
     callback: Callback | None
@@ -54,6 +56,7 @@ def fit(
     cap: float | None = None,
     free: object = None,
     start: Solution | None = None,
+    effort: str = "normal",
     method: Method | None = None,
     max_iterations: int = MOST,
     callback: Callback | None = None,
@@ -74,8 +77,10 @@ def fit(
 
     Parameters
     ----------
-    M : (m, n) array, sparse matrix, LinearOperator, PyLops operator, or Sampling, Quadratic, Identity, your own
-    b : (m,) array of data (Identity takes its own shape too), or (m, p) for a set Joint(atoms)
+    M : (m, n) array, sparse matrix, data frame, LinearOperator, PyLops operator, or Sampling, Quadratic, Identity, your
+        own. The columns of a data frame (pandas, polars, pyarrow) keep their names: `s.names`, `restricted(include=
+        ["age"])`, and `s.predict` knows them again in any order. Its index is not looked at
+    b : (m,) array or series of data (Identity takes its own shape too), or (m, p) for a set Joint(atoms)
     atoms : AtomicSet
         SignedOneHot(n), NonnegativeOneHot(n), Groups(labels), RankOne(p, q), PSDRankOne(n), Dictionary(D, ...), sums,
         unions, multiples and linear images of these; Joint(atoms) for one support of all columns of b;
@@ -89,9 +94,15 @@ def fit(
     loss : Loss
         LeastSquares(), Huber(delta), Logistic(), or your own.
     ridge : float or "auto", optional
-        What coefficients pay. For RankOne with sampled entries: minimise the loss plus ridge times the nuclear norm
-        (ridge / 2 times the squares of the factors). "auto" holds entries out and takes what predicts them best; it is
-        the default with biases and no bound. Otherwise the default is 0.
+        What coefficients pay. For atoms that can be listed: minimise the loss plus ridge / 2 times the squares of the
+        coefficients of unit images, those of the atoms times |P M a|: P takes out what free columns and an intercept
+        explain, which are not shrunk, and norms are in the weights of the loss. So a ridge has no units of M: with least
+        squares 1 shrinks as strongly as the data pull, with Logistic .001 to .3 is usual. In a group it is on the
+        columns one by one. For RankOne with sampled entries it is another thing: minimise the loss plus ridge times the
+        nuclear norm (ridge / 2 times the squares of the factors). "auto" holds data out and takes what predicts them
+        best; it is the default with biases and no bound. Otherwise the default is 0. `alpha`, `misfit` and `s.loss`
+        mean the loss alone, `s.objective` adds what is paid; with a bound coefficients pay a ridge that is a number, and
+        the bound is asked of the loss that they leave.
     cap : float, optional
         The largest size that a coefficient may have, for sets whose atoms can be listed. Separable classes need one.
     free : "intercept", (m,) or (m, q) array, "biases" or Biases(ridge=...), optional
@@ -100,6 +111,9 @@ def fit(
         (`solution.biases`), whose ridge's share is in the loss.
     start : Solution, optional
         An earlier answer to begin with: of the same problem with another k or bound, or of similar data.
+    effort : "quick", "normal" or "thorough"
+        How hard to look; never another problem. Quick takes the first search's answer, thorough shakes ten times as
+        long.
     method : Method, optional
         Who solves it. The default chooses; experts and reproductions of the paper say Paper(), General(oracle,
         retrieval), one of `fewatoms.methods`, or their own.
@@ -131,7 +145,7 @@ def fit(
     """
     problem, way = posed(
         M, b, k, atoms=atoms, alpha=alpha, misfit=misfit, loss=loss, ridge=ridge, cap=cap, free=free,
-        start=start, method=method, max_iterations=max_iterations, callback=callback, rng=rng,
+        start=start, effort=effort, method=method, max_iterations=max_iterations, callback=callback, rng=rng,
     )  # fmt: skip
     (solution,) = solve(problem, [problem.budget], way)
     return solution
@@ -141,21 +155,22 @@ def fit(
 def fit_many(M: object, B: npt.ArrayLike, *, k: object = None, **words: Unpack[Words]) -> Solutions:
     """Fit each column of B by itself, as `fit` would, with what the fits share done once.
 
-    M : as for `fit`; B : (m, p) array; k, atoms, ... : as for `fit`, the same for all columns
+    M : as for `fit`; B : (m, p) array or data frame; k, atoms, ... : as for `fit`, the same for all columns
 
-    Returns `Solutions`: `answers[i]` is the Solution of column i; x, loss, misfit, cardinality of all are arrays. With
-    k and a bound a fit ends as soon as it meets both; k alone, or a bound alone, takes a search for each column.
+    Returns `Solutions`: `answers[i]` is the Solution of column i, and `answers["a"]` that of the column "a" of a data
+    frame; x, loss, misfit, cardinality of all are arrays. With k and a bound a fit ends as soon as it meets both; k
+    alone, or a bound alone, takes a search for each column.
     """
-    operator = as_operator(M)
+    operator, names, B = as_operator(M), frames.names_of("B", B), frames.data("B", B)
     columns = several(operator, B, "B")
     if columns is None:
         raise ValueError(f"B must have a column per data vector; got shape {np.shape(B)}: fit takes a single one")
     data = np.asarray(B)
-    for column in data.T:
-        operator.read_data(column)  # before any of them is fitted
     problem, way = posed(operator, data[:, 0], k, **words)
+    for column in data.T:
+        problem.read(column)  # before any of them is fitted
     problems = (problem if i == 0 else problem.with_data(column) for i, column in enumerate(data.T))
-    return Solutions.of(solve_each(problems, way), problem, data)
+    return Solutions.of(solve_each(problems, way), problem, data, names)
 
 
 def posed(M: object, b: npt.ArrayLike, k: object, **words: Unpack[Words]) -> tuple[Problem, Way]:
@@ -197,4 +212,5 @@ def _way(words: Words) -> Way:
         most,
         callback,
         words.get("rng"),
+        told(words.get("effort", "normal")),
     )

@@ -17,7 +17,7 @@ import scipy.linalg
 import scipy.sparse as sp
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from fewatoms._types import Array, FloatArray, IntArray, ModelDual
+from fewatoms._types import Array, FloatArray, IntArray, Matrix, ModelDual
 from fewatoms.ledger import current
 
 PIECE = 1 << 16  # numbers worked on together where no temporary is wanted
@@ -40,6 +40,11 @@ def _threads() -> Any:
 
 
 # Reading z -----------------------------------------------------------------------------------------------------------
+
+
+def dense(columns: Matrix) -> FloatArray:
+    """Columns, dense or sparse, as an array."""
+    return np.asarray(columns.toarray() if sp.issparse(columns) else columns)
 
 
 def as_flat(z: ModelDual) -> Array:

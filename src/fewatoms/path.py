@@ -10,14 +10,18 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from fewatoms import _checks
+from fewatoms import _checks, files, kept
 from fewatoms._renamed import renamed
 from fewatoms._types import Array, BudgetLike, FloatArray, IntArray
+from fewatoms.asked import plain_budget, read_budget
 from fewatoms.budget import Budget
+from fewatoms.effort import QUICK
 from fewatoms.fit import Words, posed
+from fewatoms.kept import Kept
 from fewatoms.problem import Problem
 from fewatoms.run import Callback, Way, solve
 from fewatoms.solution import Solution
+from fewatoms.solution import restored as answer_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +49,7 @@ def fit_path(M: object, b: npt.ArrayLike, *, k: Iterable[object], **words: Unpac
     """
     problem, way = posed(M, b, None, **words)
     budgets = _budgets(problem, k)
-    return Path(problem, budgets, solve(problem, budgets, way), way)
+    return Path((problem, way), budgets, solve(problem, budgets, way))
 
 
 @renamed
@@ -77,12 +81,12 @@ class Path:
     scores : what `choose_k` compared, by the name of the way
     chosen : the k chosen last, or None
 
-    `path[k]` is the Solution for k; `len(path)`, iteration over the k and `k in path` work as for a mapping. Pickles
-    leave M and b out: k is chosen before, and single answers are attached to them again.
+    `path[k]` is the Solution for k; `len(path)`, iteration over the k and `k in path` work as for a mapping. Files and
+    pickles leave M and b out: k is chosen before, and single answers are attached to them again.
     """
 
-    def __init__(self, problem: Problem, budgets: list[Budget], solutions: list[Solution], way: Way) -> None:
-        self._asked: tuple[Problem, Way] | None = (problem, way)  # None once M and b are gone
+    def __init__(self, asked: tuple[Problem, Way] | None, budgets: list[Budget], solutions: list[Solution]) -> None:
+        self._asked = asked  # None once M and b are gone
         self._budgets = budgets
         self.k: list[BudgetLike] = [budget.k for budget in budgets]
         self._solutions = dict(zip(self.k, solutions, strict=True))
@@ -130,11 +134,29 @@ class Path:
 
     def _known(self) -> tuple[Problem, Way]:
         if self._asked is None:
-            raise ValueError("choosing k needs M and b, which pickles leave out: choose before, or fit the path again")
+            raise ValueError(
+                "choosing k needs M and b, which files and pickles leave out: choose before, or fit the path again"
+            )
         return self._asked
 
-    def __getstate__(self) -> dict[str, object]:
-        return vars(self) | {"_asked": None}
+    def save(self, file: files.PathLike) -> None:
+        """Write to a file under the very name given, all or nothing; M and b are not in it. `load` reads it."""
+        files.save(file, self.kept())
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return restored, (self.kept(),)
+
+    def kept(self) -> Kept:
+        """All of it but M and b, for files and pickles."""
+        told: dict[str, kept.Plain] = {
+            "k": [plain_budget(budget) for budget in self._budgets],
+            "ways": [*self.scores],
+            "chosen": None if self.chosen is None else self.k.index(self.chosen),
+        }
+        scores = np.stack([*self.scores.values()]) if self.scores else np.zeros((0, len(self.k)))
+        answers = [self._solutions[k].kept() for k in self.k]
+        told["called"] = kept.section(answers[0].told["asked"])["called"]  # once for all: M may have many columns
+        return Kept("path", told, {"scores": scores}, tuple(_called(answer, None) for answer in answers))
 
     # Choosing ---------------------------------------------------------------------------------------------------------
 
@@ -204,12 +226,12 @@ class Path:
     def _cross_validated(self, folds: list[IntArray], callback: Callback | None) -> FloatArray:
         """The loss on the rows of each fold of the fit to the others, summed."""
         (problem, way), total = self._known(), np.zeros(len(self.k))
-        way = replace(way, callback=callback, start=None)
+        way = replace(way, callback=callback, start=None, effort=QUICK)
         for done, fold in enumerate(folds):
             held = (fold[:, None] * self._columns + np.arange(self._columns)).ravel()
             rest = np.setdiff1d(np.arange(problem.m), held)
             loss = problem.base_loss.subset(held)
-            answers = solve(problem.subset(rest), self._budgets, way, quick=True)
+            answers = solve(problem.subset(rest), self._budgets, way)
             if way.stopped and done:  # a fold cut short does not compare with the others
                 break
             for i, answer in enumerate(answers):
@@ -291,3 +313,22 @@ class Path:
             handles.append(ax.axvline(at, color="0.4", linewidth=1, linestyle=":", label=f"chosen: k = {self.chosen}"))
         ax.legend(handles=handles, frameon=False)
         return ax
+
+
+def restored(it: Kept) -> Path:
+    """The path that was kept, without M and b."""
+    told, chosen = it.told, it.told["chosen"]
+    answers = [answer_of(_called(answer, told["called"])) for answer in it.inner]
+    path = Path(None, [read_budget(k) for k in kept.rows(told["k"])], answers)
+    path.scores = dict(zip(map(str, kept.rows(told["ways"])), it.arrays["scores"], strict=True))
+    path.chosen = None if chosen is None else path.k[kept.whole(chosen)]
+    return path
+
+
+def _called(answer: Kept, called: kept.Plain) -> Kept:
+    """What is kept of an answer, with other names in it."""
+    asked = {**kept.section(answer.told["asked"]), "called": called}
+    return replace(answer, told={**answer.told, "asked": asked})
+
+
+files.READERS["path"] = restored

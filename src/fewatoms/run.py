@@ -11,6 +11,7 @@ from itertools import islice
 
 from fewatoms import ledger
 from fewatoms.budget import Budget
+from fewatoms.effort import NORMAL, Effort
 from fewatoms.methods.base import Job, Method, choose
 from fewatoms.problem import Problem
 from fewatoms.records import Progress, Record
@@ -45,6 +46,7 @@ class Way:
     max_iterations: int = 10_000
     callback: Callback | None = None
     rng: object = None
+    effort: Effort = NORMAL
 
     @cached_property
     def ear(self) -> Ear | None:
@@ -57,9 +59,9 @@ class Way:
         return self.ear is not None and self.ear.stopped
 
 
-def solve(problem: Problem, budgets: Sequence[Budget], way: Way, *, quick: bool = False) -> list[Solution]:
+def solve(problem: Problem, budgets: Sequence[Budget], way: Way) -> list[Solution]:
     """Find x with f(b - Mx) <= alpha made of at most k atoms, for every k: each is answered as if it were alone."""
-    with closing(choose(way.methods, problem, budgets, quick=quick)) as job:
+    with closing(choose(way.methods, problem, budgets, way.effort)) as job:
         return _answers(job, budgets, way)
 
 
@@ -71,7 +73,7 @@ def solve_each(problems: Iterable[Problem], way: Way) -> Iterator[Solution]:
             next_job = None if job is None else job.serves(problem)
             if job is not None:
                 job.close()
-            job = choose(way.methods, problem, [problem.budget]) if next_job is None else next_job
+            job = choose(way.methods, problem, [problem.budget], way.effort) if next_job is None else next_job
             yield from _answers(job, [problem.budget], way)
     finally:
         if job is not None:

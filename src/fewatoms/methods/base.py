@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
+from fewatoms.effort import NORMAL, Effort
 from fewatoms.faces import Face
 from fewatoms.goals import Goal, LowestLoss, MeetBound
 from fewatoms.problem import Problem
@@ -29,8 +30,8 @@ class Method(ABC):
     def open(self, problem: Problem, budgets: Sequence[Budget]) -> Job | None:
         """A job for this problem and these budgets, or None where they are not this method's. Cheap: no products."""
 
-    def quick(self) -> Method:
-        """The same without what costs most and gains least, for fits that are only compared with each other."""
+    def at(self, effort: Effort) -> Method:
+        """The same with another effort: itself, where there is nothing to spare and nothing to add."""
         return self
 
 
@@ -120,10 +121,10 @@ class Job(ABC):
         self.forget()
 
 
-def choose(methods: Sequence[Method], problem: Problem, budgets: Sequence[Budget], *, quick: bool = False) -> Job:
+def choose(methods: Sequence[Method], problem: Problem, budgets: Sequence[Budget], effort: Effort = NORMAL) -> Job:
     """The job of the first of these methods that opens the problem."""
     for method in methods:
-        job = (method.quick() if quick else method).open(problem, budgets)
+        job = (method if effort == NORMAL else method.at(effort)).open(problem, budgets)
         if job is not None:
             return job
     asked = ", ".join(map(repr, methods))

@@ -21,6 +21,7 @@ from fewatoms.atoms import NonnegativeOneHot
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, Iterate
 from fewatoms.capabilities import Prox
+from fewatoms.effort import QUICK
 from fewatoms.faces import Face
 from fewatoms.methods.base import Job, Method, Pace
 from fewatoms.methods.listed import Listed
@@ -172,7 +173,7 @@ def _listed(images: FloatArray, problem: Problem) -> IntArray:
     """The best k columns with nonnegative coefficients."""
     k = Budget(min(problem.budget.single, images.shape[1]))
     small = Problem.of(images, problem.b, atoms=NonnegativeOneHot(images.shape[1]), k=k.most, loss=problem.loss)
-    (found,) = solve(small, [k], Way([Listed()], callback=_outer_clock()), quick=True)
+    (found,) = solve(small, [k], Way([Listed()], callback=_outer_clock(), effort=QUICK))
     if found.status is Status.STOPPED:
         raise ledger.Stopped
     chosen = found.indices

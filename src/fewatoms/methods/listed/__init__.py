@@ -8,49 +8,24 @@ the k atoms that contribute most are fitted (`support.py`) and exchanged for oth
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
-
-import numpy as np
 
 from fewatoms.atoms import Listing
 from fewatoms.budget import Budget
-from fewatoms.candidates import Candidate, DualPoint, Iterate
-from fewatoms.capabilities import ColumnBlocks, keeps
-from fewatoms.faces import Face
-from fewatoms.goals import FewestAtoms, Goal
-from fewatoms.methods.base import Job, Method, Pace
+from fewatoms.effort import NORMAL, Effort
+from fewatoms.methods.base import Job, Method
 from fewatoms.methods.listed.fewest import Fewest
 from fewatoms.methods.listed.images import IMAGE_ROOM
+from fewatoms.methods.listed.job import ListedJob
 from fewatoms.methods.listed.ladder import WorkingSet
 from fewatoms.methods.listed.pursuit import Pursuit
-from fewatoms.methods.listed.retrieving import Retriever, Ways
+from fewatoms.methods.listed.searched import SearchJob
 from fewatoms.methods.listed.splice import Splice
-from fewatoms.methods.listed.view import View, image_room, kept_columns, listed
+from fewatoms.methods.listed.view import image_room, listed
 from fewatoms.oracles import Oracle
 from fewatoms.problem import Problem
-from fewatoms.solution import Solution
 from fewatoms.units import in_coefficients
-from fewatoms.words import idle_atoms, same_image
-
-
-class Along(Protocol):
-    """An oracle that goes along a view of the problem, instead of making its own."""
-
-    def along(self, problem: Problem, view: View) -> Iterator[DualPoint]:
-        """Dual points of x = 0, and of what it leads to."""
-        ...
-
-
-@dataclass(frozen=True, eq=False)
-class FewestAtDoor(FewestAtoms):
-    """The first answer will do as well where it was found without asking for the columns of a black box."""
-
-    quick: dict[Budget, Candidate] = field(default_factory=dict)
-
-    def enough(self, best: Candidate) -> bool:
-        return super().enough(best) or self.problem.budget in self.quick
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +45,7 @@ class Listed(Method):
     roomy : images that must have room for the ladder to go down in their small space
     boxed : columns of a black box up to which they are asked for, one product each, and kept: then their units do not
         matter, and all else costs no products. A bound is first tried without, with images of the share `tried` of them
+    effort : how hard supports are searched
     """
 
     oracle: Oracle | None = None
@@ -84,19 +60,23 @@ class Listed(Method):
     roomy: int = 64
     boxed: int = 256
     tried: float = 0.25
+    effort: Effort = NORMAL
 
-    def quick(self) -> Listed:
-        return replace(self, splice=self.splice.quick())
+    def at(self, effort: Effort) -> Listed:
+        return replace(self, effort=effort, splice=self.splice.at(effort))
 
     def open(self, problem: Problem, budgets: Sequence[Budget]) -> Job | None:
         given = problem.atoms.listing()
-        plain = problem.price.ridge == 0 and not any(budget.parts for budget in budgets)
+        plain = not any(budget.parts for budget in budgets)
         asked = problem.alpha is not None or not any(budget.nothing_said for budget in budgets)
         if given is None or not plain or not asked:
             return None
         listing = listed(problem)
         self._refuse(problem, budgets, given, listing)
-        return None if listing is None else ListedJob(problem, budgets, self, listing)
+        if listing is None:
+            return None
+        job = ListedJob(problem, budgets, self, listing)
+        return SearchJob(problem, budgets, self, listing) if SearchJob.serves_all(job, budgets) else job
 
     def _refuse(self, problem: Problem, budgets: Sequence[Budget], given: Listing, listing: Listing | None) -> None:
         """What nobody can do: demands that only exchanges by way of images keep, where those are not to be had."""
@@ -113,121 +93,6 @@ class Listed(Method):
                     "include, exclude and cap need a vector model and room for the images of twice k atoms; "
                     f"got k={k} atoms of {problem.atoms!r} with {problem.m} data"
                 )
-
-
-class ListedJob(Job):
-    """Owns the view of the problem in the space of the coefficients, made when the first iterate is asked for: lengths
-    of columns cost a pass over M."""
-
-    ranks = True
-
-    def __init__(self, problem: Problem, budgets: Sequence[Budget], method: Listed, listing: Listing) -> None:
-        super().__init__(problem, budgets)
-        self.method, self.listing = method, listing
-        M = in_coefficients(problem.M, listing)
-        self._at_hand = M.offers(ColumnBlocks) is not None
-        self._box = not self._at_hand and self._fits_a_box()
-        self._oracle = self._stream(image_room(M, listing, method.room) >= min(method.roomy, M.shape[1]))
-        patience = method.patience if problem.loss.squares else method.patience_smooth
-        self._along = self._oracle if keeps(self._oracle, Along) else None
-        if self._along is None:
-            self.pace = Pace(getattr(self._oracle, "patience", Pace.patience))
-        else:
-            self.pace = Pace(patience, complete=True)
-        self._ways = Ways(method.splice, method.pursuit, method.fewest, method.hope, method.memory)
-        self._view: View | None = None
-        self._retrievers: dict[Budget, Retriever] = {}
-        self._quick: dict[Budget, Candidate] = {}  # answers of a black box whose columns were not asked for
-
-    def _fits_a_box(self) -> bool:
-        """Whether the columns of a black box are few enough to be asked for."""
-        M, method = self.problem.measured, self.method
-        matrices = all(map_.matrix is not None for map_ in self.listing.maps)
-        return matrices and not M.by_columns and M.shape[1] <= method.boxed and M.shape[0] * M.shape[1] <= method.room
-
-    def _stream(self, roomy: bool) -> Oracle:
-        from fewatoms.methods.general import default_oracle
-
-        if self.method.oracle is not None:
-            return self.method.oracle
-        return WorkingSet() if roomy else default_oracle(self.problem)
-
-    def _seen(self) -> View:
-        """The view, made when it is first needed."""
-        if self._view is None:
-            M = kept_columns(self.problem) if self._box else self.problem.M
-            self._view = View(self.problem, M, self.method.room)
-        return self._view
-
-    def _retriever(self, budget: Budget) -> Retriever:
-        if budget not in self._retrievers:
-            self._retrievers[budget] = Retriever(self.problem.with_budget(budget), self._seen(), self._ways)
-        return self._retrievers[budget]
-
-    def goal(self, problem: Problem) -> Goal:
-        if problem.budget.nothing_said:
-            return FewestAtDoor(problem, not (self._at_hand or self._box), self._quick)
-        return super().goal(problem)
-
-    def begin(self, start: Solution, problem: Problem) -> Candidate:
-        return self._retriever(problem.budget).begin(self.listing.classes_of(start.compact[0]))
-
-    def iterates(self, course: Sequence[Budget]) -> Iterator[Iterate]:
-        from fewatoms.methods.general import streamed
-
-        if self._along is None:
-            yield from streamed(self._oracle, self.problem)
-            return
-        first = self._tried(self._along, course)
-        if first is not None and len(self._quick) == len(course):
-            yield Iterate(first, first.primal)
-            return
-        for dual in self._along.along(self.problem, self._seen()):
-            yield Iterate(dual, dual.primal)
-
-    def _tried(self, oracle: Along, course: Sequence[Budget]) -> DualPoint | None:
-        """Look whether a bound is met long before all columns of a black box have been asked for; x = 0 if so.
-
-        Answers count if the images on the way are of one length: otherwise units may have misled the choice.
-        """
-        problem, pursuit = self.problem, self.method.pursuit
-        if not self._box or self._view is not None or problem.alpha is None or pursuit is None:
-            return None
-        view = View(problem, problem.M, self.method.room)
-        if not pursuit.applies(problem, view):
-            return None
-        dual, most = next(iter(oracle.along(problem, view))), max(1, int(self.method.tried * view.count))
-        for budget in course:
-            retriever = Retriever(problem.with_budget(budget), view, self._ways)
-            found = retriever.quick(dual, most)
-            if found is not None and view.images.even:
-                self._quick[budget], self._retrievers[budget] = found, retriever
-        return dual
-
-    def retrieve(self, iterate: Iterate, budget: Budget) -> Candidate:
-        assert iterate.dual is not None
-        return self._quick.get(budget) or self._retriever(budget).retrieve(iterate.dual)
-
-    def finish(self, problem: Problem, leaders: Sequence[Candidate], *, last: bool) -> Candidate:
-        return self._retriever(problem.budget).finish(leaders, last=last)
-
-    def notes(self, problem: Problem, face: Face) -> list[str]:
-        classes = self.listing.classes_of(face)
-        forced = self.listing.forced
-        idle = np.setdiff1d(forced, classes) if forced.size else forced
-        pair = None if self._view is None or not face.dim else self._view.images.twins(classes)
-        return [*([idle_atoms(idle)] if idle.size else []), *([] if pair is None else [same_image(pair)])]
-
-    def serves(self, problem: Problem) -> Job:
-        """The images stay, turned to the other data."""
-        other = ListedJob(problem, self.budgets, self.method, self.listing)
-        other._view = None if self._view is None else self._view.aimed(problem)
-        return other
-
-    def forget(self) -> None:
-        self._view = None
-        self._retrievers = {}
-        self._quick.clear()
 
 
 __all__ = ["Fewest", "Listed", "ListedJob", "Pursuit", "Splice", "WorkingSet"]

@@ -72,6 +72,10 @@ class Images:
             return True
         return (classes.size if self._view.blocks is None else int(self._view.sizes(classes).sum())) <= self.room
 
+    def held(self, classes: IntArray) -> Array:
+        """Which of these classes have their images here."""
+        return self._place[classes] >= 0
+
     def slots(self, classes: IntArray) -> IntArray:
         """Where the images of these classes are, class after class; those that are missing are made."""
         places = self._place[classes]

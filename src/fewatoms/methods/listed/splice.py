@@ -16,6 +16,7 @@ import numpy as np
 from fewatoms import ledger, linalg
 from fewatoms._types import FloatArray, IntArray
 from fewatoms.candidates import Candidate
+from fewatoms.effort import NORMAL, Effort
 from fewatoms.methods.listed.support import Support, SupportFits
 
 NEW_LEAST = 1e-8  # squared length that the others leave of an image of length 1, less than which is rounding
@@ -48,9 +49,11 @@ class Splice:
     isolated: float = 12.0
     seed: int = 0
 
-    def quick(self) -> Splice:
-        """Without what costs most and gains least."""
-        return replace(self, shakes=0, pairs=0.0)
+    def at(self, effort: Effort) -> Splice:
+        """With as many shakes as an effort allows, and without looks at all single exchanges where it allows none."""
+        if effort == NORMAL:
+            return self
+        return replace(self, shakes=effort.shakes, pairs=self.pairs if effort.shakes else 0.0)
 
     def fits(self, fits: SupportFits) -> bool:
         """Whether there is room for the images of twice the support, or of all atoms."""

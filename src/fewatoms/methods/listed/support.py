@@ -11,15 +11,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dpstrf
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
-from fewatoms import words
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate
 from fewatoms.losses import LeastSquares
+from fewatoms.methods.listed.squares import fitted
 from fewatoms.methods.listed.view import View
 from fewatoms.problem import Problem
 from fewatoms.reduced import Bordered
@@ -28,7 +26,6 @@ from fewatoms.retrieval.newton import newton
 INDEPENDENT = 1e-12  # share of a column's squared length that the others must leave for it to count as independent
 ILL_CONDITIONED = 1e-7  # the same share, from which on one step of refinement is enough
 TIE_BREAK = 1e-9  # of the longest column's squared length: the ridge that decides between dependent columns of a group
-SEPARATING = 30.0  # linear predictors beyond this size say that the classes of a logistic fit are separable
 ROUGH, FINE = 1e-4, 1e-15  # tolerances of iterative fits: of trials, and of the last one
 
 
@@ -39,6 +36,7 @@ class Support:
     residual : as the images see it
     factor : Cholesky factor of the Hessian, upper triangle; None where there is none
     free : coefficients of the free columns
+    squares : |c|^2 in units in which images have length 1, which is what a ridge is on
     """
 
     view: View
@@ -49,6 +47,12 @@ class Support:
     factor: FloatArray | None
     free: FloatArray = field(default_factory=lambda: np.zeros(0))
     note: str = ""
+    squares: float = 0.0
+
+    @property
+    def objective(self) -> float:
+        """The loss, and what the coefficients pay."""
+        return self.loss + 0.5 * self.view.ridge * self.squares
 
     @cached_property
     def inverse(self) -> FloatArray:
@@ -97,9 +101,10 @@ class SupportFits:
         with np.errstate(divide="ignore"):
             norms = np.where(scale > 0, 1.0 / scale, 0.0)
         residual = support.residual if self.images.root is None else support.residual / self.images.root
-        units = None if view.unit_atoms is None else view.gauge(classes, support.c)
+        units = view.gauge(classes, support.c) if view.rescaled else None
+        squares = support.squares if view.ridge else None
         return Candidate.of(
-            view.face(classes), support.c * scale, residual, support.loss, norms, support.note, support, units
+            view.face(classes), support.c * scale, residual, support.loss, norms, support.note, support, units, squares
         )
 
     def support_of(self, candidate: Candidate) -> Support:
@@ -142,55 +147,42 @@ class SupportFits:
             target = images.target
             return Support(view, classes, np.zeros(0), target, 0.5 * float(target @ target), None)
         slots = images.slots(classes)
-        G, h = images.gram[slots[:, None], slots], images.moments[slots]
-        factor, bad = dpotrf(G, clean=0)
-        if bad or not _independent(factor, G):
-            if view.blocks is None:
-                return self._dependent(classes, G)
-            # within a group columns may well depend on each other: a ridge too small to be seen decides between them
-            G = G + TIE_BREAK * float(np.diag(G).max()) * np.eye(len(G))
-            factor, bad = dpotrf(G, clean=0)
-            if bad:
-                return self._squares(classes[:-1])
-        c = dpotrs(factor, h)[0]
-        if view.nonnegative and c.min() < 0:
-            return self._nonnegative(classes, factor, h)
-        if view.cap is not None and (np.abs(c) > view.caps(classes)).any():
+        if view.blocks is not None:
+            return self._blocks(classes, slots)
+        kept, c, residual, factor = fitted(images, slots, view.ridge, nonnegative=view.nonnegative)
+        if view.cap is not None and c.size and (np.abs(c) > view.caps(classes[kept])).any():
             return self._smooth(classes, None, False)
-        residual = images.target - images.combine(slots, c)
-        steep = float((np.diag(factor) ** 2 / np.maximum(np.diag(G), 1e-300)).min()) < ILL_CONDITIONED
-        for _ in range(3 if steep else 1):
-            fix = dpotrs(factor, images.correlate(slots, residual))[0]
-            if view.nonnegative and (c + fix).min() < 0:
-                break
-            c = c + fix
-            residual = images.target - images.combine(slots, c)
-        return Support(view, classes, c, residual, 0.5 * float(residual @ residual), factor)
-
-    def _dependent(self, classes: IntArray, G: FloatArray) -> Support:
-        """Keep the atoms, one column each, that a pivoted factorisation finds independent; of nonnegative ones those
-        that are used: which can be spared depends on the signs that the others would need."""
-        sound = self._used(classes) if self.view.nonnegative else None
-        if sound is None or sound.all():
-            sound = _pivots(G)
-        support = self._squares(classes[sound])
-        if self.view.cap is None or (np.abs(support.c) < self.view.caps(support.classes)).all():
+        squares = float(np.dot(c * c, images.gram.diagonal()[slots[kept]])) if view.ridge else 0.0
+        loss = 0.5 * float(residual @ residual)
+        support = Support(view, classes[kept], c, residual, loss, factor, squares=squares)
+        if view.cap is None or kept.size == classes.size:
             return support
         # of two equal columns the second adds something where the first is at its cap
         whole = self._smooth(classes, None, False)
         return whole if whole.loss < support.loss * (1 - INDEPENDENT) else support
 
-    def _nonnegative(self, classes: IntArray, factor: FloatArray, h: FloatArray) -> Support:
-        c = _nonnegative(np.triu(factor), solve_triangular(np.triu(factor), h, trans="T", check_finite=False))
-        if c is None:  # it did not settle: let the most negative ones go
-            c = dpotrs(factor, h)[0]
-        return self._squares(classes[c > 0])
-
-    def _used(self, classes: IntArray) -> Array | None:
-        """Which of these columns the best nonnegative coefficients use; None where the search did not settle."""
-        columns = self.images.columns(self.images.slots(classes))
-        c = _nonnegative(columns.toarray() if sp.issparse(columns) else columns, self.images.target)
-        return None if c is None else c > 0
+    def _blocks(self, classes: IntArray, slots: IntArray) -> Support:
+        """Groups: within one, columns may well depend on each other; a ridge too small to be seen decides then."""
+        images, view = self.images, self.view
+        G, h = images.gram[slots[:, None], slots], images.moments[slots]
+        pays = view.ridge * G.diagonal()
+        G[np.diag_indices_from(G)] += pays
+        factor, bad = dpotrf(G, clean=0)
+        if bad or not _independent(factor, G):
+            G[np.diag_indices_from(G)] += TIE_BREAK * float(G.diagonal().max())
+            factor, bad = dpotrf(G, clean=0)
+            if bad:
+                return self._squares(classes[:-1])
+        c = dpotrs(factor, h)[0]
+        if view.cap is not None and (np.abs(c) > view.caps(classes)).any():
+            return self._smooth(classes, None, False)
+        steep = float((np.diag(factor) ** 2 / np.maximum(np.diag(G), 1e-300)).min()) < ILL_CONDITIONED
+        for _ in range(3 if steep else 1):
+            residual = images.target - images.combine(slots, c)
+            c = c + dpotrs(factor, images.correlate(slots, residual) - pays * c)[0]
+        residual = images.target - images.combine(slots, c)
+        squares = float(np.dot(c * c, pays)) / view.ridge if view.ridge else 0.0
+        return Support(view, classes, c, residual, 0.5 * float(residual @ residual), factor, squares=squares)
 
     # Other losses -----------------------------------------------------------------------------------------------------
 
@@ -219,10 +211,8 @@ class SupportFits:
         if columns.dim > dim and not bad:  # the Hessian after the free columns have been fitted
             schur = np.linalg.inv(_inverse(factor)[:dim, :dim]) if dim else np.zeros((0, 0))
             factor, bad = dpotrf(schur, clean=0) if dim else (schur, 0)
-        far = np.abs(images.target - residual).max(initial=0) > SEPARATING
-        note = words.SEPARABLE if far and not loss.anchored and view.cap is None else ""
         value = loss.value(residual)
-        return Support(view, classes, c[:dim], residual, value, None if bad else factor, c[dim:], note)
+        return Support(view, classes, c[:dim], residual, value, None if bad else factor, c[dim:])
 
     def _box(self, classes: IntArray, dim: int) -> tuple[FloatArray, FloatArray]:
         """The least and the largest coefficients; free columns have no bounds."""
@@ -250,31 +240,6 @@ def _guess(classes: IntArray, count: int, dim: int, view: View, start: Support |
         guess[:dim] = np.concatenate([np.zeros(n) if c is None else c for c, n in zip(known, sizes, strict=True)])
     guess[dim:] = start.free
     return guess
-
-
-def _nonnegative(R: FloatArray, target: FloatArray) -> FloatArray | None:
-    """The nonnegative coefficients with the least |target - R c|; None where the search did not settle."""
-    from scipy.optimize import nnls
-
-    size = max(float(np.abs(target).max(initial=0.0)), 1e-300)  # nnls judges small numbers by absolute size
-    try:
-        c: FloatArray = nnls(R, target / size, maxiter=max(100, 10 * R.shape[1]))[0]
-    except RuntimeError:
-        return None
-    return c
-
-
-def _pivots(G: FloatArray) -> Array:
-    """Which columns a pivoted factorisation of their Gram matrix finds independent; not all of them."""
-    lengths = np.sqrt(np.diag(G))
-    scale = np.where(lengths > 0, lengths, 1.0)
-    _, pivots, rank, _ = dpstrf(G / np.outer(scale, scale), tol=10 * INDEPENDENT)
-    sound = np.zeros(lengths.size, dtype=bool)
-    sound[pivots[:rank] - 1] = True
-    sound[lengths == 0] = False
-    if sound.all():  # the two factorisations disagree about the last digits
-        sound[-1] = False
-    return sound
 
 
 def _independent(factor: FloatArray, G: FloatArray) -> bool:

@@ -19,7 +19,7 @@ from fewatoms.faces import Face
 from fewatoms.methods.listed.images import Crossings, Images
 from fewatoms.operators import MatrixOperator, Operator
 from fewatoms.problem import Problem
-from fewatoms.units import in_coefficients, in_units, scale_of
+from fewatoms.units import column_lengths, in_coefficients, in_units, scale_of
 
 LONGEST_COLUMN = 1e75  # fourth powers of this are still numbers
 COLUMNS = 16  # of a black box, asked for from one tick to the next
@@ -65,7 +65,7 @@ class View:
     outer : the operator as it is seen from the user's space
     M : the operator in the space of the coefficients; at_hand : what reads its columns, where it is a matrix
     atoms, blocks, weights, nonnegative, forced, barred : see `Listing`
-    cap : the largest size of a coefficient, if there is one
+    cap, ridge : the largest size of a coefficient, if there is one, and what its square pays
     free : columns beside M that fits have to mind, if there are any
     scale : what columns are multiplied by to have length 1 (0 for empty ones); None where lengths are not at hand
     lengths : of the columns, where coefficients are capped
@@ -80,7 +80,7 @@ class View:
         self.at_hand = self.M.offers(ColumnBlocks)
         self.atoms, self.blocks = listing.atoms, listing.blocks
         self.nonnegative, self.forced, self.barred = listing.nonnegative, listing.forced, listing.barred
-        self.count, self.cap = listing.atoms.count, problem.price.cap
+        self.count, self.cap, self.ridge = listing.atoms.count, problem.price.cap, problem.ridge
         self.weights = listing.weights
         if self.weights is None and self.blocks is not None:
             self.weights = np.ones(self.count)
@@ -97,7 +97,7 @@ class View:
         self.crossings = Crossings(self, numbers // self.count)
 
     def _measure(self, problem: Problem) -> None:
-        lengths = None if self.at_hand is None else self.at_hand.column_lengths(problem.base_loss.weights)
+        lengths = None if self.at_hand is None else column_lengths(problem, self.M)
         if lengths is None:
             return
         longest = float(lengths.max(initial=0.0))
@@ -130,6 +130,11 @@ class View:
             return False
         places = np.concatenate(self.blocks)
         return bool(np.unique(places).size < places.size)
+
+    @property
+    def rescaled(self) -> bool:
+        """Whether `unit_atoms` is another set than the one asked for."""
+        return self.scale is not None and self.atoms.bounded
 
     @cached_property
     def unit_atoms(self) -> AtomicSet | None:

@@ -16,6 +16,7 @@ from fewatoms import _checks, ledger, words
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
 from fewatoms.capabilities import RankOnePairs, SampledEntries
+from fewatoms.effort import QUICK, THOROUGH, Effort
 from fewatoms.faces import Face
 from fewatoms.methods.base import Job, Method, Pace
 from fewatoms.methods.lowrank.entries import Factored, Triple
@@ -70,8 +71,10 @@ class Completion(Method):
             raise ValueError("lift needs a relaxation to solve: give a ridge or a bound (alpha or misfit)")
         return CompletionJob(Asked(problem, entries, pairs, inside.scale), budgets, self)
 
-    def quick(self) -> Completion:
-        return replace(self, tol=max(self.tol, self.quick_tol))
+    def at(self, effort: Effort) -> Completion:
+        if effort == QUICK:
+            return replace(self, tol=max(self.tol, self.quick_tol))
+        return replace(self, tol=0.1 * self.tol) if effort == THOROUGH else self
 
 
 @dataclass(eq=False)

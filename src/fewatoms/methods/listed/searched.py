@@ -1,0 +1,84 @@
+"""Least squares over columns at hand: supports are searched in the space of a Gram matrix, a few stages long.
+
+Dual vectors come afterwards, when somebody asks: the search needs none beyond the residuals that it looks at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from fewatoms.budget import Budget
+from fewatoms.candidates import Candidate, DualPoint, Iterate
+from fewatoms.methods.listed.job import ListedJob
+from fewatoms.methods.listed.ladder import WorkingSet
+from fewatoms.methods.listed.searching import Search
+from fewatoms.problem import Problem
+from fewatoms.relaxations import P3
+from fewatoms.solution import Solution
+
+LARGEST = 400  # atoms up to which steps that cost an outer product for each atom pay
+
+
+class SearchJob(ListedJob):
+    """Owns the search, which serves all budgets at once."""
+
+    _searching: Search | None = None
+
+    @classmethod
+    def serves_all(cls, job: ListedJob, budgets: Sequence[Budget]) -> bool:
+        """Whether these budgets are searched in this way."""
+        method, problem, listing = job.method, job.problem, job.listing
+        plain = problem.loss.squares and listing.blocks is None and problem.price.cap is None
+        ks = [budget.most for budget in budgets]
+        return plain and method.oracle is None and job.at_hand and all(k is not None and k <= LARGEST for k in ks)
+
+    def iterates(self, course: Sequence[Budget]) -> Iterator[Iterate]:
+        first = None if self._along is None else self._tried(self._along, course)
+        if first is not None and len(self._quick) == len(course):
+            yield Iterate(first, first.primal)
+            return
+        for stage, _ in enumerate(self._search().stages()):
+            yield Iterate(worth=float(stage))
+
+    def _search(self) -> Search:
+        if self._searching is None:
+            fits = self._retriever(self.budgets[0]).fits
+            ks = [min(budget.single, self.listing.atoms.count) for budget in self.budgets]
+            self._searching = Search(fits, ks, self.method.effort)
+        return self._searching
+
+    def begin(self, start: Solution, problem: Problem) -> Candidate:
+        search, view = self._search(), self._seen()
+        k = problem.budget.single
+        search.begin(k, view.chosen(self.listing.classes_of(start.compact[0]), k))
+        return search.fits.candidate(search.supports[k])
+
+    def retrieve(self, iterate: Iterate, budget: Budget) -> Candidate:
+        if budget in self._quick:
+            return self._quick[budget]
+        search, k = self._search(), min(budget.single, self.listing.atoms.count)
+        return replace(search.fits.candidate(search.supports[k]), isolated=search.isolated.get(k, False))
+
+    def finish(self, problem: Problem, leaders: Sequence[Candidate], *, last: bool) -> Candidate:
+        return leaders[0]
+
+    def evaluate(self, iterate: Iterate) -> DualPoint:
+        """The rung of a ladder of penalties that comes nearest to the answers: the last one above the lowest loss
+        found, or, where there is a bound, the one that proves most."""
+        view, problem = self._seen(), self.problem
+        best: tuple[float, DualPoint] | None = None
+        lowest = min((s.loss for s in self._searching.supports.values()), default=0.0) if self._searching else 0.0
+        for dual in WorkingSet().along(problem, view):
+            bounded = isinstance(dual.relaxation, P3)
+            proven = dual.relaxation.feasible(dual.y, dual.z, dual.support)[1] if bounded else 0.0
+            if dual.series == 0 and (best is None or proven <= best[0]):
+                best = proven, replace(dual, z=dual.z.copy())
+            if dual.loss <= max(lowest, problem.tolerance):
+                break
+        assert best is not None
+        return best[1]
+
+    def forget(self) -> None:
+        super().forget()
+        self._searching = None

@@ -1,0 +1,309 @@
+"""Least squares over single columns at hand: the search for the best supports, in the space of a Gram matrix.
+
+Everything happens among the atoms of a working set (`small.py`), by compiled steps (`gram/`). What is found there is
+fitted to the last digit and held against all atoms: as long as one outside would lower the loss, it is taken in and the
+search goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from fewatoms import ledger, linalg
+from fewatoms._types import FloatArray, IntArray
+from fewatoms.effort import Effort
+from fewatoms.gram import engine
+from fewatoms.gram.drivers import Rules
+from fewatoms.gram.state import PIVOT, State, best_entry, cheapest
+from fewatoms.methods.listed.small import Small
+from fewatoms.methods.listed.support import Support, SupportFits
+
+GAIN = 1e-9  # the share by which an exchange must lower the objective
+ISOLATED = 12.0  # an answer whose least atom is worth this many times the best one outside is not searched further
+WHOLE = 2e7  # multiplications, for each budget, that the Gram matrix of all atoms may cost
+FIRST, EACH = 64, 6  # atoms that a search begins with at least, and for each one asked for
+ROUNDS = 12  # looks outside of the working set, for each support
+RUNGS = 24  # of a ladder of penalties
+SHRINK = 0.7  # from one rung to the next
+RELIEF = 3.0  # of the second ladder: coefficients so many times the penalty pay no more
+RIDGES = np.array([3.0, 1.0, 0.3, 0.1, 0.03])  # of the ladder of ridges, above the one asked for
+SWEPT = 64  # atoms up to which supports of all smaller sizes are searched on the way
+CROSSING = 4_000_000  # inner products of a support with all atoms, for a look at all exchanges
+PAIRED = 8  # atoms up to which exchanges of two at a time are looked at, where coefficients are nonnegative
+WORK = 1e9  # multiplications that shaking may cost, roughly
+NOTHING = np.zeros((0, 1), dtype=np.int64)
+NO_RUNGS = np.zeros(0)
+DICE = np.random.default_rng(0).random(997)  # of shakes: the same for all
+
+
+class Search:
+    """The best supports of every size asked for.
+
+    supports : by size, fitted to the last digit
+    isolated : by size, whether no atom outside comes near those inside
+    """
+
+    def __init__(self, fits: SupportFits, ks: Sequence[int], effort: Effort) -> None:
+        self.fits, self.problem, self.view, self.effort = fits, fits.problem, fits.view, effort
+        self.ks = sorted(ks)
+        self.signed = not self.view.nonnegative
+        self.small = Small(self.view, self.problem.ridge)
+        self.supports: dict[int, Support] = {}
+        self.isolated: dict[int, bool] = {}
+        self._z: FloatArray | None = None
+        self.rules = Rules(self.signed, GAIN, effort.trials, 0, 0, 0.0, 0)
+
+    def begin(self, k: int, classes: IntArray) -> None:
+        """Take up an earlier answer."""
+        self._begin()
+        self.small.take(classes)
+        self.supports[k] = self.fits.fit(classes)
+        self._run(k, NOTHING, self.rules, NO_RUNGS, NO_RUNGS)
+
+    # Stages -----------------------------------------------------------------------------------------------------------
+
+    def stages(self) -> Iterator[None]:
+        """Answers at once; better ones from ladders; better ones by shaking."""
+        self._begin()
+        self._swept()
+        yield
+        if not self.effort.ladders or all(self.isolated[k] for k in self.ks):
+            return
+        for k in self._open():
+            self._laddered(k)
+        yield
+        for k in self._open():
+            self._shaken(k)
+        yield
+
+    def _open(self) -> list[int]:
+        """The sizes that are worth more work."""
+        return [k for k in self.ks if not self.isolated[k] and not self._met(self.supports[k])]
+
+    def _met(self, support: Support) -> bool:
+        return self.problem.meets(support.loss) or self.problem.exact(support.loss)
+
+    # The working set --------------------------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        """All atoms where their Gram matrix costs little, else those best aligned with the data."""
+        if self._z is not None:
+            return
+        view, m, most = self.view, self.problem.m, self.ks[-1]
+        self._z = view.pull(view.outer.adjoint(self.problem.loss.gradient(self.problem.b)))
+        first = max(FIRST, EACH * most)
+        few = view.count <= first or m * float(view.count) ** 2 <= WHOLE * (1 + len(self.ks))
+        if few and view.count <= view.images.room:
+            self.small.take(np.arange(view.count))
+            return
+        alignments = self._promise(self._z)
+        self.small.take(np.concatenate([view.forced, linalg.top_k(alignments, first)]))
+
+    def _promise(self, z: FloatArray) -> FloatArray:
+        """Alignments of single atoms with z, minus infinity for those that must stay out."""
+        return self.view.alignments(z)
+
+    # One size, or all up to it ----------------------------------------------------------------------------------------
+
+    def _swept(self) -> None:
+        """From small supports to large ones and back, each exchanged from the one beside it."""
+        most, small = self.ks[-1], self.small
+        low = 1 if most <= SWEPT or len(self.ks) > 1 else most
+        low = max(low, self.view.forced.size)
+        table = np.full((most + 1, max(most, 1)), -1, dtype=np.int64)
+        losses = np.full(most + 1, np.inf)
+        state = self._forced(small.state(most))
+        target = 2 * self.problem.tolerance if self.problem.alpha is not None else -1.0
+        with linalg.single_thread():
+            top = engine().sweep(small.G, small.h, small.bb, state, table, losses, low, most, target, self.rules)
+        for k in self.ks:
+            row = table[min(max(k, low), top)]
+            self._take(k, small.classes[row[row >= 0]])
+            self._look_outside(k)
+
+    def _forced(self, state: State) -> State:
+        from fewatoms.gram.drivers import build, demanded
+
+        if self.view.forced.size:
+            build(self.small.G, self.small.h, self.small.bb, state, demanded(state))
+        return state
+
+    def _take(self, k: int, classes: IntArray) -> bool:
+        """Fit these classes; whether they are the best for k so far."""
+        support = self.fits.fit(classes)
+        held = self.supports.get(k)
+        if held is not None and not support.objective < held.objective * (1 - GAIN):
+            return False
+        self.supports[k] = support
+        return True
+
+    def _run(self, k: int, starts: IntArray, rules: Rules, lams: FloatArray, ridges: FloatArray) -> bool:
+        """Search from the best support for k; whether a better one was found."""
+        ledger.tick()
+        small, held = self.small, self.supports[k].classes
+        best, spare = small.state(k), small.state(k)
+        rows = np.full((1 + len(starts), max(k, starts.shape[1])), -1, dtype=np.int64)
+        rows[0, : held.size] = small.places(held)
+        rows[1:, : starts.shape[1]] = starts
+        with linalg.single_thread():
+            engine().search(small.G, small.h, small.bb, best, spare, rows, lams, ridges, k, rules, DICE)
+        places = best.S[: best.count[0]]
+        better = set(places.tolist()) != set(rows[0, : held.size].tolist()) and self._take(k, small.classes[places])
+        if small.whole:
+            self.isolated[k] = self._alone(best, k)
+        return better
+
+    def _alone(self, state: State, k: int) -> bool:
+        """Whether the least atom inside is worth many times the best one outside. Nonnegative atoms may have nothing to
+        add and be better all the same, once another one is gone."""
+        if not self.signed or state.count[0] < k or self.view.forced.size:
+            return False
+        return cheapest(state)[1] >= ISOLATED * best_entry(state, self.signed)[1]
+
+    # Against all atoms ------------------------------------------------------------------------------------------------
+
+    def _look_outside(self, k: int) -> None:
+        """Take in atoms that would lower the loss, and go on from there, until there are none."""
+        if self.small.whole:
+            self._settle(k)
+            return
+        for _ in range(ROUNDS):
+            if self._met(self.supports[k]):
+                self.isolated[k] = False
+                return
+            fresh, alone = self._promising(k)
+            self.isolated[k] = alone
+            if alone or not fresh.size or not self.small.take(fresh):
+                break
+            if not self._run(k, NOTHING, self.rules, NO_RUNGS, NO_RUNGS):
+                break
+        self._grown_by_qr(k)
+
+    def _settle(self, k: int) -> None:
+        """Where all atoms are in the working set: what the Gram matrix could not see, and whether others come near."""
+        support, state = self.supports[k], self.small.state(k)
+        if self._grown_by_qr(k) or self._met(support):
+            self.isolated[k] = False
+            return
+        from fewatoms.gram.drivers import build
+
+        build(self.small.G, self.small.h, self.small.bb, state, self.small.places(support.classes))
+        self.isolated[k] = self._alone(state, k)
+
+    def _promising(self, k: int) -> tuple[IntArray, bool]:
+        """Classes outside of the working set that would lower the objective, the best first, and whether none of all
+        those that are not in the support comes near those that are."""
+        support, view, fits = self.supports[k], self.view, self.fits
+        ledger.tick()
+        self._z = z = view.pull(view.outer.adjoint(fits.images.dual(support.residual)))
+        promise = self._promise(z)
+        promise[support.classes] = -np.inf
+        gained, alone = self._gains(support, z, promise, k)
+        gained[self.small.classes] = 0.0
+        offers = linalg.top_k(gained, max(16, k))
+        return offers[gained[offers] > GAIN * support.objective], alone
+
+    def _gains(self, support: Support, z: FloatArray, promise: FloatArray, k: int) -> tuple[FloatArray, bool]:
+        """What each atom outside would lower the objective by, in place of the best atom inside for that; where that
+        is too much to compute, what it promises alone."""
+        size, n = support.classes.size, self.view.count
+        open_ = np.isfinite(promise)
+        if not size or support.factor is None or size * n > CROSSING or not self.view.single:
+            return 0.5 * np.where(open_, promise, 0.0) ** 2, False
+        H, c, unit = support.inverse, support.c, 1.0 + self.problem.ridge
+        K = self.view.crossings.rows(support.classes)
+        HK, eta = H @ K, H.diagonal()
+        left = np.maximum(unit - np.einsum("ij,ij->j", K, HK), 0.0)
+        usable = open_ & (promise > 0)
+        entry = np.where(usable & (left > PIVOT), 0.5 * promise**2 / np.maximum(left, PIVOT), 0.0)
+        costs = 0.5 * c * c / eta
+        full = size >= k
+        alone = bool(full and self.signed and not self.view.forced.size)
+        alone = alone and float(costs.min()) >= ISOLATED * float(entry.max(initial=0.0))
+        best = np.zeros(n) if full else entry
+        for i in range(size):
+            if self.view.forced.size and support.classes[i] in self.view.forced:
+                continue
+            reach = z + (c[i] / eta[i]) * HK[i]
+            if not self.signed:
+                reach = np.maximum(reach, 0.0)
+            room = left + HK[i] ** 2 / eta[i]
+            gain = 0.5 * reach**2 / np.maximum(room, PIVOT) - costs[i]
+            np.maximum(best, np.where(room > PIVOT, gain, 0.0), out=best)
+        best[~open_] = 0.0
+        return best, alone
+
+    def _grown_by_qr(self, k: int) -> bool:
+        """Where a Gram matrix sees nothing more to add, the images themselves may: atoms that those inside nearly
+        explain. Whether any were added."""
+        support, images, moved = self.supports[k], self.fits.images, False
+        while support.classes.size < k and not self._met(support) and images.size > support.classes.size:
+            ledger.tick()
+            j = self._beyond(support)
+            if j is None:
+                break
+            trial = self.fits.fit(np.append(support.classes, j))
+            if trial.classes.size <= support.classes.size or not trial.objective < support.objective * (1 - GAIN):
+                break
+            self.supports[k] = support = trial
+            moved = True
+        return moved
+
+    def _beyond(self, support: Support) -> int | None:
+        """The atom of the working set that lowers the loss most by what the others leave of it, seen in its image."""
+        images, small = self.fits.images, self.small
+        A = linalg.dense(images.columns(np.arange(images.size)))
+        lengths = np.linalg.norm(A, axis=0)
+        A = A / np.where(lengths > 0, lengths, 1.0)
+        if support.classes.size:
+            Q = np.linalg.qr(A[:, small.places(support.classes)])[0]
+            for _ in range(2):
+                A = A - Q @ (Q.T @ A)
+        left, z = np.einsum("ij,ij->j", A, A), A.T @ support.residual
+        z = z if self.signed else np.maximum(z, 0.0)
+        worth = np.where(small.may & (left > (64 * self.problem.m) * 2.0**-104), z * z / np.maximum(left, 1e-300), 0.0)
+        worth[small.places(support.classes)] = 0.0
+        j = int(worth.argmax())
+        return int(small.classes[j]) if worth[j] > 0 else None
+
+    # Ladders and shakes -----------------------------------------------------------------------------------------------
+
+    def _laddered(self, k: int) -> None:
+        """Supports from two ladders of penalties and one of ridges."""
+        if not self.small.whole:
+            self._violators(k)
+        lams = self.small.penalties(RUNGS, SHRINK, self.signed)
+        self._run(k, NOTHING, self.rules, lams, NO_RUNGS)
+        self._run(k, NOTHING, self.rules._replace(relief=RELIEF), lams, RIDGES)
+        self._look_outside(k)
+
+    def _violators(self, k: int) -> None:
+        """Take in what the ladder of penalties asks for, down to where it has as many atoms as will be tried."""
+        small, view, limit = self.small, self.view, 3 * k + 8
+        x, q = np.zeros(small.h.size), small.h.copy()
+        for lam in small.penalties(RUNGS, SHRINK, self.signed):
+            for _ in range(3):
+                with linalg.single_thread():
+                    engine().rung(small.G, x, q, lam, self.rules, small.may, 20, 1e-2)
+                ledger.tick()
+                r = self.fits.images.target - self.fits.images.combine(np.arange(x.size), x / small.lengths)
+                a = self._promise(view.pull(view.outer.adjoint(self.fits.images.dual(r))))
+                a[small.classes] = -np.inf
+                fresh = linalg.top_k(a, max(32, x.size // 4))
+                fresh = fresh[a[fresh] > lam]
+                if not fresh.size or not small.take(fresh):
+                    break
+                x = np.concatenate([x, np.zeros(small.h.size - x.size)])
+                q = small.h - small.G @ x
+            if np.count_nonzero(x) >= limit:
+                break
+
+    def _shaken(self, k: int) -> None:
+        size, n = self.supports[k].classes.size, self.small.h.size
+        tries = int(min(self.effort.shakes, 5 * k, WORK / max(1.0, 60.0 * size * n)))
+        pairs = self.effort.pairs if k <= PAIRED and not self.signed else 0
+        rules = self.rules._replace(shakes=tries, idle=min(self.effort.idle, max(1, tries // 2)), pairs=pairs)
+        if self._run(k, NOTHING, rules, NO_RUNGS, NO_RUNGS):
+            self._look_outside(k)

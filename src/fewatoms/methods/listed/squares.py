@@ -1,0 +1,114 @@
+"""Least squares over a few images, to the last digit: by their Gram matrix where it can see, by QR where it cannot."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import lapack
+
+from fewatoms._types import Array, FloatArray, IntArray
+from fewatoms.gram.state import PIVOT
+from fewatoms.methods.listed.images import Images
+
+FAINT = 1e-12  # share of |b|^2 below which what is left of the data is fitted by QR: a misfit of 1e-6
+EPS = float(np.finfo(float).eps)
+
+
+class Fitted(NamedTuple):
+    """kept : places of the columns that are used, in the order of c and of the factor; factor : upper triangle, of the
+    Gram matrix and what the coefficients pay."""
+
+    kept: IntArray
+    c: FloatArray
+    residual: FloatArray
+    factor: FloatArray | None
+
+
+def fitted(images: Images, slots: IntArray, ridge: float = 0.0, *, nonnegative: bool = False) -> Fitted:
+    """The best coefficients of the images in these slots, each of which pays (ridge / 2) times its squared image.
+
+    Columns that depend on the others, as far as double precision can tell, are left out; so are nonnegative ones that
+    the best coefficients do without.
+    """
+    target = images.target
+    kept: IntArray = np.arange(slots.size)
+    for _ in range(slots.size + 1):
+        if not kept.size:
+            break
+        found = _by_gram(images, slots[kept], ridge) or _by_qr(images, slots[kept], ridge)
+        if nonnegative and found.c.size and found.c.min() < 0:
+            used = _used(images, slots[kept], ridge)
+            # rounding may keep what the fit without bounds finds negative: it goes
+            used = used if not used.all() else np.isin(kept, kept[found.kept[found.c > 0]])
+            kept = kept[used]
+            continue
+        return found._replace(kept=kept[found.kept])
+    return Fitted(kept[:0], np.zeros(0), target, None)
+
+
+def _by_gram(images: Images, slots: IntArray, ridge: float) -> Fitted | None:
+    """By a Cholesky factor and one step of refinement; None where the Gram matrix cannot see enough."""
+    G, h, target = images.gram[slots[:, None], slots], images.moments[slots], images.target
+    squares = G.diagonal().copy()
+    if ridge:
+        G[np.diag_indices_from(G)] += ridge * squares
+    factor, bad = lapack.dpotrf(G, clean=0)
+    if bad or (factor.diagonal() ** 2 < PIVOT * squares).any() or not squares.all():
+        return None
+    c = lapack.dpotrs(factor, h)[0]
+    for _ in range(2):
+        residual = target - images.combine(slots, c)
+        slope = images.correlate(slots, residual)
+        c = c + lapack.dpotrs(factor, slope - ridge * squares * c if ridge else slope)[0]
+    residual = target - images.combine(slots, c)
+    if float(residual @ residual) < FAINT * float(target @ target):
+        return None
+    return Fitted(np.arange(slots.size), c, residual, factor)
+
+
+def _by_qr(images: Images, slots: IntArray, ridge: float) -> Fitted:
+    """By a pivoted QR factorisation of the images themselves, above the rows that the ridge adds."""
+    target, A = images.target, _dense(images, slots)
+    lengths = np.linalg.norm(A, axis=0)
+    scale = np.where(lengths > 0, lengths, 1.0)
+    whole, data = A / scale, target
+    if ridge:
+        whole = np.vstack([whole, np.sqrt(ridge) * np.eye(slots.size) * (lengths > 0)])
+        data = np.concatenate([target, np.zeros(slots.size)])
+    packed, pivots, tau, _, _ = lapack.dgeqp3(whole)
+    side = min(whole.shape)
+    diagonal = np.abs(packed.diagonal()[:side])
+    rank = int(np.count_nonzero(diagonal > max(whole.shape) * EPS * diagonal[0])) if diagonal[0] > 0 else 0
+    kept = np.asarray(pivots[:rank] - 1, dtype=np.intp)
+    R = np.triu(packed[:rank, :rank])
+    c, left = np.zeros(rank), data
+    for _ in range(2 if rank else 0):
+        turned, _, _ = lapack.dormqr("L", "T", packed[:, :side], tau, left[:, None], 64 * side)
+        step, _ = lapack.dtrtrs(R, turned[:rank, 0])
+        c = c + step
+        left = data - whole[:, kept] @ c
+    residual = left[: target.size]
+    return Fitted(kept, c / scale[kept], residual, R * scale[kept] if rank else None)
+
+
+def _used(images: Images, slots: IntArray, ridge: float) -> Array:
+    """Which of these columns the best nonnegative coefficients use; all of them where the search did not settle."""
+    from scipy.optimize import nnls
+
+    A, target = _dense(images, slots), images.target
+    if ridge:
+        A = np.vstack([A, np.sqrt(ridge) * np.diag(np.linalg.norm(A, axis=0))])
+        target = np.concatenate([target, np.zeros(slots.size)])
+    size = max(float(np.abs(target).max(initial=0.0)), 1e-300)  # nnls judges small numbers by absolute size
+    try:
+        c: FloatArray = nnls(A, target / size, maxiter=max(100, 10 * A.shape[1]))[0]
+    except RuntimeError:
+        return np.ones(slots.size, dtype=bool)
+    return c > 0
+
+
+def _dense(images: Images, slots: IntArray) -> FloatArray:
+    columns = images.columns(slots)
+    return np.array(columns.toarray() if sp.issparse(columns) else columns, order="F")
