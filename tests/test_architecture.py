@@ -22,14 +22,15 @@ REPOSITORY = Path(__file__).parent.parent
 LAYERS = [
     {"_types", "_renamed"},
     {"_checks", "_loops", "capabilities", "kept"},
-    {"budget", "figures", "kernels", "ledger", "losses", "norms", "phase", "price"},
-    {"callbacks", "linalg", "reduced", "sides", "words"},
+    {"classes"},
+    {"budget", "figures", "kernels", "ledger", "losses", "names", "norms", "phase", "price"},
+    {"callbacks", "frames", "linalg", "reduced", "sides", "words"},
     {"faces"},
     {"atoms", "operators"},
-    {"candidates", "files", "profiled"},
-    {"beside"},
+    {"candidates", "files", "profiled", "units"},
+    {"beside", "ridged"},
     {"lowrank", "points", "problem"},
-    {"asked", "goals", "relaxations", "units"},
+    {"asked", "goals", "recession", "relaxations"},
     {"evidence"},
     {"certificates"},
     {"solution"},
@@ -204,6 +205,7 @@ DOORS = {
     "_renamed.py",
     "capabilities.py",
     "files.py",
+    "frames.py",
     "kept.py",
     "testing",
     "datasets",
@@ -292,7 +294,7 @@ base = time.process_time() - start
 start = time.process_time()
 import fewatoms
 print(time.process_time() - start, base)
-print(",".join(sorted(set(sys.modules) & {"numba", "sklearn", "matplotlib", "dask", "rich", "pandas", "cvxpy"})))
+print(",".join(sorted(set(sys.modules) & {"numba", "sklearn", "matplotlib", "dask", "rich", "pandas", "polars", "pyarrow", "cvxpy"})))
 """
 
 

@@ -32,6 +32,8 @@ class Candidate:
     isolated : whether no better one is to be expected: no atom outside comes near those inside, or descents from
         several places have ended here
     unit_gauge : the gauge over atoms in units of their images, where the relaxation has them so
+    squares : |c|^2 for coefficients of images of length 1, past free columns, which is what a ridge is on; None where
+        nobody has asked: `problem.squares` makes it from the columns then
     freedom : how many numbers its representation chooses freely, where that is known without making it
     """
 
@@ -44,6 +46,7 @@ class Candidate:
     support: object = None
     isolated: bool = False
     unit_gauge: float | None = None
+    squares: float | None = None
     known_freedom: int | None = None
 
     @classmethod
@@ -57,9 +60,11 @@ class Candidate:
         note: str = "",
         support: object = None,
         unit_gauge: float | None = None,
+        squares: float | None = None,
     ) -> Candidate:
         """A candidate that is made already."""
-        return cls(loss, face.gauge(c), lambda: (face, c), lambda: residual, norms, note, support, False, unit_gauge)
+        gauge = face.gauge(c)
+        return cls(loss, gauge, lambda: (face, c), lambda: residual, norms, note, support, False, unit_gauge, squares)
 
     @cached_property
     def _made(self) -> Compact:
@@ -97,6 +102,7 @@ class DualPoint:
     support : support(z)
     relaxation : the problem that the stream solves
     loss, gauge : of the oracle's own primal point; infinite if it has none
+    squares : of its coefficients in units of the images, where there is a ridge on them
     primal : that point in compact form, where the oracle has it so
     series : which of several sequences of an oracle the point continues
     """
@@ -109,6 +115,7 @@ class DualPoint:
     gauge: float = np.inf
     primal: Candidate | None = None
     series: int = 0
+    squares: float = np.inf
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,6 +39,7 @@ class Certificate:
     """What is proven about an answer. `str(certificate)` says it in words, and says what is not.
 
     loss, cardinality, gauge : recomputed from the answer (gauge: of its representation, an upper bound)
+    objective : the loss and what the coefficients pay, recomputed too
     meets_bound, within_budget : bool or None; whether the loss meets alpha, whether k is kept
     relaxation : P1, P2 or P3, the one the dual vectors were made for; None if there was no dual vector. With the
         default for listed atoms and a matrix at hand, its atoms are in units of their images
@@ -68,6 +69,7 @@ class Certificate:
         self._figures, self._proof, self._asked, self._print = figures, proof, asked, fingerprint
         self._spent = figures.products
         self.loss, self.gauge, self.cardinality = figures.loss, figures.gauge, figures.cardinality
+        self.objective = figures.loss + figures.paid
         self.within_budget, self.meets_bound = figures.within_budget, figures.meets_bound
 
     @classmethod
@@ -75,7 +77,8 @@ class Certificate:
         """At the end of a run."""
         met = None if problem.alpha is None else problem.meets(candidate.loss)
         within = problem.budget.allows(candidate.face)
-        figures = Figures(candidate.loss, candidate.gauge, candidate.cardinality, within, met)
+        paid = problem.paid(candidate)
+        figures = Figures(candidate.loss, candidate.gauge, candidate.cardinality, within, met, paid=paid)
         return cls(figures, Proof(lambda: (problem, evidence), later=False))
 
     def __copy__(self) -> Certificate:
@@ -383,5 +386,6 @@ def certify(problem: Problem, best: Candidate | None) -> tuple[Candidate, FloatA
     image = face.measure(problem.measured, c) if face.dim else np.zeros(problem.m)
     beside = problem.seen.fitted(image)
     residual = _left(problem, problem.seen.image(image))
-    final = Candidate.of(face, c, residual, problem.loss.value(residual))
+    squares = 0.0 if problem.ridged is None else problem.ridged.squares(face, c)
+    final = Candidate.of(face, c, residual, problem.loss.value(residual), squares=squares)
     return (final if best is None else replace(final, note=best.note, unit_gauge=best.unit_gauge)), beside

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import RLock
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, lsmr
@@ -92,6 +93,19 @@ class LevelBounds:
         return low, 1.0 / float(inverse_low) if inverse_low > 0 else math.inf
 
 
+class Point(NamedTuple):
+    """What a primal point says about relaxations: f, its gauges, and the squares that a ridge is on."""
+
+    loss: float
+    gauge: float
+    unit_gauge: float  # over atoms in units of their images
+    squares: float
+
+    def value(self, relaxation: Relaxation, *, own: bool) -> float:
+        """What it has in a relaxation, over the set that was asked for or that set in units of its images."""
+        return relaxation.primal_value(self.loss, self.gauge if own else self.unit_gauge, self.squares)
+
+
 class Evidence:
     """What a run collects for its certificate: the best feasible dual vector and the best primal value.
 
@@ -109,7 +123,7 @@ class Evidence:
         self.relaxed = self.levels  # those of the relaxation, which may have its atoms in other units
         self.products = 0  # made for points that waited
         self._waiting: Iterate | None = None  # an iterate whose dual point is dear: the best one, if anybody asks
-        self._points: list[tuple[float, float]] = []  # what candidates would say about its relaxation
+        self._points: list[Point] = []  # candidates, which count for its relaxation
         self._lock = RLock()
 
     def see(self, iterate: Iterate) -> None:
@@ -144,16 +158,17 @@ class Evidence:
             dual = self.evaluate(iterate)
             if self.relaxation is None or self.relaxation == dual.relaxation:
                 self._evaluate(dual)
-            relaxation, points = dual.relaxation, [(dual.loss, dual.gauge), (candidate.loss, candidate.gauge)]
+            relaxation, found = dual.relaxation, self._point(candidate)
             y, value = relaxation.feasible(dual.y, dual.z, dual.support)
-            primal = min(relaxation.primal_value(*point) for point in points)
+            primal = relaxation.primal_value(dual.loss, dual.gauge, dual.squares)
+            primal = min(primal, found.value(relaxation, own=self._own(relaxation)))
             return rounded_gap(primal, value, linalg.dot_of_sizes(self.problem.b, y))
 
     def _evaluate(self, dual: DualPoint) -> None:
         """Take a dear point now."""
         self._take(dual)
-        for loss, gauge in self._points:
-            self.primal = min(self.primal, dual.relaxation.primal_value(loss, gauge))
+        for point in self._points:
+            self._count(point)
 
     @contextmanager
     def _apart(self) -> Iterator[None]:
@@ -166,14 +181,13 @@ class Evidence:
         """A new relaxation starts a new account; products are made for the nonnegative cone only."""
         if self.relaxation is None or dual.relaxation != self.relaxation:
             if dual.relaxation.problem.atoms is not self.relaxed.problem.atoms:
-                own = dual.relaxation.problem.atoms is self.problem.atoms
-                self.relaxed = self.levels if own else LevelBounds(dual.relaxation.problem)
+                self.relaxed = self.levels if self._own(dual.relaxation) else LevelBounds(dual.relaxation.problem)
             self.relaxation, self.y, self.dual, self.primal = dual.relaxation, None, math.inf, math.inf
         y, value = dual.relaxation.feasible(dual.y, dual.z, dual.support)
         if value < self.dual:
             self.dual, self.y = value, np.array(y)
             self.terms = linalg.dot_of_sizes(self.problem.b, y)
-        self.primal = min(self.primal, dual.relaxation.primal_value(dual.loss, dual.gauge))
+        self.primal = min(self.primal, dual.relaxation.primal_value(dual.loss, dual.gauge, dual.squares))
         self.relaxed.see_dual(dual)
         if self.relaxed is not self.levels:  # the same vector bounds the gauge of the set that was asked for
             support = self.problem.atoms.ceiling(dual.z)
@@ -181,15 +195,27 @@ class Evidence:
 
     def see_candidate(self, candidate: Candidate) -> None:
         """Take a primal point; it counts for whatever relaxation it is feasible for."""
-        gauge = candidate.gauge
-        self.levels.see_point(candidate.loss, gauge)
+        point = self._point(candidate)
+        self.levels.see_point(point.loss, point.gauge)
+        if self._waiting is not None or self.relaxation is None:
+            self._points = [*self._points[-63:], point]
+        else:
+            self._count(point)
+
+    def _point(self, candidate: Candidate) -> Point:
+        units = math.inf if candidate.unit_gauge is None else candidate.unit_gauge
+        return Point(candidate.loss, candidate.gauge, units, self.problem.squares(candidate))
+
+    def _count(self, point: Point) -> None:
+        """A primal point, for the relaxation at hand."""
+        assert self.relaxation is not None
+        self.primal = min(self.primal, point.value(self.relaxation, own=self._own(self.relaxation)))
         if self.relaxed is not self.levels:
-            gauge = math.inf if candidate.unit_gauge is None else candidate.unit_gauge
-            self.relaxed.see_point(candidate.loss, gauge)
-        if self._waiting is not None:
-            self._points = [*self._points[-63:], (candidate.loss, gauge)]
-        elif self.relaxation is not None:
-            self.primal = min(self.primal, self.relaxation.primal_value(candidate.loss, gauge))
+            self.relaxed.see_point(point.loss, point.unit_gauge)
+
+    def _own(self, relaxation: Relaxation) -> bool:
+        """Whether a relaxation is over the very set that was asked for."""
+        return relaxation.problem.atoms is self.problem.atoms
 
     @property
     def hopeless(self) -> bool:
@@ -257,7 +283,8 @@ def proven_again(
         relaxation = _relaxation(problem.over(atoms) if atoms is not problem.atoms else problem, known, z)
         own = atoms is problem.atoms  # in other units the gauge is another one
         loss, gauge = (figures.loss, figures.gauge) if own else (math.inf, math.inf)
-        return DualPoint(dual, z, atoms.ceiling(z), relaxation, loss, gauge)
+        squares = 0.0 if problem.ridged is None else problem.ridged.squares(face, c)
+        return DualPoint(dual, z, atoms.ceiling(z), relaxation, loss, gauge, squares=squares)
 
     evidence = Evidence(problem, evaluate)
     if figures.relaxed is None or figures.relaxed.named is not None:
@@ -272,13 +299,14 @@ def _left(problem: Problem, face: Face, c: FloatArray) -> FloatArray:
 
 
 def _relaxation(problem: Problem, known: Named | None, z: ModelDual) -> Relaxation:
-    """The one that is known; otherwise what is asked: the bound, the ridge, or the penalty at which y is feasible."""
+    """The one that is known; otherwise what is asked: the bound, a ridge on the gauge, or the penalty at which y is
+    feasible."""
     if known is not None:
         return {"P1": P1, "P2": P2}[known.name](problem, known.parameter) if known.name != "P3" else P3(problem)
     if problem.alpha is not None:
         return P3(problem)
     ceiling = problem.atoms.ceiling(z)
-    return P1(problem, problem.ridge or (ceiling if math.isfinite(ceiling) else 0.0))
+    return P1(problem, problem.price.on_gauge or (ceiling if math.isfinite(ceiling) else 0.0))
 
 
 def rounded_gap(primal: float, dual: float, terms: float) -> float:

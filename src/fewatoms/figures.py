@@ -39,6 +39,7 @@ class Relaxed(NamedTuple):
 class Figures:
     """See `Certificate`.
 
+    paid : what the coefficients pay, beside the loss
     relaxed : None where it waits for somebody to ask
     later : figures computed on demand that were asked for, by name
     safe_sets : the safe set, if that was
@@ -53,6 +54,7 @@ class Figures:
     relaxed: Relaxed | None = None
     later: Mapping[str, float | None] = field(default_factory=dict)
     safe_sets: tuple[SafeSet, ...] = ()
+    paid: float = 0.0
 
     def for_another_y(self) -> Figures:
         """What stays true when the dual vector is another one."""
@@ -74,10 +76,12 @@ class Figures:
             "relaxed": None if self.relaxed is None else _told(self.relaxed),
             "later": later,
             "safe_sets": [_listed(safe) for safe in self.safe_sets],
+            "paid": float(self.paid),
         }
 
     @classmethod
-    def read(cls, header: Plain) -> Figures:
+    def read(cls, header: Plain, ridge: float = 0.0) -> Figures:
+        """From a file; those of version 0.2 do not say what was paid, but knew ridges on the gauge only."""
         h = kept.section(header)
         met, relaxed = h["meets_bound"], h["relaxed"]
         return cls(
@@ -90,6 +94,7 @@ class Figures:
             None if relaxed is None else _relaxed(kept.section(relaxed)),
             {name: kept.maybe(value) for name, value in kept.section(h["later"]).items()},
             tuple(_safe(value) for value in kept.rows(h["safe_sets"])),
+            kept.real(h["paid"]) if "paid" in h else ridge * kept.real(h["gauge"]),
         )
 
 

@@ -51,7 +51,8 @@ class LowestLoss(Goal):
     """The smallest loss, and ridge, with at most k atoms."""
 
     def enough(self, best: Candidate) -> bool:
-        return best.isolated or self.problem.exact(best.loss)  # no better answer can turn up, or none will
+        # no better answer can turn up, or none will
+        return best.isolated or self.problem.exact(self.problem.objective(best))
 
 
 class MeetBound(Goal):

@@ -1,14 +1,15 @@
 """What one coefficient pays: nothing, a ridge, or everything beyond a cap.
 
 p(c) is what a coefficient c of one atom pays, h(z) = sup over c of c z - p(c) its conjugate: what a dual vector aligned
-by z with the atom may gain at most. Atoms that can be listed pay squares; rank-one matrices pay for their factors.
+by z with the atom may gain at most. Atoms that can be listed pay squares, of coefficients in units of their images;
+rank-one matrices pay for their factors, which is another thing: their ridge is a multiple of the gauge.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -25,6 +26,20 @@ class Price(Protocol):
     @property
     def cap(self) -> float | None: ...
 
+    @property
+    def on_squares(self) -> float:
+        """What half the squares of the coefficients are multiplied by, in units of the images; 0 while it is open."""
+        ...
+
+    @property
+    def on_gauge(self) -> float:
+        """What the gauge is multiplied by; 0 while it is open."""
+        ...
+
+    def told(self, shrink: float) -> float | tuple[float, float]:
+        """The ridge as users read it, beside that of biases."""
+        ...
+
     def value(self, c: FloatArray) -> float:
         """The sum of p(c_i)."""
         ...
@@ -40,10 +55,22 @@ class Price(Protocol):
 
 @dataclass(frozen=True)
 class Squares:
-    """p(c) = (ridge / 2) c^2, and infinite for |c| > cap."""
+    """p(c) = (ridge / 2) c^2, and infinite for |c| > cap.
+
+    c is the coefficient of an image of length 1 to the ridge, that of the user's atom to the cap: they are the same
+    where the image of the atom has that length.
+    """
 
     ridge: float | None = 0.0
     cap: float | None = None
+    on_gauge: ClassVar[float] = 0.0
+
+    @property
+    def on_squares(self) -> float:
+        return self.ridge or 0.0
+
+    def told(self, shrink: float) -> float:
+        return self.ridge or 0.0
 
     @property
     def _most(self) -> float:
@@ -79,6 +106,14 @@ class Factors:
 
     ridge: float | None = 0.0
     cap: None = None
+    on_squares: ClassVar[float] = 0.0
+
+    @property
+    def on_gauge(self) -> float:
+        return self.ridge or 0.0
+
+    def told(self, shrink: float) -> tuple[float, float]:
+        return self.ridge or 0.0, shrink
 
     def value(self, c: FloatArray) -> float:
         return (self.ridge or 0.0) * float(np.abs(c).sum())

@@ -10,16 +10,18 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from fewatoms import _checks, linalg
+from fewatoms import _checks, frames, linalg
 from fewatoms._renamed import made_by_of
 from fewatoms._types import BudgetLike, FloatArray, IntArray
 from fewatoms.atoms import AtomicSet
 from fewatoms.beside import Beside, Seen, beside, spread
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate
+from fewatoms.classes import Classes, Labels, found
 from fewatoms.losses import LeastSquares, Loss
 from fewatoms.operators import Metered, Operator, Several, as_operator
 from fewatoms.price import Price, price
+from fewatoms.ridged import Ridged
 
 EXACT = 1e-28  # share of f(b) below which a loss is rounding: a misfit of 1e-14
 
@@ -79,21 +81,16 @@ class Problem:
             raise TypeError(f"loss must be a Loss such as LeastSquares(), Huber(1.0) or Logistic(); got {loss!r}")
         if not isinstance(atoms, AtomicSet):
             raise TypeError(f"atoms must be an atomic set such as SignedOneHot(n); got {atoms!r}")
+        b = frames.vector("b", b) if atoms.over_columns(1) is None else frames.data("b", b)
         if np.size(b) == 0:
             raise ValueError(f"b must have at least one entry; got shape {np.shape(b)}")
         measured: Operator = Metered(as_operator(M))
-        measured, atoms, free = _over_columns(measured, b, atoms, free, loss)
-        data = measured.read_data(b)
+        atoms = atoms.with_names(measured.names)
+        labels = found(b, loss, columns=several(measured, b) is not None)
+        measured, atoms, vectors = _over_columns(measured, b, atoms, labels, loss)
+        data, loss = _read(measured, b, labels, loss.without_labels())
         atoms = _fitted(atoms, measured)
-        if loss.labelled and _labels(data):
-            raise ValueError(
-                f"b must be 0 with {loss!r}, whose labels are part of M (M = labels[:, None] * X, labels +1 or -1); "
-                "got labels"
-            )
-        if loss.weights is not None and loss.weights.size != data.size:
-            raise ValueError(
-                f"weights of the loss must have {data.size} entries, one per row of M; got {loss.weights.size}"
-            )
+        free = free if vectors is None else spread(free, measured.shape[0] // vectors, vectors, loss)
         if cap is not None and atoms.listing() is None:
             raise ValueError(f"cap is for sets whose atoms can be listed; got {atoms!r}")
         pays = price(ridge, cap, listed=atoms.listing() is not None)
@@ -148,6 +145,17 @@ class Problem:
         """What atoms pay; 0 where nothing is said or it is to be chosen."""
         return self.price.ridge or 0.0
 
+    @cached_property
+    def ridged(self) -> Ridged | None:
+        """What a ridge on the squares of coefficients means here; None where there is none."""
+        listing, ridge = self.atoms.listing(), self.price.on_squares
+        return None if listing is None or not ridge else Ridged(self, listing, ridge)
+
+    @property
+    def classes(self) -> Classes | None:
+        """Those that data are labels of; None where data are numbers."""
+        return None if self.base_loss.labels is None else self.base_loss.labels.classes
+
     @property
     def plain(self) -> bool:
         """Whether nothing stands beside the atoms."""
@@ -182,10 +190,16 @@ class Problem:
         seen = stands.eliminated(self.measured, self.data, self.base_loss)
         return replace(self, price=pays, beside=stands, seen=seen, at_zero=seen.loss.value(seen.b))
 
+    def read(self, b: npt.ArrayLike) -> tuple[FloatArray, Loss]:
+        """Other data as numbers, and the loss for them."""
+        joint = self.measured.by_columns and self.base_loss.width(2) == 1
+        labels = found(b, self.base_loss, columns=joint and np.ndim(b) == 2)
+        return _read(self.measured, b, labels, self.base_loss.without_labels())
+
     def with_data(self, b: npt.ArrayLike) -> Problem:
         """For other data, with the same bound in words."""
-        data = self.measured.read_data(b)
-        other = self._posed(self.measured, data, self.base_loss, self.atoms, self.budget, self.price, self.beside)
+        data, loss = self.read(b)
+        other = self._posed(self.measured, data, loss, self.atoms, self.budget, self.price, self.beside)
         return other.bounded(None if self.misfit is not None else self.alpha, self.misfit)
 
     def subset(self, rows: IntArray) -> Problem:
@@ -222,7 +236,27 @@ class Problem:
 
     def objective(self, candidate: Candidate) -> float:
         """What is minimised over k atoms: the loss, and what the coefficients pay."""
-        return candidate.loss + self.ridge * candidate.gauge if self.ridge else candidate.loss
+        return candidate.loss + self.paid(candidate)
+
+    def paid(self, candidate: Candidate) -> float:
+        """What the coefficients pay: half the ridge times their squares in units of the images, for atoms that can be
+        listed; the ridge times the gauge for rank-one matrices."""
+        if not self.ridge:
+            return 0.0
+        on_gauge = self.price.on_gauge
+        return 0.5 * self.price.on_squares * self.squares(candidate) + (on_gauge * candidate.gauge if on_gauge else 0.0)
+
+    def squares(self, candidate: Candidate) -> float:
+        """Those of the coefficients in units of the images, as far as a ridge asks for them: 0 without one."""
+        if self.ridged is None:
+            return 0.0
+        known = candidate.squares
+        return self.ridged.squares(candidate.face, candidate.c) if known is None else known
+
+    def r2_of(self, loss: float) -> float:
+        """1 - loss / the loss of what stands beside the atoms alone; nan where that leaves nothing to explain."""
+        nothing = self.at_zero <= 0 or (self.loss.anchored and self.exact(self.at_zero))
+        return math.nan if nothing else 1.0 - loss / self.at_zero
 
     def misfit_of(self, candidate: Candidate) -> float:
         """|b - Mx| / |b|, in the loss's weights; nan where it means nothing."""
@@ -242,10 +276,20 @@ class Problem:
         return linalg.as_flat(self.M.adjoint(np.ones(self.m)))
 
 
-def _labels(b: FloatArray) -> bool:
-    """Whether data are nothing but two labels."""
-    found = np.unique(b) if b.size > 1 else b
-    return found.size == 2 and (found.tolist() in ([0.0, 1.0], [-1.0, 1.0]))
+def _read(M: Operator, b: npt.ArrayLike, labels: Labels | None, loss: Loss) -> tuple[FloatArray, Loss]:
+    """Data as a flat array, and the loss for them: labels are part of the loss, and leave 0."""
+    width = 1 if labels is None else loss.width(labels.count)
+    rows = M.shape[0] // width
+    if labels is None:
+        data = M.read_data(b)
+    else:
+        if width > 1 and M.model_shape[-1] != width:
+            raise ValueError(f"b must hold labels of {M.model_shape[-1]} classes; got {labels.count}")
+        flat = M.read_data(labels.codes) if width == 1 else _checks.real_vector("b", labels.codes, rows, " (rows of M)")
+        data, labels = np.zeros(M.shape[0]), replace(labels, codes=flat.astype(np.intp))
+    if loss.weights is not None and loss.weights.size != rows:
+        raise ValueError(f"weights of the loss must have {rows} entries, one per row of M; got {loss.weights.size}")
+    return data, loss if labels is None else loss.of_labels(labels)
 
 
 def several(M: Operator, b: npt.ArrayLike, name: str = "b") -> int | None:
@@ -262,22 +306,41 @@ def several(M: Operator, b: npt.ArrayLike, name: str = "b") -> int | None:
 
 
 def _over_columns(
-    M: Operator, b: npt.ArrayLike, atoms: AtomicSet, free: object, loss: Loss
-) -> tuple[Operator, AtomicSet, object]:
-    """Joint sets over all columns of b at once: the operator, the set and the free columns for that."""
+    M: Operator, b: npt.ArrayLike, atoms: AtomicSet, labels: Labels | None, loss: Loss
+) -> tuple[Operator, AtomicSet, int | None]:
+    """The operator and the set for models with several columns, one for each column of b where the set is a joint one,
+    or for each class where the loss asks for that; and how many those are, or None."""
     columns = several(M, b)
+    if labels is not None and labels.classes.each:
+        return _over_classes(M, b, atoms, labels.count, loss)
     rows = atoms.over_columns(columns or 1)
     if rows is None and columns is not None:
         each = "fit_many(M, b, ...) fits each column by itself, atoms=Joint(atoms) all columns with the same atoms"
         remedy = "pass b.ravel()" if columns == 1 else each
         raise ValueError(f"b must be one data vector; got shape {np.shape(b)}: {remedy}")
     if rows is None:
-        return M, atoms, free
+        return M, atoms, None
     if columns is None:
         raise ValueError(f"b must have a column per data vector for {atoms!r}; got shape {np.shape(b)}")
+    return Several(M, columns), _rowwise(rows, atoms, M), columns
+
+
+def _over_classes(
+    M: Operator, b: npt.ArrayLike, atoms: AtomicSet, count: int, loss: Loss
+) -> tuple[Operator, AtomicSet, int]:
+    """An atom has a row of coefficients, one for each class."""
+    if len(M.model_shape) > 1 or np.ndim(b) != 1:
+        raise ValueError(
+            f"b must be one vector of labels with {loss!r}, and M a matrix; got shape {np.shape(b)} and {M!r}"
+        )
+    rows = atoms.over_columns(count)
+    return Several(M, count), _rowwise(atoms.as_rows(count) if rows is None else rows, atoms, M), count
+
+
+def _rowwise(rows: AtomicSet, atoms: AtomicSet, M: Operator) -> AtomicSet:
     if atoms.n != M.shape[1]:
         raise ValueError(f"atoms must live in the space that M takes, {M.shape[1]} entries; {atoms!r} has {atoms.n}")
-    return Several(M, columns), rows, spread(free, M.shape[0], columns, loss)
+    return rows
 
 
 def _fitted(atoms: AtomicSet, M: Operator) -> AtomicSet:

@@ -2,6 +2,9 @@
 
 With our signs strong duality reads p* = -d*, and gap(x, y) = p(x) + d(y) >= 0 for feasible x and y.
 They relax the cardinality problem (P): what they prove, they prove about themselves.
+
+A ridge on the coefficients of listed atoms is part of (P1). (P2) and (P3) leave it out and speak of f and the gauge
+alone: a bound is on the loss, whatever chooses among those that meet it.
 """
 
 from __future__ import annotations
@@ -16,11 +19,13 @@ from fewatoms import _checks, linalg
 from fewatoms._types import Array, FloatArray, ModelDual
 from fewatoms.capabilities import Gauge
 from fewatoms.problem import Problem
+from fewatoms.ridged import Ridged
 
 Bounds = tuple[float, float]  # low and high
 GapAt = Callable[[float], float]  # from the value of a dual point to its gap with the best primal point known
 
 FEASIBLE = 1 + 1e-10  # a constraint met up to this factor counts as met
+SECTIONS = 20  # of the shares of a dual vector, where there is a ridge: the best one to four digits
 
 
 class Relaxation(ABC):
@@ -46,12 +51,13 @@ class Relaxation(ABC):
         """lambda, tau or alpha."""
 
     @abstractmethod
-    def primal_value(self, loss: float, gauge: float) -> float:
-        """The primal objective at a point with this loss and gauge."""
+    def primal_value(self, loss: float, gauge: float, squares: float = math.inf) -> float:
+        """The primal objective at a point with this loss and gauge, and these squares of coefficients of images, which
+        are asked for where there is a ridge on them."""
 
     @abstractmethod
-    def dual_value(self, y: FloatArray, sigma: float) -> float:
-        """The dual objective at y with sigma = support(M*y)."""
+    def dual_value(self, y: FloatArray, sigma: float, z: ModelDual | None = None) -> float:
+        """The dual objective at y with sigma = support(M*y), and z = M*y, which helps where there is a ridge."""
 
     @abstractmethod
     def scale(self, y: FloatArray, sigma: float) -> float:
@@ -64,12 +70,14 @@ class Relaxation(ABC):
         gauge = problem.atoms.offers(Gauge)
         if gauge is None:
             raise TypeError(f"the gauge of {problem.atoms!r} is not known at single points: there is no p(x)")
-        return self.primal_value(problem.loss.value(problem.b - problem.M.apply(x)), gauge.gauge(x))
+        squares = math.inf if problem.ridged is None else problem.ridged.squares_at(x)
+        return self.primal_value(problem.loss.value(problem.b - problem.M.apply(x)), gauge.gauge(x), squares)
 
     def dual(self, y: object) -> float:
         """d(y), one product with M*."""
         y = _checks.real_vector("y", y, self.problem.m)
-        return self.dual_value(y, self.problem.atoms.ceiling(self.problem.M.adjoint(y)))
+        z = self.problem.M.adjoint(y)
+        return self.dual_value(y, self.problem.atoms.ceiling(z), z)
 
     def gap(self, x: Array, y: object) -> float:
         """p(x) + d(y): not negative, up to rounding, and 0 exactly at a primal-dual solution."""
@@ -130,7 +138,15 @@ class Relaxation(ABC):
 
 
 class P1(Relaxation):
-    """minimise f(b - Mx) + lam gauge(x); dual: minimise f*(y) - <b, y> subject to support(M*y) <= lam."""
+    """minimise f(b - Mx) + lam gauge(x); dual: minimise f*(y) - <b, y> subject to support(M*y) <= lam.
+
+    With a ridge over listed atoms, (ridge / 2) |u|^2 for the coefficients u of images of length 1 is part of what is
+    minimised, and the constraint gives way to what violating it costs (`Ridged`): dual: minimise f*(y) - <b, y> +
+    sum_g h(z_g), h(z_g) = (|z_g| - lam)_+^2 / (2 ridge) over atoms in units of their images. The dual is as strongly
+    convex as f* is, at least, and atoms of the solution have an alignment above lam with M*y*: what Theorem 2 says of
+    y, radius, epsilon and safe set, holds as it does without a ridge, from every y and with a gap that is never
+    infinite. Where lengths of images cannot be read without products the constraint stays: h = 0 where it is met.
+    """
 
     name = "P1"
 
@@ -142,16 +158,37 @@ class P1(Relaxation):
     def parameter(self) -> float:
         return self.lam
 
-    def primal_value(self, loss: float, gauge: float) -> float:
-        return loss + self.lam * gauge if math.isfinite(gauge) else math.inf
-
-    def dual_value(self, y: FloatArray, sigma: float) -> float:
-        if sigma > self.lam * FEASIBLE:
+    def primal_value(self, loss: float, gauge: float, squares: float = math.inf) -> float:
+        if not math.isfinite(gauge):
             return math.inf
-        return self.problem.loss.conjugate(y) - float(np.dot(self.problem.b, y))
+        ridge = self.problem.price.on_squares
+        return loss + self.lam * gauge + (0.5 * ridge * squares if ridge else 0.0)
+
+    def dual_value(self, y: FloatArray, sigma: float, z: ModelDual | None = None) -> float:
+        ridged = None if z is None else self._soft()
+        if sigma <= self.lam or ridged is None:
+            return self._dual(y, 0.0 if sigma <= self.lam * FEASIBLE else math.inf)
+        return self._dual(y, ridged.gain(ridged.seen(z), self.lam))
+
+    def _dual(self, y: FloatArray, cost: float) -> float:
+        return self.problem.loss.conjugate(y) - float(np.dot(self.problem.b, y)) + cost if cost < math.inf else math.inf
+
+    def _soft(self) -> Ridged | None:
+        """The ridge, where it takes the place of the constraint."""
+        ridged = self.problem.ridged
+        return None if ridged is None or ridged.lengths is None else ridged
 
     def scale(self, y: FloatArray, sigma: float) -> float:
         return 1.0 if sigma <= self.lam else self.lam / sigma
+
+    def feasible(self, y: FloatArray, z: ModelDual, sigma: float) -> tuple[FloatArray, float]:
+        ridged = self._soft()
+        if ridged is None or sigma <= self.lam:
+            return super().feasible(y, z, sigma)
+        seen = ridged.seen(z)  # z itself is on loan
+        met = 0.0 if math.isinf(sigma) else self.lam / sigma  # a smaller share meets the constraint, and is no better
+        t, value = lowest(lambda t: self._dual(t * y, ridged.gain(t * seen, self.lam)), met, 1.0)
+        return t * y, value
 
     def level(self, y: FloatArray, sigma: Callable[[], float], beta: Bounds | None) -> float:
         return self.lam if self.problem.atoms.bounded else 0.0
@@ -170,7 +207,7 @@ class P2(Relaxation):
     def parameter(self) -> float:
         return self.tau
 
-    def primal_value(self, loss: float, gauge: float) -> float:
+    def primal_value(self, loss: float, gauge: float, squares: float = math.inf) -> float:
         if gauge <= self.tau:
             return loss
         if gauge > self.tau * FEASIBLE:
@@ -178,7 +215,7 @@ class P2(Relaxation):
         share = self.tau / gauge  # of x: feasible, and f is convex
         return share * loss + (1 - share) * self.problem.at_zero
 
-    def dual_value(self, y: FloatArray, sigma: float) -> float:
+    def dual_value(self, y: FloatArray, sigma: float, z: ModelDual | None = None) -> float:
         if math.isinf(sigma):
             return math.inf
         return self.problem.loss.conjugate(y) - float(np.dot(self.problem.b, y)) + self.tau * sigma
@@ -209,10 +246,10 @@ class P3(Relaxation):
     def parameter(self) -> float:
         return self.alpha
 
-    def primal_value(self, loss: float, gauge: float) -> float:
+    def primal_value(self, loss: float, gauge: float, squares: float = math.inf) -> float:
         return gauge if loss <= self.problem.tolerance else math.inf
 
-    def dual_value(self, y: FloatArray, sigma: float) -> float:
+    def dual_value(self, y: FloatArray, sigma: float, z: ModelDual | None = None) -> float:
         if sigma > FEASIBLE:
             return math.inf
         return self.problem.loss.support_of_sublevel(y, self.alpha) - float(np.dot(self.problem.b, y))
@@ -250,3 +287,19 @@ class P3(Relaxation):
 
     def threshold(self, level: float, epsilon: float) -> float:
         return 1.0 - epsilon
+
+
+def lowest(value: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
+    """Where a convex function is lowest between two points, both included, and how low: by golden sections."""
+    golden = 0.5 * (math.sqrt(5.0) - 1.0)
+    a, b = high - golden * (high - low), low + golden * (high - low)
+    tried = {t: value(t) for t in (high, low, a, b)}
+    for _ in range(SECTIONS):
+        if tried[a] <= tried[b]:
+            high, b, a = b, a, b - golden * (b - low)
+            tried[a] = value(a)
+        else:
+            low, a, b = a, b, a + golden * (high - a)
+            tried[b] = value(b)
+    best = min(tried, key=lambda t: tried[t])
+    return best, tried[best]

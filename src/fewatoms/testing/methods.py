@@ -122,8 +122,8 @@ def _check_run(problem: Problem, runs: Runs, tol: float) -> Solution:
     require(np.array_equal(problem.b, before), "the data stay as they are", "they were modified")
     _check_answer(answer, tol)
     if problem.alpha is None and reached:
-        best, told = min(reached), answer.loss + problem.ridge * answer.gauge
-        at_most("the answer is the best that was seen", told, best, best + problem.at_zero, tol)
+        best = min(reached)
+        at_most("the answer is the best that was seen", answer.objective, best, best + problem.at_zero, tol)
     return answer
 
 
@@ -139,6 +139,9 @@ def _check_candidate(candidate: Candidate, problem: Problem, tol: float) -> None
         at_most("a candidate's loss is no less than that of its point", loss, candidate.loss, size + loss, tol)
     gauge = face.gauge(c)
     equal("a candidate's gauge is that of its representation", candidate.gauge, gauge, gauge, tol)
+    if problem.ridged is not None and candidate.squares is not None:
+        squares = problem.ridged.squares(face, c)
+        equal("its squares are those of coefficients of images of length 1", candidate.squares, squares, squares, tol)
 
 
 def _check_answer(answer: Solution, tol: float) -> None:
@@ -197,8 +200,8 @@ def _check_stopping(problem: Problem, runs: Runs, tol: float) -> None:
         stopped = answer.status is Status.STOPPED
         require(stopped, "StopIteration ends the run", f"status {answer.status.name}")
         if problem.alpha is None:
-            told = answer.loss + problem.ridge * answer.gauge
-            at_most("a run that is stopped answers with the best so far", told, seen[-1], problem.at_zero, tol)
+            found = answer.objective
+            at_most("a run that is stopped answers with the best so far", found, seen[-1], problem.at_zero, tol)
 
 
 def _check_raising(problem: Problem, runs: Runs) -> None:
