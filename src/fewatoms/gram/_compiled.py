@@ -232,3 +232,4 @@ for _part in drivers.PARTS:
 
 search = njit(cache=True, **LOOPS)(drivers.search)
 sweep = njit(cache=True, **LOOPS)(drivers.sweep)
+rung = njit(cache=True, **LOOPS)(drivers.rung)

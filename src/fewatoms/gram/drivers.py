@@ -28,7 +28,7 @@ from fewatoms.gram.state import (
 # everything that searches call, for the compiler to know
 PARTS = (
     "clear", "build", "fresh", "nonnegative", "only_used", "fill", "swap_nonnegative", "exchange", "refill", "shake",
-    "rung", "leading", "try_atoms", "descend", "shrunk", "best_pair", "pairs", "demanded", "room",
+    "rung", "leading", "try_atoms", "descend", "shrunk", "best_pair", "pairs", "demanded", "room", "noted",
 )  # fmt: skip
 REBUILD = 64  # steps after which rounding is cleared away
 SEEN = 1e-13  # share of |b|^2 below which a Gram matrix sees no loss
@@ -531,11 +531,22 @@ def search(
     shake(G, h, bb, best, s, k, rules, dice)
 
 
+def noted(G: FloatArray, h: FloatArray, bb: float, s: State, table: IntArray, losses: FloatArray, k: int) -> None:
+    """The better one of a support and what the table has for k, in both places."""
+    if s.loss[0] < losses[k]:
+        losses[k] = s.loss[0]
+        table[k, :] = -1
+        table[k, : s.count[0]] = s.S[: s.count[0]]
+    elif s.loss[0] > losses[k]:
+        build(G, h, bb, s, table[k])
+
+
 def sweep(
     G: FloatArray,
     h: FloatArray,
     bb: float,
     s: State,
+    spare: State,
     table: IntArray,
     losses: FloatArray,
     low: int,
@@ -543,30 +554,31 @@ def sweep(
     target: float,
     rules: Rules,
 ) -> int:
-    """Supports of every size from low to high, into the rows of `table`, where they are better than what is there: up,
-    each from the one before, until the loss meets the target; then down again. The largest size reached."""
+    """Supports of every size from low to high, into the rows of `table`: up, each from the one before or from the row
+    that is there, until the loss meets the target; then down again. The largest size reached.
+
+    Losses of rows that are of other data, or of another ridge, are infinite: those are exchanged first.
+    """
     top = high
     for k in range(low, high + 1):
         exchange(G, h, bb, s, k, rules)
-        if s.loss[0] < losses[k] * (1.0 - rules.gain):
-            losses[k] = s.loss[0]
-            table[k, :] = -1
-            table[k, : s.count[0]] = s.S[: s.count[0]]
-        elif s.loss[0] > losses[k]:
-            build(G, h, bb, s, table[k])
+        if table[k, 0] >= 0 and losses[k] == np.inf:
+            build(G, h, bb, spare, table[k])
+            if not rules.signed:
+                only_used(G, h, spare)
+            exchange(G, h, bb, spare, k, rules)
+            noted(G, h, bb, spare, table, losses, k)
+        noted(G, h, bb, s, table, losses, k)
         if losses[k] <= target:
             top = k
             break
     for k in range(top - 1, low - 1, -1):
-        if room(s, k) < 0:
-            i, _cost = cheapest(s)
-            if i >= 0:
+        for _ in range(s.count[0]):
+            if room(s, k) < 0:
+                i, _cost = cheapest(s)
+                if i < 0:
+                    break
                 leave(s, i)
         exchange(G, h, bb, s, k, rules)
-        if s.loss[0] < losses[k] * (1.0 - rules.gain):
-            losses[k] = s.loss[0]
-            table[k, :] = -1
-            table[k, : s.count[0]] = s.S[: s.count[0]]
-        elif s.loss[0] > losses[k]:
-            build(G, h, bb, s, table[k])
+        noted(G, h, bb, s, table, losses, k)
     return top

@@ -114,10 +114,10 @@ class Search:
         low = max(low, self.view.forced.size)
         table = np.full((most + 1, max(most, 1)), -1, dtype=np.int64)
         losses = np.full(most + 1, np.inf)
-        state = self._forced(small.state(most))
+        state, spare = self._forced(small.state(most)), small.state(most)
         target = 2 * self.problem.tolerance if self.problem.alpha is not None else -1.0
         with linalg.single_thread():
-            top = engine().sweep(small.G, small.h, small.bb, state, table, losses, low, most, target, self.rules)
+            top = engine().sweep(small.G, small.h, small.bb, state, spare, table, losses, low, most, target, self.rules)
         for k in self.ks:
             row = table[min(max(k, low), top)]
             self._take(k, small.classes[row[row >= 0]])
