@@ -16,7 +16,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from fewatoms import kept
+from fewatoms import frames, kept
 from fewatoms._types import FloatArray
 from fewatoms.atoms import (
     AtomicSet,
@@ -30,8 +30,10 @@ from fewatoms.atoms.scaled import Scaled
 from fewatoms.atoms.sums import Sum, Union
 from fewatoms.beside import Biases
 from fewatoms.budget import Budget
+from fewatoms.classes import Classes
 from fewatoms.kept import Kept, Plain
-from fewatoms.losses import Huber, LeastSquares, Logistic, Loss
+from fewatoms.losses import Huber, LeastSquares, Logistic, Loss, Multinomial
+from fewatoms.names import UNCALLED, Called
 from fewatoms.problem import Problem
 
 T = TypeVar("T")
@@ -61,7 +63,7 @@ class Fingerprint:
         weights, F = problem.base_loss.weights, problem.beside.columns
         return cls(
             problem.measured.shape,
-            digest(problem.data),
+            digest(as_given(problem.data, problem.base_loss)),
             "" if weights is None else digest(weights),
             "" if F is None else digest(F),
             problem.measured.sketch(),
@@ -101,6 +103,11 @@ class Fingerprint:
         return cls((m, n), str(h["data"]), str(h["weights"]), str(h["columns"]), (value, scale))
 
 
+def as_given(data: FloatArray, loss: Loss) -> FloatArray:
+    """Data as they were given: numbers for labels, which are part of the loss."""
+    return data if loss.labels is None else loss.labels.codes.astype(np.float64)
+
+
 def digest(values: FloatArray) -> str:
     """Of numbers, whatever their layout in memory; 0 and -0 are one."""
     flat = np.ascontiguousarray(values, dtype=np.float64).ravel() + 0.0
@@ -115,6 +122,9 @@ class Asked:
     atoms_told, loss_told : in words; atoms, loss : themselves, where they are a few words and numbers
     free : "" for nothing, "intercept", "biases" or "columns"; shrink : what biases pay
     mark : of a set that was not kept, a number that tells it from others which the same words tell
+    called : what columns and atoms are called
+    classes : those that data are labels of, if they are
+    on_gauge : whether the ridge is on the gauge, not on squares of coefficients
     """
 
     budget: Budget
@@ -130,6 +140,9 @@ class Asked:
     free: str
     shrink: float
     mark: float | None = None
+    called: Called = UNCALLED
+    classes: Classes | None = None
+    on_gauge: bool = False
 
     @classmethod
     def of(cls, problem: Problem) -> Asked:
@@ -145,9 +158,12 @@ class Asked:
             repr(problem.atoms),
             repr(problem.base_loss),
             problem.atoms,
-            problem.base_loss,
+            problem.base_loss.without_labels(),
             free,
             told.shrink,
+            classes=problem.classes,
+            called=replace(problem.atoms.called(problem.measured.names), free=problem.beside.names),
+            on_gauge=problem.price.on_gauge > 0,
         )
 
     def again(self, M: object, b: npt.ArrayLike, atoms: AtomicSet | None, loss: Loss | None, free: object) -> Problem:
@@ -160,6 +176,7 @@ class Asked:
         if free is None and self.free == "columns":
             raise ValueError("free must be given again, s.attach(M, b, free=...): free columns are data and not kept")
         known = {"": None, "intercept": "intercept", "biases": Biases(self.shrink), "columns": free}[self.free]
+        M = frames.arranged("M", M, self.called.columns)
         problem = Problem.of(
             M, b, atoms=atoms, loss=loss, ridge=self.ridge, cap=self.cap, free=known if free is None else free
         )
@@ -169,6 +186,9 @@ class Asked:
         ):
             if mine != theirs:
                 raise ValueError(f"{name} must be what this answer was fitted with, {mine}; got {theirs}")
+        if self.classes is not None and not self.classes.same_as(problem.classes):
+            came = None if problem.classes is None else problem.classes.told
+            raise ValueError(f"b must hold labels of the classes {self.classes.told}; got {came}")
         if not self.over(problem.atoms):
             raise ValueError(
                 f"atoms must be what this answer was fitted with, {self.atoms_told}; got others of that kind"
@@ -189,7 +209,7 @@ class Asked:
         atoms = None if self.atoms is None else self.atoms.kept()
         loss = None if self.loss is None else self.loss.kept()
         return {
-            "k": _listed(self.budget),
+            "k": plain_budget(self.budget),
             "alpha": None if self.alpha is None else float(self.alpha),
             "misfit": None if self.misfit is None else float(self.misfit),
             "slack": float(self.slack),
@@ -202,6 +222,9 @@ class Asked:
             "free": self.free,
             "shrink": float(self.shrink),
             "mark": mark_of(self.atoms) if self.atoms is not None and atoms is None else self.mark,
+            "called": self.called.plain(),
+            "classes": None if self.classes is None else self.classes.plain(),
+            "on_gauge": self.on_gauge,
         }
 
     @classmethod
@@ -209,7 +232,7 @@ class Asked:
         h = kept.section(header)
         atoms, loss = h["atoms"], h["loss"]
         return cls(
-            _budget(h["k"]),
+            read_budget(h["k"]),
             kept.maybe(h["alpha"]),
             kept.maybe(h["misfit"]),
             kept.real(h["slack"]),
@@ -222,6 +245,9 @@ class Asked:
             str(h["free"]),
             kept.real(h["shrink"]),
             kept.maybe(h["mark"]),
+            Called.read(h.get("called")),  # files of version 0.2 know no names
+            Classes.read(h["classes"]) if h.get("classes") is not None else None,
+            h["on_gauge"] is True if "on_gauge" in h else kept.real(h["ridge"]) > 0,  # nor any other ridge
         )
 
 
@@ -233,13 +259,15 @@ def _given(name: str, value: T | None, told: str) -> T:
     return value
 
 
-def _listed(budget: Budget) -> Plain:
-    return [_listed(part) for part in budget.parts] if budget.parts else budget.most
+def plain_budget(budget: Budget) -> Plain:
+    """As it is kept."""
+    return [plain_budget(part) for part in budget.parts] if budget.parts else budget.most
 
 
-def _budget(k: Plain) -> Budget:
+def read_budget(k: Plain) -> Budget:
+    """What was kept."""
     if isinstance(k, list):
-        return Budget(parts=tuple(_budget(part) for part in k))
+        return Budget(parts=tuple(read_budget(part) for part in k))
     return Budget(None if k is None else kept.whole(k))
 
 
@@ -285,4 +313,4 @@ def loss_of(known: Kept) -> Loss | None:
     """The loss that was kept; None where its kind is not one of ours."""
     if known.kind == "Huber":
         return Huber(kept.real(known.told["delta"]))
-    return {"LeastSquares": LeastSquares(), "Logistic": Logistic()}.get(known.kind)
+    return {"LeastSquares": LeastSquares(), "Logistic": Logistic(), "Multinomial": Multinomial()}.get(known.kind)

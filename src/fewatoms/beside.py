@@ -12,10 +12,11 @@ from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from fewatoms import _checks
+from fewatoms import _checks, frames
 from fewatoms._types import FloatArray, IntArray
 from fewatoms.capabilities import SampledEntries, need
 from fewatoms.losses import Loss
+from fewatoms.names import Names
 from fewatoms.operators import Margins, Operator, Projected
 from fewatoms.profiled import Biased, Profiled
 
@@ -87,6 +88,11 @@ class Beside(Protocol):
         """The free columns, where that is what stands there."""
         ...
 
+    @property
+    def names(self) -> Names | None:
+        """What the free columns are called, where somebody said so."""
+        ...
+
     def eliminated(self, M: Operator, b: FloatArray, loss: Loss) -> Seen:
         """The problem that is left for the atoms."""
         ...
@@ -119,6 +125,7 @@ class Nothing:
     count: int = 0
     biases: ClassVar[None] = None
     columns: ClassVar[None] = None
+    names: ClassVar[None] = None
 
     def eliminated(self, M: Operator, b: FloatArray, loss: Loss) -> Seen:
         return Seen(M, b, loss)
@@ -146,11 +153,13 @@ class FreeColumns:
     F : (m, q)
     intercept : whether that is a column of ones, so that new data need not name it
     vectors : for how many data vectors at once, each with coefficients of its own
+    names : what the columns of each are called, where somebody said so
     """
 
     F: FloatArray
     intercept: bool = False
     vectors: int = 1
+    names: Names | None = None
     biases: ClassVar[None] = None
 
     @property
@@ -188,7 +197,7 @@ class FreeColumns:
 
     def subset(self, rows: IntArray) -> Beside:
         F = self.F[rows]
-        return replace(self, F=F[:, F.any(axis=0)]) if F.any() else Nothing()
+        return replace(self, F=F[:, F.any(axis=0)], names=None) if F.any() else Nothing()
 
 
 @dataclass(frozen=True)
@@ -216,6 +225,7 @@ class RowsAndColumns:
     shrink: float | None
     center: float = 0.0
     columns: ClassVar[None] = None
+    names: ClassVar[None] = None
 
     @property
     def count(self) -> int:
@@ -274,13 +284,13 @@ def _columns(free: object, m: int, loss: Loss) -> FreeColumns:
     if isinstance(free, str):
         if free != "intercept":
             raise ValueError(f"{demand}; got {free!r}")
-        if loss.labelled:
+        if loss.labelled and loss.labels is None:
             raise ValueError(
-                f"free must be the column of labels for an intercept with {loss!r}, whose labels are part of M; "
-                f"got {free!r}: pass free=labels"
+                f"free must be the column of signs for an intercept with {loss!r} where b = 0 says that they are part "
+                f"of M; got {free!r}: pass free=signs, or M without them and the labels as b"
             )
         return FreeColumns(np.ones((m, 1)), intercept=True)
-    columns = np.asarray(free)
+    columns = np.asarray(frames.data("free", free))
     if columns.ndim not in (1, 2) or columns.shape[0] != m or columns.size == 0:
         raise ValueError(f"{demand}; got shape {columns.shape}")
     F = _checks.real_vector("free", columns).reshape(m, -1)
@@ -288,7 +298,7 @@ def _columns(free: object, m: int, loss: Loss) -> FreeColumns:
         raise ValueError(f"free must have fewer columns than there are data, {m}; got {F.shape[1]}")
     if not F.any(axis=0).all():
         raise ValueError("free must not hold a column of zeros")
-    return FreeColumns(F)
+    return FreeColumns(F, names=frames.names_of("free", free))
 
 
 def spread(free: object, rows: int, count: int, loss: Loss) -> FreeColumns | None:
@@ -297,7 +307,7 @@ def spread(free: object, rows: int, count: int, loss: Loss) -> FreeColumns | Non
         return None
     one = _columns(free, rows, loss)
     return FreeColumns(
-        np.asarray(np.kron(one.F, np.eye(count)), dtype=np.float64), intercept=one.intercept, vectors=count
+        np.asarray(np.kron(one.F, np.eye(count)), dtype=np.float64), one.intercept, vectors=count, names=one.names
     )
 
 

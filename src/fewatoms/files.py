@@ -36,6 +36,7 @@ from fewatoms.kept import Kept, Plain, flattened, gathered
 
 if TYPE_CHECKING:
     from fewatoms.lowrank import LowRank
+    from fewatoms.path import Path
     from fewatoms.solution import Solution
     from fewatoms.solutions import Solutions
 
@@ -46,11 +47,11 @@ ROOT = "it"
 PathLike = str | os.PathLike[str]
 
 # What each kind of file is read by. The modules of the answers put themselves here.
-READERS: dict[str, Callable[[Kept], Solution | Solutions | LowRank]] = {}
+READERS: dict[str, Callable[[Kept], Solution | Solutions | Path | LowRank]] = {}
 
 
-def load(file: PathLike) -> Solution | Solutions | LowRank:
-    """Read what the `save` of an answer wrote: a Solution, Solutions or a LowRank model, each as it was.
+def load(file: PathLike) -> Solution | Solutions | Path | LowRank:
+    """Read what the `save` of an answer wrote: a Solution, Solutions, a Path or a LowRank model, each as it was.
 
     M and b are not in it: `s.attach(M, b)` gives them back. Nothing in the file is executed.
     """

@@ -21,7 +21,9 @@ NUMBERS: Mapping[str, npt.DTypeLike] = {
     "success": np.bool_,
     "loss": np.float64,
     "misfit": np.float64,
+    "r2": np.float64,
     "ridge": np.float64,
+    "paid": np.float64,
     "iterations": np.int64,
     "products": np.int64,
     "svd_products": np.int64,
@@ -42,6 +44,8 @@ NUMBERS: Mapping[str, npt.DTypeLike] = {
     "beta_high": np.float64,
 }
 
+EARLIER = {"paid": 0.0, "r2": math.nan}  # of answers in files of version 0.2, which do not hold them
+
 
 def row(s: Solution) -> dict[str, float]:
     """The numbers of one answer."""
@@ -55,7 +59,9 @@ def row(s: Solution) -> dict[str, float]:
         "success": s.success,
         "loss": s.loss,
         "misfit": s.misfit,
-        "ridge": s.ridge[0],
+        "r2": s.r2,
+        "ridge": float(np.ravel(s.ridge)[0]),
+        "paid": figures.paid,
         "iterations": s.iterations,
         "products": s.products,
         "svd_products": s.svd_products,
@@ -93,7 +99,8 @@ def figures_of(n: Mapping[str, Array]) -> Figures:
         )
     met = None if math.isnan(n["alpha"]) else bool(n["meets_bound"])
     within = bool(n["within_budget"])
-    return Figures(float(n["loss"]), float(n["gauge"]), int(n["cardinality"]), within, met, 0, relaxed)
+    loss, gauge, paid = (float(n[name]) for name in ("loss", "gauge", "paid"))
+    return Figures(loss, gauge, int(n["cardinality"]), within, met, 0, relaxed, paid=paid)
 
 
 def maybe(value: float) -> float | None:

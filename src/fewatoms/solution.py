@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from copy import deepcopy
 from enum import Enum
 from functools import cached_property
@@ -9,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from fewatoms import files, kept
+from fewatoms import files, frames, kept, words
 from fewatoms._types import Array, FloatArray
 from fewatoms.asked import Asked, Fingerprint
 from fewatoms.atoms import AtomicSet
@@ -20,6 +21,7 @@ from fewatoms.figures import Figures
 from fewatoms.kept import Kept
 from fewatoms.losses import Loss
 from fewatoms.lowrank import LowRank
+from fewatoms.names import Called
 from fewatoms.points import Point
 
 
@@ -40,6 +42,10 @@ class Status(Enum):
     ITERATION_LIMIT = "the iteration limit came first: raise max_iterations, or take the best answer found."
     STREAM_ENDED = "the oracle's stream of dual vectors ended: give it more, or take the best answer found."
     STOPPED = "the callback stopped the run; this is the best answer found so far."
+    SEPARABLE = (
+        "these atoms separate the classes, or some of them from others: no coefficients are the best, and the loss "
+        "falls for ever as they grow. Give a ridge, a cap or a bound (alpha)."
+    )
 
 
 class Solution(Point):
@@ -50,17 +56,23 @@ class Solution(Point):
     message : str; both in words, with the figures
     loss, misfit : recomputed from the answer; misfit is |b - Mx| / |b|, both norms in the loss's weights if it has any
         (nan for losses where it means nothing). With biases the loss also holds their ridge's share
+    r2 : 1 - loss / loss of what stands beside the atoms alone (nan where that leaves nothing to explain). With least
+        squares and an intercept it is the R^2 of statistics, 1 - |b - Mx|^2 / |b - mean|^2, where misfit refers to b
+        itself; with nothing beside the atoms it is 1 - |b - Mx|^2 / |b|^2; for other losses the share of the deviance
     free_coefficients : of the free columns beside M, in their order; empty if there are none
     biases : center, rows and cols, where they were asked for; otherwise None
-    ridge : (on the factors, on the biases), as given or chosen
+    objective : what is minimised: the loss and what the coefficients pay, which is ridge / 2 times their squares in
+        units of the images for atoms that can be listed, ridge times the gauge for rank-one matrices; recomputed
+    ridge : as given or chosen: a number for atoms that can be listed, elsewhere (on the factors, on the biases)
     held_out : where the ridge was chosen, the root mean square error on the entries held out for that; otherwise None
     iterations : dual vectors used
     products : products with M and M*, all of them, the reduced fits included
     svd_products : products with M*y inside partial decompositions
     certificate : what is proven; its dear parts are computed on first access
 
-    and, from the compact form, x, indices, coefficients, cardinality, gauge, left, right, parts, predict; x, left and
-    right are the atoms alone, predict adds biases. For low-rank matrices `model`, with top and fold_in.
+    and, from the compact form, x, indices, names (where M came as a data frame), coefficients, cardinality, gauge,
+    left, right, parts, predict; x, left and right are the atoms alone, predict adds biases. For low-rank matrices
+    `model`, with top and fold_in. `print(s)` lists atoms that have names.
 
     An answer is a value. Copies keep its M and b; `save` and pickle leave them out, and `fewatoms.load` and unpickling
     give an answer without them, with all figures that were known. `attach(M, b)` gives them back.
@@ -76,9 +88,10 @@ class Solution(Point):
         message: str,
         loss: float,
         misfit: float,
+        r2: float,
         beside: Told,
         several: bool,
-        ridge: float,
+        ridge: float | tuple[float, float],
         iterations: int,
         products: int,
         svd_products: int,
@@ -87,12 +100,42 @@ class Solution(Point):
     ) -> None:
         super().__init__(face, c)
         self.status, self.success, self.message = status, success, message
-        self.loss, self.misfit = loss, misfit
+        self.loss, self.misfit, self.r2 = loss, misfit, r2
         self.beside = beside
-        self.free_coefficients, self._intercept, self.biases, shrink = beside
-        self._several, self.ridge = several, (ridge, shrink)
+        self.free_coefficients, self._intercept, self.biases, _ = beside
+        self._several, self.ridge = several, ridge
         self.iterations, self.products, self.svd_products = iterations, products, svd_products
         self.certificate, self.held_out = certificate, held_out
+
+    @property
+    def called(self) -> Called:
+        return self.certificate.asked.called
+
+    @property
+    def classes(self) -> Array | list[Array] | None:
+        """The classes, where data were labels: sorted, or as they came where values of different types have no order;
+        an array for each data vector where there are several. None where data were numbers."""
+        known = self.certificate.asked.classes
+        return None if known is None else known.told
+
+    def predict_proba(
+        self, where: object, cols: npt.ArrayLike | None = None, *, free: npt.ArrayLike | None = None
+    ) -> FloatArray:
+        """The probabilities of the classes for data not seen, in the order of `classes` along the last axis.
+
+        `predict`, with the same arguments, gives margins instead: with `Logistic` the logarithm of the odds of the
+        second class, so that `s.classes[(s.predict(X) > 0).astype(int)]` are the likelier classes; with `Multinomial` a
+        column for each class, the largest of which is that of the likeliest.
+        """
+        known = self.certificate.asked.classes
+        if known is None:
+            raise ValueError("probabilities are for answers to labels: fit(X, labels, loss=Logistic()); b held numbers")
+        return known.probabilities(self.predict(where, cols, free=free))
+
+    @property
+    def objective(self) -> float:
+        """The loss, and what the coefficients pay."""
+        return self.certificate.objective
 
     @cached_property
     def model(self) -> LowRank:
@@ -102,7 +145,8 @@ class Solution(Point):
                 f"atoms of {type(self._face).__name__} are no factor pairs: there is no low-rank model"
             )
         nonnegative = self._face.cone is Cone.NONNEGATIVE
-        return LowRank(self.left, self.right, self.biases, ridge=self.ridge, nonnegative=nonnegative)
+        ridge = self.ridge if isinstance(self.ridge, tuple) else (self.ridge, 0.0)
+        return LowRank(self.left, self.right, self.biases, ridge=ridge, nonnegative=nonnegative)
 
     def balanced(self) -> AtomicSet:
         """The sum of sets that this is an answer over, its parts scaled to equal gauges here: as the relaxations of a
@@ -209,7 +253,8 @@ class Solution(Point):
             "message": self.message,
             "loss": float(self.loss),
             "misfit": float(self.misfit),
-            "ridge": [float(self.ridge[0]), float(self.ridge[1])],
+            "r2": float(self.r2),
+            "ridge": [float(v) for v in np.atleast_1d(self.ridge)],
             "intercept": self._intercept,
             "center": None if biases is None else float(biases.center),
             "several": self._several,
@@ -229,13 +274,16 @@ class Solution(Point):
             if v.size and not self._intercept:
                 raise ValueError(f"free must give the {len(v)} free columns for the new data; got None")
             return np.asarray(v[0] if v.size else 0.0)  # one number, or one for each data vector
-        columns = np.asarray(free, dtype=np.float64)
+        columns = np.asarray(frames.data("free", free, self.called.free), dtype=np.float64)
         columns = columns[:, None] if columns.ndim == 1 else columns
         if columns.shape != (rows, len(v)):
             raise ValueError(
                 f"free must have shape {(rows, len(v))}, a column per free coefficient; got {columns.shape}"
             )
         return np.asarray(columns @ v)
+
+    def __str__(self) -> str:
+        return words.answer(self)
 
     def __repr__(self) -> str:
         return (
@@ -249,7 +297,7 @@ def restored(it: Kept) -> Solution:
     told, arrays, face = it.told, it.arrays, files.face_of(it.inner[0])
     if arrays["c"].shape != (face.dim,):
         raise ValueError(f"there must be {face.dim} coefficients; got {arrays['c'].shape}")
-    ridge, shrink = (kept.real(v) for v in kept.rows(told["ridge"]))
+    ridge, *shrink = (kept.real(v) for v in kept.rows(told["ridge"]))
     center = kept.maybe(told["center"])
     biases = None if center is None else FittedBiases(center, arrays["row_biases"], arrays["col_biases"])
     asked, fingerprint = Asked.read(told["asked"]), Fingerprint.read(told["fingerprint"])
@@ -261,13 +309,14 @@ def restored(it: Kept) -> Solution:
         message=str(told["message"]),
         loss=kept.real(told["loss"]),
         misfit=kept.real(told["misfit"]),
-        beside=Told(arrays["free"], told["intercept"] is True, biases, shrink),
+        r2=kept.real(told.get("r2", math.nan)),  # which files of version 0.2 do not know
+        beside=Told(arrays["free"], told["intercept"] is True, biases, *shrink),
         several=told["several"] is True,
-        ridge=ridge,
+        ridge=(ridge, shrink[0]) if shrink else ridge,
         iterations=kept.whole(told["iterations"]),
         products=kept.whole(told["products"]),
         svd_products=kept.whole(told["svd_products"]),
-        certificate=Certificate(Figures.read(told["figures"]), None, asked, fingerprint),
+        certificate=Certificate(Figures.read(told["figures"], ridge), None, asked, fingerprint),
         held_out=kept.maybe(told["held_out"]),
     )
 

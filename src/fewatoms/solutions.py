@@ -11,19 +11,23 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
-from fewatoms import files, kept, ledger
+from fewatoms import files, frames, kept, ledger
 from fewatoms._types import Array, FloatArray, IntArray
-from fewatoms.asked import Asked, Fingerprint, digest
+from fewatoms.asked import Asked, Fingerprint, as_given, digest
 from fewatoms.atoms import AtomicSet
 from fewatoms.beside import Told
 from fewatoms.certificates import Certificate
+from fewatoms.classes import Classes
 from fewatoms.evidence import Evidence, Proof, proven_again
 from fewatoms.faces import Face
 from fewatoms.figures import Figures
 from fewatoms.kept import Kept
 from fewatoms.losses import Loss
+from fewatoms.names import Names, places
+from fewatoms.operators import Operator, as_operator
+from fewatoms.points import names_of
 from fewatoms.problem import Problem
-from fewatoms.rows import NUMBERS, STATUSES, figures_of, maybe, row
+from fewatoms.rows import EARLIER, NUMBERS, STATUSES, figures_of, maybe, row
 from fewatoms.solution import Solution, Status
 from fewatoms.units import unit_atoms
 
@@ -60,8 +64,9 @@ class Source:
 class Solutions(Sequence[Solution]):
     """The answers for several data vectors, one per column of b, each with its own atoms.
 
-    A sequence of `Solution`, each made when it is asked for; x, loss, misfit, cardinality and free_coefficients hold
-    them side by side. M and the data are kept once. As for one answer, `save` and pickle leave them out, and
+    A sequence of `Solution`, each made when it is asked for; x, loss, misfit, r2, cardinality and free_coefficients
+    hold them side by side. Where the data came as a data frame, `data_names` are its columns, and `answers["a"]` is the
+    answer for one of them. M and the data are kept once. As for one answer, `save` and pickle leave them out, and
     `attach(M, B)` gives them back.
     """
 
@@ -75,25 +80,31 @@ class Solutions(Sequence[Solution]):
         intercept: bool,
         asked: Asked,
         source: Source | Sequence[Fingerprint],
+        data_names: Names | None = None,
+        classes: Sequence[Classes | None] = (),
     ) -> None:
         self._numbers, self._messages, self._faces = dict(numbers), list(messages), list(faces)
         self._starts = np.concatenate([[0], np.cumsum([len(part) for part in c], dtype=np.intp)])
         self._c = np.concatenate([np.zeros(0), *c])
         self._free, self._intercept, self._asked = free, intercept, asked
+        self.data_names, self._classes = data_names, list(classes) or [None] * len(faces)
         self._source = source if isinstance(source, Source) else None
         self._prints = [] if isinstance(source, Source) else list(source)
 
     @classmethod
-    def of(cls, answers: Iterable[Solution], problem: Problem, data: Array) -> Solutions:
+    def of(
+        cls, answers: Iterable[Solution], problem: Problem, data: Array, data_names: Names | None = None
+    ) -> Solutions:
         """What a run found, for the columns of the data; of each answer its figures and compact form are kept."""
         rows: list[dict[str, float]] = []
-        messages, faces, c, free, duals = [], [], [], [], []
+        messages, faces, c, free, duals, classes = [], [], [], [], [], []
         atoms, intercept = problem.atoms, False
         for s in answers:
             face, coefficients = s.compact
             rows.append(row(s))
             messages.append(s.message)
             faces.append(face)
+            classes.append(s.certificate.problem.classes)
             c.append(coefficients)
             free.append(s.free_coefficients)
             intercept = s.beside.intercept
@@ -104,7 +115,8 @@ class Solutions(Sequence[Solution]):
                 atoms = s.certificate.atoms
         numbers = {name: np.array([row[name] for row in rows], dtype=kind) for name, kind in NUMBERS.items()}
         source = Source(problem, data, np.stack(duals), atoms)
-        return cls(numbers, messages, faces, c, np.stack(free), intercept, Asked.of(problem), source)
+        free_of_all, asked = np.stack(free), Asked.of(problem)
+        return cls(numbers, messages, faces, c, free_of_all, intercept, asked, source, data_names, classes)
 
     # A sequence -------------------------------------------------------------------------------------------------------
 
@@ -112,20 +124,24 @@ class Solutions(Sequence[Solution]):
         return len(self._faces)
 
     @overload
-    def __getitem__(self, which: int) -> Solution: ...
+    def __getitem__(self, which: int | str) -> Solution: ...
     @overload
     def __getitem__(self, which: slice) -> Solutions: ...
-    def __getitem__(self, which: int | slice) -> Solution | Solutions:
+    def __getitem__(self, which: int | str | slice) -> Solution | Solutions:
         if isinstance(which, slice):
             return self._taken(np.arange(len(self))[which])
+        if isinstance(which, str):
+            if self.data_names is None:
+                raise ValueError(f"answers have names where B is a data frame; got {which!r}: give a number")
+            which = int(places("an answer's name", [which], self.data_names)[0])
         i = range(len(self))[which]
         n = {name: column[i] for name, column in self._numbers.items()}
         face, c, figures = self._faces[i], self._coefficients(i), figures_of(n)
-        asked = replace(self._asked, alpha=maybe(n["alpha"]))
+        asked = replace(self._asked, alpha=maybe(n["alpha"]), classes=self._classes[i])
         if self._source is None:
             certificate = Certificate(figures, None, asked, self._prints[i])
         else:
-            certificate = Certificate(figures, Proof(partial(self._source.proven, i, face, c, figures)))
+            certificate = Certificate(figures, Proof(partial(self._source.proven, i, face, c, figures)), asked)
         return Solution(
             face,
             c,
@@ -134,6 +150,7 @@ class Solutions(Sequence[Solution]):
             message=self._messages[i],
             loss=float(n["loss"]),
             misfit=float(n["misfit"]),
+            r2=float(n["r2"]),
             beside=Told(self._free[i], self._intercept),
             several=False,
             ridge=float(n["ridge"]),
@@ -157,6 +174,8 @@ class Solutions(Sequence[Solution]):
             self._intercept,
             self._asked,
             [self._prints[i] for i in some] if self._source is None else self._source.taken(some),
+            None if self.data_names is None else tuple(self.data_names[i] for i in some),
+            [self._classes[i] for i in some],
         )
 
     def __repr__(self) -> str:
@@ -187,6 +206,11 @@ class Solutions(Sequence[Solution]):
         return [face.labels() for face in self._faces]
 
     @property
+    def names(self) -> list[Array | None]:
+        """What they are called: see `Solution.names`."""
+        return [names_of(face, self._asked.called) for face in self._faces]
+
+    @property
     def coefficients(self) -> list[Array]:
         """Their coefficients."""
         return [face.values(self._coefficients(i)) for i, face in enumerate(self._faces)]
@@ -205,6 +229,10 @@ class Solutions(Sequence[Solution]):
         return self._numbers["misfit"].copy()
 
     @property
+    def r2(self) -> FloatArray:
+        return self._numbers["r2"].copy()
+
+    @property
     def cardinality(self) -> Array:
         return self._numbers["cardinality"].copy()
 
@@ -220,7 +248,23 @@ class Solutions(Sequence[Solution]):
 
     def predict(self, M_new: object, *, free: npt.ArrayLike | None = None) -> Array:
         """What the models say about data not seen, one column each."""
+        M_new = self._measured(M_new)
         return np.stack([s.predict(M_new, free=free) for s in self], axis=1)
+
+    @property
+    def classes(self) -> list[Array | list[Array] | None]:
+        """The classes of each data vector, where data were labels: see `Solution.classes`."""
+        return [None if one is None else one.told for one in self._classes]
+
+    def predict_proba(self, M_new: object, *, free: npt.ArrayLike | None = None) -> FloatArray:
+        """The probabilities of the classes for data not seen: see `Solution.predict_proba`. Data vectors are told apart
+        by the second axis, classes by the last."""
+        M_new = self._measured(M_new)
+        return np.stack([s.predict_proba(M_new, free=free) for s in self], axis=1)
+
+    def _measured(self, M_new: object) -> Operator:
+        """New data as an operator, once for all."""
+        return as_operator(frames.arranged("M_new", M_new, self._asked.called.columns))
 
     # A value ----------------------------------------------------------------------------------------------------------
 
@@ -238,20 +282,21 @@ class Solutions(Sequence[Solution]):
         free: object = None,
     ) -> Solutions:
         """These answers with M and B, which they had before: see `Solution.attach`. One product for all of them."""
-        data = np.asarray(B)
+        data = np.asarray(frames.data("B", B, self.data_names))
         if data.ndim != 2 or data.shape[1] != len(self):
             raise ValueError(f"B must have {len(self)} columns, one per answer; got shape {data.shape}")
         problem = self._asked.again(M, data[:, 0], atoms, loss, free)
         first = Fingerprint.of(problem)
         for i, known in enumerate(self._fingerprints()):
-            known.refuse(replace(first, data=digest(problem.measured.read_data(data[:, i]))))
+            known.refuse(replace(first, data=digest(as_given(*problem.read(data[:, i])))))
         units, numbers = unit_atoms(problem) if self._numbers["in_units"].any() else None, self._numbers
         if units is None:  # relaxations in units that are not at hand are forgotten
             numbers = {**numbers, "relaxation": np.where(numbers["in_units"], -1, numbers["relaxation"])}
         source = Source(problem, data, None, problem.atoms if units is None else units)
         c = [self._coefficients(i) for i in range(len(self))]
+        asked, names = Asked.of(problem), self.data_names
         return Solutions(
-            numbers, self._messages, self._faces, c, self._free, self._intercept, Asked.of(problem), source
+            numbers, self._messages, self._faces, c, self._free, self._intercept, asked, source, names, self._classes
         )
 
     def _fingerprints(self) -> list[Fingerprint]:
@@ -261,8 +306,8 @@ class Solutions(Sequence[Solution]):
             return self._prints
         with ledger.opened():
             first = Fingerprint.of(source.problem)
-        read = source.problem.measured.read_data
-        return [replace(first, data=digest(read(column))) for column in source.data.T]
+        read = source.problem.read
+        return [replace(first, data=digest(as_given(*read(column)))) for column in source.data.T]
 
     def __copy__(self) -> Solutions:
         return self._taken(np.arange(len(self)))
@@ -282,6 +327,8 @@ class Solutions(Sequence[Solution]):
             "asked": self._asked.plain(),
             "fingerprint": first,
             "messages": [*self._messages],
+            "classes": [None if one is None else one.plain() for one in self._classes],
+            "data_names": None if self.data_names is None else [*self.data_names],
         }
         arrays = {**self._numbers, "c": self._c, "starts": self._starts, "free": self._free}
         arrays["digests"] = np.array([known.data for known in prints], dtype="U32")
@@ -297,8 +344,9 @@ def restored(it: Kept) -> Solutions:
         raise ValueError("there must be a coefficient for each dimension of the faces")
     first = None if told["fingerprint"] is None else Fingerprint.read(told["fingerprint"])
     prints = [] if first is None else [replace(first, data=str(known)) for known in arrays["digests"]]
+    named = told.get("data_names")
     return Solutions(
-        {name: arrays[name] for name in NUMBERS},
+        {name: arrays[name] if name in arrays else np.full(len(faces), EARLIER[name]) for name in NUMBERS},
         [str(message) for message in kept.rows(told["messages"])],
         faces,
         c,
@@ -306,6 +354,8 @@ def restored(it: Kept) -> Solutions:
         told["intercept"] is True,
         Asked.read(told["asked"]),
         prints,
+        None if named is None else tuple(str(label) for label in kept.rows(named)),
+        [None if one is None else Classes.read(one) for one in kept.rows(told.get("classes", []))],
     )
 
 

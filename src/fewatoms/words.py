@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from fewatoms._types import IntArray
 from fewatoms.budget import Budget
 
@@ -14,8 +16,10 @@ if TYPE_CHECKING:
     from fewatoms.certificates import Certificate
     from fewatoms.evidence import Evidence
     from fewatoms.goals import Goal
+    from fewatoms.points import Point
+    from fewatoms.price import Price
     from fewatoms.problem import Problem
-    from fewatoms.solution import Status
+    from fewatoms.solution import Solution, Status
 
 
 def message(
@@ -31,6 +35,7 @@ def message(
     parts = final.face.parts
     found = Budget(parts=tuple(Budget(f.size) for f in parts)) if len(parts) > 1 else Budget(parts[0].size)
     shown = "" if math.isnan(misfit) else f" (misfit {misfit:.3g})"
+    shown += f" and objective {problem.objective(final):.6g}" if problem.price.on_squares else ""
     ending = _ending(problem, status, goal)
     text = (
         f"Asked: {_asked(problem, goal)}. Found: {found.words} with loss {final.loss:.6g}{shown}. "
@@ -47,12 +52,20 @@ def _asked(problem: Problem, goal: Goal) -> str:
         words = problem.budget.words
         some = words if problem.budget.open else f"at most {words}"
         asked = f"{some}{bound and ' and '}{bound}"
-    return f"{asked}, the loss plus {problem.ridge:.4g} times the gauge to be small" if problem.ridge else asked
+    return f"{asked}, the loss plus {_ridge(problem.price)} to be small" if problem.ridge else asked
+
+
+def _ridge(price: Price) -> str:
+    """What coefficients pay."""
+    if price.on_gauge:
+        return f"{price.on_gauge:.4g} times the gauge"
+    return f"{0.5 * price.on_squares:.4g} times the squares of the coefficients of images of length 1"
 
 
 def _ending(problem: Problem, status: Status, goal: Goal) -> str:
     if status.name == "SMALLEST_LOSS" and problem.ridge:
-        return "this is the smallest loss + ridge times gauge found with at most k atoms."
+        paid = "ridge times gauge" if problem.price.on_gauge else "ridge / 2 times squares"
+        return f"this is the smallest loss + {paid} found with at most k atoms."
     if status.name == "NOT_REACHED" and problem.ridge:
         return (
             "the bound was not reached with the ridge and the atoms allowed, and progress has stopped: give a "
@@ -72,6 +85,28 @@ def _proof(status: Status, evidence: Evidence) -> str:
     return f" Proved: any x that reaches it has a gauge of at least {size:.3g}{units}."
 
 
+# Answers -------------------------------------------------------------------------------------------------------------
+
+ROWS = 20  # atoms that are listed
+
+
+def answer(found: Solution) -> str:
+    """An answer in one line, and its atoms by name with their coefficients where they have names."""
+    rows = [row for part in found.parts for row in _named(part)]
+    more = [f"  and {len(rows) - ROWS} more"] if len(rows) > ROWS else []
+    return "\n".join([repr(found), *rows[:ROWS], *more])
+
+
+def _named(part: Point) -> list[str]:
+    if part.names is None:
+        return []
+    width = max((len(name) for name in part.names), default=0)
+    return [
+        f"  {name:<{width}}  {', '.join(f'{value:.6g}' for value in np.atleast_1d(row))}"
+        for name, row in zip(part.names, part.coefficients, strict=True)
+    ]
+
+
 # Notes ---------------------------------------------------------------------------------------------------------------
 
 
@@ -86,9 +121,6 @@ def same_image(pair: tuple[int, int]) -> str:
 
 def same_parts(i: int, j: int) -> str:
     return f"parts {i} and {j} are the same set: how their atoms are shared out is arbitrary"
-
-
-SEPARABLE = "the classes are separable on these atoms: the fit has no minimiser and was stopped on its way"
 
 
 def empty_lines(name: str, empty: IntArray, instead: str) -> str:
@@ -135,7 +167,8 @@ def certificate(proven: Certificate) -> str:
     asked = proven.asked
     budget, alpha = asked.budget, asked.alpha
     allowed = "" if budget.nothing_said else f" of {budget.figures} allowed"
-    lines = [f"Recomputed: loss {proven.loss:.6g} with {Budget(proven.cardinality).words}{allowed}."]
+    paid = f", objective {proven.objective:.6g}" if asked.ridge else ""
+    lines = [f"Recomputed: loss {proven.loss:.6g} with {Budget(proven.cardinality).words}{allowed}{paid}."]
     if alpha is not None:
         slack = f" + {asked.slack:.6g}" if asked.slack else ""
         lines.append(f"The bound alpha = {alpha:.6g}{slack} is {'met' if proven.meets_bound else 'not met'}.")
@@ -168,17 +201,22 @@ def _of_the_relaxation(proven: Certificate) -> list[str]:
     relaxation, lines = proven.relaxation, []
     assert relaxation is not None
     units = ", atoms in units of their images" if proven.in_units else ""
-    about = f"({relaxation.name} at {relaxation.parameter:.6g}{units})"
+    ridge, on_gauge = proven.asked.ridge, proven.asked.on_gauge
+    shrunk = f", ridge {ridge:.6g}" if ridge and not on_gauge and relaxation.name == "P1" else ""
+    about = f"({relaxation.name} at {relaxation.parameter:.6g}{shrunk}{units})"
     if math.isinf(proven.gap):
         lines.append(f"No feasible pair of the relaxation {about} was found: its gap is not known.")
     else:
         lines.append(f"Proven: the relaxation {about} has its optimum within {proven.gap:.3g} of {proven.primal:.6g}.")
-    ridge = proven.asked.ridge
-    if ridge and relaxation.name == "P1" and relaxation.parameter == ridge and math.isfinite(proven.dual):
+    itself = relaxation.name == "P1" and relaxation.parameter == (ridge if on_gauge else 0.0)
+    if ridge and itself and math.isfinite(proven.gap):
+        what = f"loss + {ridge:.6g} gauge" if on_gauge else "an objective"
         lines.append(
-            f"So no x, with any number of atoms, has loss + {ridge:.6g} gauge below {proven.primal - proven.gap:.6g}; "
-            f"this one has {proven.loss + ridge * proven.gauge:.6g}."
+            f"So no x, with any number of atoms, has {what} below {proven.primal - proven.gap:.6g}; "
+            f"this one has {proven.objective:.6g}."
         )
+    elif ridge and not on_gauge and relaxation.name == "P3":
+        lines.append("The ridge plays no part in that: it speaks of the loss and the gauge alone.")
     if proven.knows_epsilon and proven.epsilon is None:
         lines.append("No epsilon: the operator's norm, a feasible pair or bounds on beta are missing.")
     elif proven.knows_epsilon:
