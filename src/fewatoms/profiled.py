@@ -37,27 +37,28 @@ class Profiled(Loss):
         left = r - self.F @ v
         value = self.base.value(left)
         size = float(np.abs(self.F.T @ np.abs(self.base.gradient(left))).max(initial=0.0))
-        ridge, columns = 0.0, Columns(self.F)
+        ridge, columns, before, stale = 0.0, Columns(self.F), math.inf, False
         for _ in range(100):
             slope = self.F.T @ self.base.gradient(left)
-            if float(np.abs(slope).max(initial=0.0)) <= 1e-14 * size:
-                break
+            height = float(np.abs(slope).max(initial=0.0))
+            if height <= 1e-14 * size or (stale and height > 0.5 * before):
+                break  # a conjugate needs F'y = 0 to more digits than the value shows
+            before = height
             H = self.base.bend(left).gram(columns)
             unit = float(np.trace(H)) / len(H) + 1e-6 * self.smoothness * float(
                 np.einsum("ij,ij->j", self.F, self.F).max()
             )
             step, t = np.linalg.lstsq(H + (ridge + 1e-14 * unit) * np.eye(len(H)), slope, rcond=None)[0], 1.0
-            while (fresh := self.base.value(left - t * (self.F @ step))) > value and t > 1e-10:
+            most = value + 1e-15 * abs(value)
+            while (fresh := self.base.value(left - t * (self.F @ step))) > most and t > 1e-10:
                 t *= 0.5
-            if fresh > value:
+            if fresh > most:
                 ridge = max(10 * ridge, 1e-3 * unit)
                 if ridge > 1e6 * unit:
                     break
                 continue
             v, left = v + t * step, left - t * (self.F @ step)
             ridge, stale, value = 0.1 * ridge, fresh >= value, fresh
-            if stale:
-                break
         self._last = v
         return v
 
