@@ -10,7 +10,7 @@ the data. For a support S the state keeps, with H the inverse of G on S:
     loss = |b|^2 - h_S'c            twice the objective
 
 An atom that enters or leaves changes all of them by one outer product, |S| times the number of atoms. What is here is
-the meaning in NumPy; `_compiled.py` has the same steps as loops, under the same names.
+the meaning in NumPy; `_state.py` has the same steps as loops, under the same names.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class State(NamedTuple):
     z: FloatArray
     may: Array
     stays: Array
-    count: IntArray
+    count: IntArray  # type: ignore[assignment]  # tuples count, too
     loss: FloatArray  # one number
 
 

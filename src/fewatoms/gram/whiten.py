@@ -1,0 +1,84 @@
+"""Blocks of columns in coordinates in which each block is orthonormal, ridge included.
+
+Twice the objective over coefficients x of unit columns is
+
+    |b - Mx|^2 + ridge |x|^2  =  |b|^2 - 2 h'x + x'Kx,   h = M'b,   K = M'M + ridge I.
+
+With x_g = T_g u_g on each block it has the same form in u, with T'h and T'KT. The ridge stands in the blocks on the
+diagonal alone, and these become unit matrices if T_g'K_gg T_g = I. So losses and exchanges are those of the ridge on
+unit columns, whatever bases are taken; x = Tu gives the coefficients.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from fewatoms._types import FloatArray, IntArray
+from fewatoms.gram.state import PIVOT
+
+
+@dataclass(frozen=True, eq=False)
+class Whitened:
+    """Inner products G and moments h of orthonormal blocks, block g in starts[g] to starts[g + 1], and the way back."""
+
+    G: FloatArray
+    h: FloatArray
+    starts: IntArray
+    bases: list[FloatArray]
+
+    def back(self, blocks: IntArray, c: FloatArray) -> FloatArray:
+        """Coefficients of the unit columns of these blocks, one block after the other, from those of the engine."""
+        ends = np.cumsum([self.bases[g].shape[1] for g in blocks], dtype=np.int64)
+        parts = [self.bases[g] @ u for g, u in zip(blocks, np.split(c, ends[:-1]), strict=True)] if len(ends) else []
+        return np.concatenate([np.zeros(0), *parts])
+
+
+def whiten(gram: FloatArray, moments: FloatArray, starts: IntArray, ridge: float) -> Whitened:
+    """Blocks in coordinates of their own.
+
+    `gram` holds the inner products of unit columns (without the ridge), `moments` those with the data; block g has the
+    columns starts[g] to starts[g + 1].
+
+    Directions within a block of which a Gram matrix sees nothing are let go; a block may have none left.
+    """
+    bases = _bases(gram, starts, ridge)
+    T = _side_by_side(bases, starts)
+    half = T.T @ gram
+    ends = np.concatenate([[0], np.cumsum([B.shape[1] for B in bases], dtype=np.int64)])
+    G = T.T @ np.ascontiguousarray(half.T)
+    for rank in {B.shape[1] for B in bases}:
+        first = np.array([a for a, B in zip(ends, bases, strict=False) if B.shape[1] == rank])
+        columns = first[:, None] + np.arange(rank)
+        G[columns[:, :, None], columns[:, None, :]] = np.eye(rank)  # beyond rounding
+    return Whitened(G, T.T @ moments, ends, bases)
+
+
+def _bases(gram: FloatArray, starts: IntArray, ridge: float) -> list[FloatArray]:
+    """T_g for each block: eigenvectors of its inner products, in units of their lengths."""
+    lengths = np.diff(starts)
+    out: list[FloatArray] = [np.zeros((0, 0))] * lengths.size
+    for length in np.unique(lengths[lengths > 0]):
+        labels = np.flatnonzero(lengths == length)
+        columns = starts[labels, None] + np.arange(length)
+        E = gram[columns[:, :, None], columns[:, None, :]]
+        values, V = np.linalg.eigh(E)
+        values += ridge
+        good = values > PIVOT
+        V /= np.sqrt(np.maximum(values, PIVOT))[:, None, :]
+        for g, T, kept in zip(labels, V, good, strict=True):
+            out[g] = T if kept.all() else T[:, kept]
+    return out
+
+
+def _side_by_side(bases: list[FloatArray], starts: IntArray) -> sparse.csr_array:
+    """One sparse matrix with these blocks."""
+    shapes = np.array([B.shape for B in bases]).reshape(-1, 2)
+    across = np.repeat(shapes[:, 1], shapes[:, 0])  # entries of each row
+    first = np.repeat(np.cumsum(shapes[:, 1]) - shapes[:, 1], shapes[:, 0])
+    rows = np.concatenate([[0], np.cumsum(across)])
+    spots = np.arange(rows[-1]) - np.repeat(rows[:-1] - first, across)
+    entries = np.concatenate([np.zeros(0), *[B.ravel() for B in bases]])
+    return sparse.csr_array((entries, spots, rows), shape=(int(starts[-1]), int(shapes[:, 1].sum())))
