@@ -204,6 +204,7 @@ DOORS = {
     "_checks.py",
     "_renamed.py",
     "capabilities.py",
+    "classes.py",
     "files.py",
     "frames.py",
     "kept.py",

@@ -245,7 +245,7 @@ class Asked:
             str(h["free"]),
             kept.real(h["shrink"]),
             kept.maybe(h["mark"]),
-            Called.read(h.get("called")),  # files of version 0.2 know no names
+            Called.read(h.get("called")),  # earlier files know no names
             Classes.read(h["classes"]) if h.get("classes") is not None else None,
             h["on_gauge"] is True if "on_gauge" in h else kept.real(h["ridge"]) > 0,  # nor any other ridge
         )

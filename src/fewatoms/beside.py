@@ -286,8 +286,8 @@ def _columns(free: object, m: int, loss: Loss) -> FreeColumns:
             raise ValueError(f"{demand}; got {free!r}")
         if loss.labelled and loss.labels is None:
             raise ValueError(
-                f"free must be the column of signs for an intercept with {loss!r} where b = 0 says that they are part "
-                f"of M; got {free!r}: pass free=signs, or M without them and the labels as b"
+                f"free must be the column of labels for an intercept with {loss!r}, whose labels are part of M where "
+                f"they are not b; got {free!r}: pass free=labels"
             )
         return FreeColumns(np.ones((m, 1)), intercept=True)
     columns = np.asarray(frames.data("free", free))

@@ -83,42 +83,38 @@ class Labels:
         return replace(self, codes=self.codes[rows])
 
 
-def refuse(b: npt.ArrayLike, loss: Loss) -> None:
-    """Refuse data that a loss of classes has no use for, or some columns of it: those are labels, or 0 where M holds
-    the signs of two classes. (A `Problem` may have other data, as all losses take them.)"""
-    values = np.asarray(b)
-    if loss.labelled and not (_numbers(values, loss) and not values.any()):
-        for column in _vectors(values, values.ndim == 2):
-            read(column, loss)
-
-
 def found(b: npt.ArrayLike, loss: Loss, *, columns: bool) -> Labels | None:
-    """The labels that data are, in `columns` or all of one kind; None where data are numbers as other losses take them:
-    0 where the signs of two classes are in M, or b of f(b - Mx) for its own sake."""
+    """The labels that data are, in `columns` or all of one kind; None where data are numbers as other losses take them.
+
+    To a loss of two classes, numbers are labels where they have two values: all 0, they leave the signs to M, and
+    others are b of f(b - Mx) for its own sake.
+    """
     if not loss.labelled or sp.issparse(b):
         return None
     _checks.unmasked("b", b)
     values = np.asarray(b)
-    vectors = _vectors(values, columns)
-    if _numbers(values, loss) and not all(map(_two, vectors)):
+    if values.dtype.kind in "US" and not hasattr(b, "dtype"):  # a list: whatever is no string would be made one
+        values = np.asarray(b, dtype=object)
+    vectors = list(values.T) if columns else [values]
+    if _may_be_data(values, loss) and not all(map(_two, vectors)):
         return None
     codes, names = zip(*(read(vector, loss) for vector in vectors), strict=True)
     return Labels(np.stack(codes, axis=-1) if columns else codes[0], Classes(names, loss.width(2) > 1))
 
 
-def _vectors(values: Array, columns: bool) -> list[Array]:
-    return list(values.T) if columns else [values]
+def refuse(b: npt.ArrayLike, loss: Loss) -> None:
+    """Refuse whole numbers that are no data of a loss of two classes: they are labels, of one class or too many."""
+    values = np.asarray(b)
+    if loss.labelled and values.any() and (values == np.round(values)).all():
+        read(values, loss)
 
 
-def _numbers(values: Array, loss: Loss) -> bool:
-    """Whether data may be numbers to a loss of classes: one that says a number of each, and not one for each class."""
-    return loss.width(2) == 1 and values.dtype.kind in "iuf"
+def _may_be_data(values: Array, loss: Loss) -> bool:
+    numbers = loss.width(2) == 1 and values.dtype.kind in "iuf"
+    return numbers and not np.isnan(values).any()
 
 
 def _two(values: Array) -> bool:
-    """Whether numbers are of two values: then they are labels, whatever they are."""
-    if values.size == 0 or np.isnan(values).any():
-        return values.size > 0  # labels that are missing
     low, high = values.min(), values.max()
     return bool(low < high and ((values == low) | (values == high)).all())
 
@@ -133,8 +129,6 @@ def read(values: Array, loss: Loss) -> tuple[IntArray, Array]:
             f"b must hold labels of two classes with {loss!r}; got {names.size}, {_shown(names)}: "
             "loss=Multinomial() takes more"
         )
-    if names.size > 2 and values.dtype.kind == "f" and (values != np.round(values)).any():
-        raise ValueError(f"b must hold labels with {loss!r}; got {names.size} different numbers, {_shown(names)}")
     return codes, names
 
 

@@ -9,9 +9,11 @@ import numpy.typing as npt
 
 from fewatoms import _checks, frames
 from fewatoms._renamed import renamed, unknown
+from fewatoms._types import FloatArray
 from fewatoms.atoms import AtomicSet
 from fewatoms.atoms.pursuit import weighed
 from fewatoms.beside import Biases
+from fewatoms.classes import refuse
 from fewatoms.effort import effort as told
 from fewatoms.losses import LeastSquares, Loss
 from fewatoms.methods import METHODS, Method
@@ -80,7 +82,8 @@ def fit(
     M : (m, n) array, sparse matrix, data frame, LinearOperator, PyLops operator, or Sampling, Quadratic, Identity, your
         own. The columns of a data frame (pandas, polars, pyarrow) keep their names: `s.names`, `restricted(include=
         ["age"])`, and `s.predict` knows them again in any order. Its index is not looked at
-    b : (m,) array or series of data (Identity takes its own shape too), or (m, p) for a set Joint(atoms)
+    b : (m,) array or series of data (Identity takes its own shape too), or (m, p) for a set Joint(atoms). For Logistic
+        and Multinomial labels of two, or more, values of any type: numbers, truth values, strings, categories
     atoms : AtomicSet
         SignedOneHot(n), NonnegativeOneHot(n), Groups(labels), RankOne(p, q), PSDRankOne(n), Dictionary(D, ...), sums,
         unions, multiples and linear images of these; Joint(atoms) for one support of all columns of b;
@@ -92,7 +95,8 @@ def fit(
     misfit : float, optional
         Bound on |b - Mx| / |b|, least squares only (in the weighted norm if it has weights); not together with alpha.
     loss : Loss
-        LeastSquares(), Huber(delta), Logistic(), or your own.
+        LeastSquares(), Huber(delta), Logistic(), Multinomial(), or your own. With the two for classes `s.classes` are
+        the labels, `s.predict` gives margins and `s.predict_proba` probabilities.
     ridge : float or "auto", optional
         What coefficients pay. For atoms that can be listed: minimise the loss plus ridge / 2 times the squares of the
         coefficients of unit images, those of the atoms times |P M a|: P takes out what free columns and an intercept
@@ -168,7 +172,7 @@ def fit_many(M: object, B: npt.ArrayLike, *, k: object = None, **words: Unpack[W
     data = np.asarray(B)
     problem, way = posed(operator, data[:, 0], k, **words)
     for column in data.T:
-        problem.read(column)  # before any of them is fitted
+        _told(*problem.read(column))  # before any of them is fitted
     problems = (problem if i == 0 else problem.with_data(column) for i, column in enumerate(data.T))
     return Solutions.of(solve_each(problems, way), problem, data, names)
 
@@ -187,12 +191,19 @@ def posed(M: object, b: npt.ArrayLike, k: object, **words: Unpack[Words]) -> tup
         M, b, k=k, atoms=words["atoms"], alpha=alpha, misfit=misfit, loss=words.get("loss"), ridge=ridge,
         cap=words.get("cap"), free=free,
     )  # fmt: skip
+    _told(problem.data, problem.base_loss)
     problem = problem.over(weighed(problem.atoms))
     way = _way(words)
     if way.start is not None and not way.start.is_over(problem.atoms):
         theirs = way.start.certificate.asked.atoms_told
         raise ValueError(f"start must be a model made of {problem.atoms!r}; got one made of {theirs}")
     return problem, way
+
+
+def _told(data: FloatArray, loss: Loss) -> None:
+    """Refuse data that were meant as labels, but are of one class, or of more than the loss can tell apart."""
+    if loss.labels is None:
+        refuse(data, loss)
 
 
 def _way(words: Words) -> Way:

@@ -285,7 +285,8 @@ def _read(M: Operator, b: npt.ArrayLike, labels: Labels | None, loss: Loss) -> t
     else:
         if width > 1 and M.model_shape[-1] != width:
             raise ValueError(f"b must hold labels of {M.model_shape[-1]} classes; got {labels.count}")
-        flat = M.read_data(labels.codes) if width == 1 else _checks.real_vector("b", labels.codes, rows, " (rows of M)")
+        codes = labels.codes
+        flat = M.read_data(codes) if width == 1 else _checks.real_vector("b", codes, rows, " (the rows of M)")
         data, labels = np.zeros(M.shape[0]), replace(labels, codes=flat.astype(np.intp))
     if loss.weights is not None and loss.weights.size != rows:
         raise ValueError(f"weights of the loss must have {rows} entries, one per row of M; got {loss.weights.size}")

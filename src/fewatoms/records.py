@@ -12,6 +12,7 @@ from fewatoms.certificates import Certificate, certify, no_atoms
 from fewatoms.evidence import Evidence, prove_unreachable
 from fewatoms.methods.base import Job
 from fewatoms.problem import Problem
+from fewatoms.recession import separates
 from fewatoms.solution import Solution, Status
 from fewatoms.words import message
 
@@ -200,8 +201,15 @@ class Record:
         if status is Status.BOUND_MET and not problem.meets(final.loss):  # rounding took it back
             status = Status.NOT_REACHED
         success = status is Status.ZERO or (best is not None if problem.alpha is None else problem.meets(final.loss))
+        if (
+            problem.alpha is None
+            and not problem.ridge
+            and problem.price.cap is None
+            and separates(problem, final, beside)
+        ):
+            status, success = (status if status is Status.STOPPED else Status.SEPARABLE), False
         notes = [final.note] * bool(final.note) + self.job.notes(problem, final.face)
-        misfit = problem.misfit_of(final)
+        misfit, told = problem.misfit_of(final), problem.beside.told(beside)
         return Solution(
             final.face,
             final.c,
@@ -210,9 +218,10 @@ class Record:
             message=message(problem, status, self.goal, final, misfit, self.evidence, notes),
             loss=final.loss,
             misfit=misfit,
-            beside=problem.beside.told(beside),
+            r2=problem.r2_of(final.loss),
+            beside=told,
             several=problem.measured.by_columns,
-            ridge=problem.ridge,
+            ridge=problem.price.told(told.shrink),
             iterations=self.iterations,
             products=spent.products,
             svd_products=spent.svd_products,

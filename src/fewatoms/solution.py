@@ -43,8 +43,8 @@ class Status(Enum):
     STREAM_ENDED = "the oracle's stream of dual vectors ended: give it more, or take the best answer found."
     STOPPED = "the callback stopped the run; this is the best answer found so far."
     SEPARABLE = (
-        "these atoms separate the classes, or some of them from others: no coefficients are the best, and the loss "
-        "falls for ever as they grow. Give a ridge, a cap or a bound (alpha)."
+        "the classes are separable with these atoms, all data or some of them: no coefficients are the best, and the "
+        "loss falls for ever as they grow. Give a ridge, a cap or a bound (alpha)."
     )
 
 
@@ -309,7 +309,7 @@ def restored(it: Kept) -> Solution:
         message=str(told["message"]),
         loss=kept.real(told["loss"]),
         misfit=kept.real(told["misfit"]),
-        r2=kept.real(told.get("r2", math.nan)),  # which files of version 0.2 do not know
+        r2=kept.real(told.get("r2", math.nan)),  # which earlier files do not know
         beside=Told(arrays["free"], told["intercept"] is True, biases, *shrink),
         several=told["several"] is True,
         ridge=(ridge, shrink[0]) if shrink else ridge,

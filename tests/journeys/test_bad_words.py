@@ -170,8 +170,65 @@ def test_what_is_said_by_position_and_what_is_forgotten(door):
         door(SMALL, DATA, k=[2])
 
 
-def test_labels_are_no_data_of_the_logistic_loss():
-    X = np.random.default_rng(0).standard_normal((6, 4))
-    for labels in ([0, 1, 1, 0, 1, 0], [-1, 1, 1, -1, 1, -1]):
-        with pytest.raises(ValueError, match=r"^b must be 0 with Logistic\(\), whose labels are part of M.*got labels"):
-            fa.fit(X, np.array(labels, dtype=float), atoms=ONE, k=1, loss=fa.Logistic(), cap=10.0)
+NAN, LOGISTIC, MULTINOMIAL = float("nan"), fa.Logistic(), fa.Multinomial()
+
+
+@pytest.mark.parametrize(
+    ("labels", "loss", "kind", "told"),
+    [
+        (
+            [1, 1, 1, 1],
+            LOGISTIC,
+            ValueError,
+            r"^b must hold labels of two classes or more with Logistic\(\); got only 1",
+        ),
+        (["a"] * 4, LOGISTIC, ValueError, r"^b must hold labels of two classes or more with Log.*; got only 'a'$"),
+        ([False] * 4, LOGISTIC, ValueError, r"^b must hold labels of two classes or more with Log.*; got only False$"),
+        ([0, 1, 2, 1], LOGISTIC, ValueError, r"^b must hold labels of two classes with .*; got 3, .*Multinomial\(\)"),
+        ([0.0, 1.0, 2.0, 1.0], LOGISTIC, ValueError, r"^b must hold labels of two classes .* got 3, .*Multinomial\(\)"),
+        (list("abca"), LOGISTIC, ValueError, r"got 3, 'a', 'b', 'c': loss=Multinomial\(\) takes more$"),
+        (
+            [0.0, 1.0, NAN, 1.0],
+            LOGISTIC,
+            ValueError,
+            r"^b must have a label for every datum; 1 are missing",
+        ),
+        ([True, None, False, None], LOGISTIC, ValueError, r"^b must have a label for every datum; 2 are missing"),
+        (["a", "b", NAN, "b"], MULTINOMIAL, ValueError, r"^b must have a label for every datum; 1 are missing"),
+        ([[1], [2], [1], [2, 3]], LOGISTIC, TypeError, r"^b must hold labels such as numbers or strings; got \[1\]$"),
+        ([0, 0, 0, 0], MULTINOMIAL, ValueError, r"^b must hold labels of two classes or more with Mult.*; got only 0$"),
+        ([0, 1, 1], LOGISTIC, ValueError, r"^b must have 4 entries \(the rows of M\); got shape \(3,\)$"),
+        ([0, 1, 2], MULTINOMIAL, ValueError, r"^b must have 4 entries \(the rows of M\); got shape \(3,\)$"),
+        (
+            np.eye(4, 2),
+            MULTINOMIAL,
+            ValueError,
+            r"^b must be one vector of labels with Multin.*shape \(4, 2\)",
+        ),
+        (np.eye(4, 2), LOGISTIC, ValueError, r"^b must be one data vector; got shape \(4, 2\): fit_many"),
+    ],
+)
+@pytest.mark.parametrize("door", [fa.fit, fa.fit_path], ids=lambda door: door.__name__)
+def test_labels_that_are_no_data(door, labels, loss, kind, told):
+    X = np.random.default_rng(0).standard_normal((4, 4))
+    b = np.array(labels, dtype=object) if isinstance(labels[0], list) else labels
+    with pytest.raises(kind, match=told):
+        door(X, b, atoms=ONE, k=[1] if door is fa.fit_path else 1, loss=loss, cap=10.0)
+
+
+def test_what_classes_cannot_have():
+    X, labels = np.random.default_rng(0).standard_normal((6, 4)), [0, 1, 2, 0, 1, 2]
+    with pytest.raises(ValueError, match=r"^Joint is for SignedOneHot\(n\) and Groups\(labels\); got Nonneg"):
+        fa.fit(X, labels, atoms=fa.NonnegativeOneHot(4), k=1, loss=MULTINOMIAL)
+    with pytest.raises(ValueError, match=r"^weights of the loss must have 6 entries, one per row of M; got 5$"):
+        fa.fit(X, labels, atoms=ONE, k=1, loss=fa.Multinomial(np.ones(5)))
+    with pytest.raises(ValueError, match=r"^misfit is a bound for least squares; with Multinomial\(\) give alpha"):
+        fa.fit(X, labels, atoms=ONE, k=1, loss=MULTINOMIAL, misfit=0.1)
+    with pytest.raises(ValueError, match=r"^b must hold labels of 3 classes; got 2$"):
+        fa.fit_many(X, np.column_stack([labels, [0, 1, 1, 0, 1, 0]]), atoms=ONE, k=1, loss=MULTINOMIAL)
+    with pytest.raises(ValueError, match=r"^b must hold labels of two classes with Logistic\(\); got 3"):
+        fa.fit_many(X, np.column_stack([[0, 1, 1, 0, 1, 0], labels]), atoms=ONE, k=1, loss=LOGISTIC)
+    plain = fa.fit(X, X[:, 0], atoms=ONE, k=1)
+    assert plain.classes is None
+    with pytest.raises(ValueError, match=r"^probabilities are for answers to labels"):
+        plain.predict_proba(X)

@@ -111,6 +111,8 @@ def test_whatever_comes_out_is_what_it_says(seed):
     loss, value = [(fa.LeastSquares(), squares), (fa.Huber(0.5), lambda r: huber(r, 0.5)), (fa.Logistic(), logistic)][
         rng.choice(3, p=[0.6, 0.25, 0.15])
     ]
+    if isinstance(loss, fa.Logistic) and np.unique(b).size == 2:  # labels
+        signs, value = np.where(b > b.min(), 1.0, -1.0), lambda r, b=b: logistic(signs * (r - b))
     at_zero = value(b)
     alpha = float(at_zero * rng.choice([0, 1e-12, 1e-4, 0.1, 0.5, 0.9])) if rng.random() < 0.6 else None
     oracle = any_oracle(rng, b.size, alpha is not None)
@@ -196,8 +198,11 @@ def test_separable_classes_end_soon_and_say_so():
     assert s.loss <= 1e-12
     assert np.abs(s.x).max() < 1e3
     assert "separable" in s.message
-    s = fa.fit(fa.Identity((2, 2)), -np.ones((2, 2)), atoms=fa.PSDRankOne(2), k=1, loss=fa.Logistic(), max_iterations=8)
-    assert s.loss < 4 * math.log1p(math.exp(-1.0))
+    assert (s.status, s.success) == (fa.Status.SEPARABLE, False)
+    b = np.array([[-1.0, -1.5], [-1.5, -1.0]])  # three of these and they were no labels
+    b[1, 1] = -1.2
+    s = fa.fit(fa.Identity((2, 2)), b, atoms=fa.PSDRankOne(2), k=1, loss=fa.Logistic(), max_iterations=8)
+    assert s.loss < logistic(b)
 
 
 def test_no_entries_asked_for():

@@ -226,12 +226,11 @@ def test_exact_data_is_met_to_rounding():
         assert reduced_fit(exact, face).loss <= loose * exact.at_zero, name
 
 
-def test_separable_classes_are_said_to_be():
+def test_separable_classes_end_with_finite_numbers():
     X = np.linspace(-1, 1, 10)[:, None]
     labels = np.sign(X.ravel())
     problem = Problem.of(labels[:, None] * X, np.zeros(10), atoms=SignedOneHot(1), loss=Logistic())
     candidate = reduced_fit(problem, problem.atoms.expose(np.ones(1), 1))
-    assert "separable" in candidate.note
     assert candidate.loss < 1e-3 * problem.at_zero
     assert np.isfinite(candidate.c).all()
 

@@ -15,7 +15,7 @@ import scipy.linalg
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, lsmr
 
-from fewatoms import ledger, linalg, words
+from fewatoms import ledger, linalg
 from fewatoms._types import Array, BudgetLike, FloatArray
 from fewatoms.candidates import Candidate
 from fewatoms.faces import Cone, Face, hermitian, hermitian_coordinates
@@ -24,7 +24,6 @@ from fewatoms.problem import Problem
 from fewatoms.reduced import Columns, ReducedOperator
 from fewatoms.retrieval.newton import newton
 
-SPAN = 30.0  # linear predictors beyond this size say that the classes of a logistic fit are separable
 DENSE = 8_000_000  # numbers in a dense copy of sparse columns at most
 FORM = 3000  # columns of an implicit operator formed at most, where only a direct solve will do
 
@@ -43,8 +42,7 @@ def reduced_fit(problem: Problem, face: Face) -> Candidate:
         else:
             c, reduced = _smooth(reduced, problem.b, problem.loss, face)
         residual = problem.b - reduced.apply(c)
-    note = words.SEPARABLE if problem.loss.labelled and np.abs(problem.b - residual).max() > SPAN else ""
-    return Candidate.of(face, c, residual, problem.loss.value(residual), reduced.norms(), note)
+    return Candidate.of(face, c, residual, problem.loss.value(residual), reduced.norms())
 
 
 # Least squares -------------------------------------------------------------------------------------------------------
