@@ -10,6 +10,7 @@ import pytest
 
 import fewatoms as fa
 from answers import MAPPED, NAMES, answer, assert_same_answer, assert_same_arrays, cases
+from contracts import families
 from fewatoms import files
 from fewatoms.faces import Cone, Coordinates, Explicit, Factors
 from fewatoms.kept import Kept, flattened, gathered, packed, unpacked
@@ -101,6 +102,80 @@ def test_labels_of_other_types(labels, tmp_path):
     s = fa.fit(M, M[:, 1] - M[:, 2], atoms=fa.Groups(np.repeat(labels, 4)), k=1)
     s.save(tmp_path / "answer")
     assert_same_arrays(fa.load(tmp_path / "answer").indices, s.indices)
+
+
+# Every kind -----------------------------------------------------------------------------------------------------------
+
+SETS = {
+    **{f"vectors, {name}": (s, (8,)) for name, s in families.vector_sets(8).items()},
+    **{f"matrices, {name}": (s, (5, 4)) for name, s in families.matrix_sets(5, 4).items()},
+    **{f"square, {name}": (s, (4, 4)) for name, s in families.square_sets(4).items()},
+}
+
+
+def leaves(face):
+    """The faces of sets that are no sums."""
+    return [face] if len(face.parts) == 1 else [leaf for part in face.parts for leaf in leaves(part)]
+
+
+def duals(atoms, shape):
+    """Dual vectors of a set, complex ones where it takes them."""
+    rng = families.generator(12)
+    z = rng.standard_normal(shape)
+    yield z
+    if atoms.takes_complex:
+        yield families.hermitian_dual(shape[0])(rng)
+
+
+@pytest.mark.parametrize(("atoms", "shape"), SETS.values(), ids=SETS)
+def test_faces_of_every_set_are_written_and_read(atoms, shape, tmp_path):
+    for z in duals(atoms, shape):
+        for k in (0, 2):
+            face = atoms.expose(z, families.few(atoms, k))
+            c = face.project(families.generator(13).standard_normal(face.dim))
+            header, arrays = flattened(face.kept(), "it")
+            again = files.face_of(gathered(json.loads(json.dumps(header)), arrays, "it"))
+            np.testing.assert_allclose(again.point(c), face.point(c), rtol=0, atol=1e-12)
+            np.testing.assert_allclose(again.gauge(c), face.gauge(c))
+            for part, twin in zip(leaves(again), leaves(face), strict=True):
+                assert_same_arrays(part.labels(), twin.labels())
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize(("atoms", "shape"), SETS.values(), ids=SETS)
+def test_answers_over_every_set_are_written_and_read(atoms, shape, tmp_path):
+    rng = families.generator(14)
+    A = rng.standard_normal((2 * int(np.prod(shape)), 4))
+    if shape == (4, 4):
+        operators = [fa.Quadratic(A), *([fa.Quadratic(A[:, ::-1] + 1j * A)] if atoms.takes_complex else [])]
+    else:
+        operators = [rng.standard_normal((12, 8)), families.black_box(rng.standard_normal((12, 8)))]
+        operators = operators if shape == (8,) else [fa.Identity(shape), families.matrix_operators(*shape)["sampling"]]
+    for M in operators:
+        b = np.abs(rng.standard_normal(M.shape[0]))
+        s = fa.fit(M, b, atoms=atoms, k=families.few(atoms, 2), max_iterations=3)
+        s.save(tmp_path / "answer")
+        t = fa.load(tmp_path / "answer")
+        assert_same_answer(t, s, exact=False)
+        np.testing.assert_allclose(t.predict(M), s.predict(M), atol=1e-10)
+        told = {} if s.atoms.kept() else {"atoms": atoms}
+        assert t.attach(M, b, **told).certificate.attached
+
+
+def test_files_that_know_no_names_and_no_r2_are_read(tmp_path):
+    """As earlier ones were."""
+    s, case = answer("signed"), cases()["signed"]
+    many = fa.fit_many(case.M, case.b[:, None], **case.words)
+    for one in (s, many):
+        whole = one.kept()
+        told = {name: value for name, value in whole.told.items() if name not in ("r2", "data_names")}
+        told["asked"] = {name: value for name, value in told["asked"].items() if name != "called"}
+        arrays = {name: value for name, value in whole.arrays.items() if name != "r2"}
+        files.save(tmp_path / "answer", Kept(whole.kind, told, arrays, whole.inner))
+        t = fa.load(tmp_path / "answer")
+        assert np.isnan(t.r2).all()
+        assert_same_arrays(t.x, one.x)
+        assert (t.names if one is s else t[0].names) is None
 
 
 # What is not ours -----------------------------------------------------------------------------------------------------

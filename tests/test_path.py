@@ -7,11 +7,13 @@ import pickle
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
 
 import fewatoms as fa
+from answers import assert_same_answer
 from journeys.planting import low_rank, spikes
 
 # One run serves all ---------------------------------------------------------------------------------------------------
@@ -408,13 +410,24 @@ def test_what_is_not_there_is_said():
 # Values, and the clock -----------------------------------------------------------------------------------------------
 
 
-def test_pickles_leave_M_out():
+@pytest.mark.parametrize("way", ["pickle", "file"])
+def test_pickles_and_files_leave_M_out(way, tmp_path):
     M, b = planted(7)
     path = fa.fit_path(M, b, atoms=fa.SignedOneHot(M.shape[1]), k=[1, 3])
     chosen = path.choose_k("cv")
-    data = pickle.dumps(path)
-    assert len(data) < 10_000
-    back = pickle.loads(data)
+    path.choose_k("bic")
+    path.chosen = chosen
+    path.save(tmp_path / "path")
+    data = pickle.dumps(path) if way == "pickle" else (tmp_path / "path").read_bytes()
+    assert len(data) < (10_000 if way == "pickle" else 15_000)
+    back = pickle.loads(data) if way == "pickle" else fa.load(tmp_path / "path")
+    assert isinstance(back, fa.Path)
+    assert repr(back) == repr(path)
+    assert [*back.scores] == ["cv", "bic"]
+    for k in path:
+        assert_same_answer(back[k], path[k])
+    back.save(tmp_path / "again")  # without M and b
+    assert repr(fa.load(tmp_path / "again")) == repr(path)
     assert back.k == path.k
     assert back.chosen == chosen
     np.testing.assert_array_equal(back.losses, path.losses)
@@ -423,6 +436,26 @@ def test_pickles_leave_M_out():
     with pytest.raises(ValueError, match=r"needs M and b.*fit the path again"):
         back.choose_k("cv")
     assert back.best.attach(M, b).certificate.gap >= 0
+
+
+def test_paths_over_sums_are_kept_with_nothing_chosen(tmp_path):
+    M, b = planted(7)
+    n = M.shape[1]
+    path = fa.fit_path(M, b, atoms=fa.SignedOneHot(n) | fa.NonnegativeOneHot(n), k=[(1, 1), (2, 1)])
+    path.save(tmp_path / "path")
+    for back in (fa.load(tmp_path / "path"), pickle.loads(pickle.dumps(path))):
+        assert (back.k, back.chosen, back.scores) == ([(1, 1), (2, 1)], None, {})
+        assert_same_answer(back[2, 1], path[2, 1])
+
+
+def test_names_are_kept_once_for_all_answers_of_a_path(tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((20, 300)), columns=[f"a rather long name {i}" for i in range(300)])
+    path = fa.fit_path(X, X.iloc[:, 0] + X.iloc[:, 9], atoms=fa.SignedOneHot(300), k=[1, 2])
+    path.save(tmp_path / "path")
+    path[2].save(tmp_path / "one")
+    assert (tmp_path / "path").stat().st_size < 1.7 * (tmp_path / "one").stat().st_size
+    assert set(fa.load(tmp_path / "path")[2].names) == {"a rather long name 0", "a rather long name 9"}
 
 
 def test_choosing_k_is_heard_and_stopped():

@@ -44,7 +44,7 @@ NUMBERS: Mapping[str, npt.DTypeLike] = {
     "beta_high": np.float64,
 }
 
-EARLIER = {"paid": 0.0, "r2": math.nan}  # of answers in files of version 0.2, which do not hold them
+EARLIER = {"paid": 0.0, "r2": math.nan}  # of answers in earlier files, which do not hold them
 
 
 def row(s: Solution) -> dict[str, float]:
