@@ -196,7 +196,7 @@ def test_a_stop_at_any_tick_gives_what_was_found(name, share, whole, every_tick)
     problem, best = s.certificate.problem, last.candidate
     assert problem.budget.allows(s.compact[0])
     if best is not None:
-        objective = s.loss + s.ridge[0] * s.gauge
+        objective = s.objective
         assert objective <= problem.objective(best) * (1 + 1e-6) + 1e-12 * problem.reference
         assert s.cardinality > 0
     assert s.loss <= problem.at_zero * (1 + 1e-9)

@@ -135,14 +135,15 @@ def _refuse(problem: Problem, budgets: Sequence[Budget]) -> None:
     named = _on_factors(problem)
     if named and not any(budget.nothing_said for budget in budgets):
         beside = " with free columns" if problem.beside.count and problem.beside.biases is None else ""
+        also = ": a ridge is also for sets whose atoms can be listed" if price.ridge != 0 else ""
         raise ValueError(
             f"{named} for RankOne atoms, sampled entries and least squares without free columns, by the default "
-            f"method; got {atoms!r}, {problem.measured!r} and {problem.base_loss!r}{beside}"
+            f"method; got {atoms!r}, {problem.measured!r} and {problem.base_loss!r}{beside}{also}"
         )
     listing = atoms.listing()
     chosen = listing is not None and listing.forced.size + listing.barred.size
-    if chosen or price.cap is not None:
-        name = "cap" if price.cap is not None else "atoms.restricted(...)"
+    if chosen or price.cap is not None or price.ridge != 0:
+        name = "cap" if price.cap is not None else "atoms.restricted(...)" if price.ridge == 0 else "ridge"
         raise ValueError(f"{name} needs a vector model, the default method and room for images; got {problem!r}")
     for budget in budgets:
         if budget.nothing_said and problem.alpha is None:
@@ -168,7 +169,7 @@ def _on_factors(problem: Problem) -> str | None:
         return "free: biases are"
     if nonnegative_pairs(problem.atoms):
         return "nonnegative is"
-    return "ridge is" if problem.price.ridge or problem.price.ridge is None else None
+    return "ridge is" if problem.price.ridge != 0 and problem.atoms.listing() is None else None
 
 
 def nonnegative_pairs(atoms: AtomicSet) -> bool:
