@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from fewatoms._types import FloatArray
+from fewatoms._types import FloatArray, Matrix
 from fewatoms.candidates import Candidate
+from fewatoms.faces import Face
 from fewatoms.problem import Problem
 
 ROUNDED = 1e-10  # margins within this share of the largest one are 0
@@ -20,40 +21,37 @@ NULL = 1e-9  # singular values below this share of the largest one are 0
 
 def separates(problem: Problem, answer: Candidate, beside: FloatArray) -> bool:
     """Whether the atoms of an answer, and what stands beside them, have coefficients along which the loss falls for
-    ever: a proof, to working precision, or False where none was found."""
-    loss = problem.base_loss
-    if not loss.labelled:
+    ever, and nothing keeps it from doing so: a proof, to working precision, or False where none was found."""
+    loss, face = problem.base_loss, answer.face
+    held = problem.alpha is not None or bool(problem.ridge) or problem.price.cap is not None
+    if held or not loss.labelled:
         return False
     margins = loss.margins(problem.data - problem.seen.left(answer.residual))
     if _positive(margins):
         return True
     far = margins > FAR
-    if not far.any() or problem.atoms.listing() is None or not (answer.face.dim + beside.size):
+    if not far.any() or problem.atoms.listing() is None or not (face.dim + beside.size):
         return False
-    A = _columns(problem, answer)
+    A = _columns(problem, face)
     lengths = np.linalg.norm(A, axis=0)
     scale = np.where(lengths > 0, lengths, 1.0)
     rows, c = loss.margins(A / scale), np.concatenate([answer.c, beside]) * scale
     direction = _rest(rows[~far], c)
-    moved, dim = rows @ direction, answer.face.dim
+    moved, along = rows @ direction, (direction / scale)[: face.dim]
     falls = moved.min() >= -ROUNDED * moved.max() and moved.max() > ROUNDED * np.abs(c).max()
-    along = direction[:dim] / scale[:dim]
-    size = float(np.abs(along).max(initial=0.0))
-    return bool(
-        falls and np.abs(answer.face.project(along) - along).max(initial=0.0) <= ROUNDED * size
-    )  # signs allow it
+    off = np.abs(face.project(along) - along).max(initial=0.0)  # where signs do not allow it
+    return bool(falls and off <= ROUNDED * np.abs(along).max(initial=0.0))
 
 
 def _positive(margins: FloatArray) -> bool:
     return bool(margins.size and margins.min() > ROUNDED * margins.max())
 
 
-def _columns(problem: Problem, answer: Candidate) -> FloatArray:
+def _columns(problem: Problem, face: Face) -> FloatArray:
     """The images of the atoms, and the columns beside them."""
-    face, F = answer.face, problem.beside.columns
-    images = problem.measured.images(face) if face.dim else np.zeros((problem.m, 0))
-    dense = images.toarray() if sp.issparse(images) else np.asarray(images)
-    return dense if F is None else np.concatenate([dense, F], axis=1)
+    blocks: list[Matrix] = [problem.measured.images(face)] if face.dim else []
+    blocks += [] if problem.beside.columns is None else [problem.beside.columns]
+    return np.concatenate([block.toarray() if sp.issparse(block) else block for block in blocks], axis=1)
 
 
 def _rest(rows: FloatArray, c: FloatArray) -> FloatArray:

@@ -201,12 +201,7 @@ class Record:
         if status is Status.BOUND_MET and not problem.meets(final.loss):  # rounding took it back
             status = Status.NOT_REACHED
         success = status is Status.ZERO or (best is not None if problem.alpha is None else problem.meets(final.loss))
-        if (
-            problem.alpha is None
-            and not problem.ridge
-            and problem.price.cap is None
-            and separates(problem, final, beside)
-        ):
+        if separates(problem, final, beside):
             status, success = (status if status is Status.STOPPED else Status.SEPARABLE), False
         notes = [final.note] * bool(final.note) + self.job.notes(problem, final.face)
         misfit, told = problem.misfit_of(final), problem.beside.told(beside)
