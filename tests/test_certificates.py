@@ -1,6 +1,7 @@
 """What certificates say of answers, and when they compute it. That it is true: theory/."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -73,6 +74,28 @@ def test_ridges_bound_what_anybody_can_reach():
     text = str(s.certificate)
     assert f"has loss + {s.ridge[0]:.6g} gauge below" in text
     assert s.certificate.primal - s.certificate.gap <= s.loss + s.ridge[0] * s.gauge
+
+
+@pytest.mark.parametrize("name", ["ridge", "ridge, bound", "ridge, groups", "ridge, huber"])
+def test_objectives_are_made_of_what_users_read(name):
+    """x, the ridge, M and free columns: each column of M past the free ones, and the coefficient of that."""
+    case, s = cases()[name], answer(name)
+    past = case.M - case.M.mean(axis=0) if "free" in case.words else case.M
+    paid = 0.5 * s.ridge * float(np.sum((np.linalg.norm(past, axis=0) * s.x) ** 2))
+    left = case.b - s.predict(case.M)
+    loss = case.words.get("loss", fa.LeastSquares()).value(left)
+    assert s.ridge == case.words["ridge"]
+    assert s.loss == pytest.approx(loss, rel=1e-9)
+    assert s.objective == pytest.approx(loss + paid, rel=1e-9)
+    assert s.objective == s.certificate.objective
+    assert case.attach(pickle.loads(pickle.dumps(s))).objective == s.objective
+
+
+@pytest.mark.parametrize("name", ["signed", "huber", "completion", "completion, ridge", "robust"])
+def test_objectives_of_others(name):
+    s = answer(name)
+    paid = s.ridge if isinstance(s.ridge, float) else s.ridge[0]
+    assert s.objective == pytest.approx(s.loss + paid * s.gauge, rel=1e-12)
 
 
 def test_certify_recomputes_and_prunes():

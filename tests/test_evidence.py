@@ -2,6 +2,7 @@
 
 import math
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from fewatoms import ledger
 from fewatoms.candidates import Candidate, DualPoint, Iterate
 from fewatoms.evidence import Evidence, prove_unreachable, proven_again, rounded_gap
 from fewatoms.relaxations import P1, P3
+from fewatoms.units import unit_atoms
+from theory.ridges import planted
 
 B = np.array([3.0, 2.0, 1.0])
 
@@ -167,6 +170,40 @@ def test_elsewhere_nothing_is_tried(words):
     assert M.products == 0
 
 
+# Units and ridges, where points wait ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["signed", "weighted groups", "dictionary"])
+def test_dear_points_in_other_units_count_candidates_in_those(name):
+    """A run whose dual vector is dear and in units of the images, with a ridge: its candidates have both gauges."""
+    pair = planted(np.random.default_rng(3), name, "least squares", free=True)
+    p = pair.case.problem()
+    unit = p.over(unit_atoms(p))
+    z = p.M.adjoint(pair.y)
+    dual = DualPoint(pair.y, z, unit.atoms.ceiling(z), P1(unit, pair.lam))
+    loss, optimum = pair.case.value(pair.c, pair.lam, True)
+    classes, blocks = pair.support, pair.case.family[2]
+    face, c = p.atoms.listing().face(classes), pair.c[np.concatenate([blocks[g] for g in classes])]
+    found = Candidate.of(face, c, pair.y, loss, unit_gauge=pair.case.gauge(pair.c, True))
+    assert found.squares is None  # made from the columns
+    for candidate, known in ((found, True), (replace(found, unit_gauge=None), False)):
+        evidence = Evidence(p, lambda iterate: dual)
+        evidence.see_candidate(candidate)  # where a run begins
+        evidence.see(Iterate(worth=1.0))
+        evidence.see_candidate(candidate)
+        assert evidence.waits
+        assert evidence.gap_at(Iterate(), candidate) <= 1e-9 * optimum if known else True
+        if known:
+            assert evidence.settle().primal == pytest.approx(optimum, rel=1e-9)
+            assert 0 <= evidence.gap <= 1e-9 * optimum
+        else:
+            assert evidence.gap == math.inf
+    # of a point whose squares nobody told, nothing is known
+    evidence = Evidence(p)
+    evidence.see(Iterate(replace(dual, loss=loss, gauge=pair.case.gauge(pair.c, True))))
+    assert evidence.primal == math.inf
+
+
 # Proven again ---------------------------------------------------------------------------------------------------------
 
 
@@ -180,7 +217,7 @@ def test_answers_prove_something_about_themselves(name):
     assert evidence.waits
     evidence.settle()
     assert isinstance(evidence.relaxation, P3 if p.alpha is not None else P1)
-    if p.ridge:
+    if p.price.on_gauge:
         assert evidence.relaxation.parameter == p.ridge
     assert evidence.gap >= 0
     if evidence.y is not None and evidence.relaxation.name == "P1" and p.atoms.bounded:

@@ -30,8 +30,9 @@ def again(figures):
         Figures(math.nan, math.inf, 0, False, True, 7, RELAXED, {"norm": 2.0, "epsilon": None}, (SAFE,)),
         Figures(0.1, 0.2, 1, True, False, 0, Relaxed(None, False, math.inf, math.inf, math.inf, 0.0, None)),
         Figures(0.1, 0.2, 1, True, False, safe_sets=(None,)),
+        Figures(0.1, 0.2, 1, True, False, paid=0.7),
     ],
-    ids=range(4),
+    ids=range(5),
 )
 def test_they_go_through_json(figures):
     read = again(figures)
@@ -45,6 +46,14 @@ def test_they_go_through_json(figures):
 def test_those_of_answers_do(name):
     figures = answer(name).certificate.known()
     assert repr(again(figures).plain()) == repr(figures.plain())
+
+
+def test_earlier_files_knew_ridges_on_the_gauge_only():
+    header = Figures(1.0, 2.0, 3, True, None, paid=9.0).plain()
+    assert Figures.read(header, 0.5).paid == 9.0
+    del header["paid"]
+    assert Figures.read(header, 0.5).paid == 1.0
+    assert Figures.read(header).paid == 0.0
 
 
 def test_what_stays_true():

@@ -40,6 +40,16 @@ def test_the_ridge_is_part_of_what_is_minimised():
     assert not Goal(ridged).better(candidate(0.5, gauge=2.0), candidate(1.0, gauge=1.0))
 
 
+def test_squares_are_too_for_listed_atoms():
+    ridged = problem(ridge=2.0)
+    assert Goal(ridged).better(candidate(1.5, gauge=0.2), candidate(1.0, gauge=2.0))  # 1.52 and 3
+    assert not Goal(ridged).better(candidate(0.5, gauge=3.0), candidate(1.0, gauge=1.0))  # 5 and 1.5
+    assert not LowestLoss(ridged).enough(candidate(0.0))  # the ridge may fall yet
+    assert LowestLoss(ridged).enough(candidate(0.0, gauge=0.0))
+    bounded = problem(ridge=2.0, alpha=0.1)
+    assert MeetBound(bounded).enough(candidate(0.1, gauge=100.0))  # which is about the loss alone
+
+
 def test_enough():
     plain, bounded = problem(), problem(alpha=0.1)
     assert not Goal(plain).enough(candidate(0.0))

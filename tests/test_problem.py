@@ -215,6 +215,48 @@ def test_misfits_and_objectives_of_candidates():
     face = ridge.atoms.expose(np.ones((2, 2)), 1)
     made = Candidate.of(face, np.array([1.5]), np.full(4, 0.25), 0.125)
     assert ridge.objective(made) == pytest.approx(0.125 + 0.5 * 1.5)
+    squares = posed(ridge=0.5)
+    made = candidate(squares, x)
+    lengths = np.linalg.norm(D, axis=0)
+    assert squares.objective(made) == pytest.approx(made.loss + 0.25 * np.sum((lengths * x) ** 2))
+    assert posed(ridge="auto").objective(made) == made.loss  # nothing is paid while it is open
+
+
+@pytest.mark.parametrize(
+    ("atoms", "on"),
+    [
+        (fa.SignedOneHot(4), "squares"),
+        (fa.NonnegativeCone(4), "squares"),
+        (2.0 * fa.Groups([0, 0, 1, 1]), "squares"),
+        (fa.Dictionary(np.eye(4), symmetric=False).restricted(exclude=[1]), "squares"),
+        (fa.RankOne(2, 2), "gauge"),
+        (fa.SignedOneHot(4) | fa.NonnegativeOneHot(4), "gauge"),
+    ],
+    ids=repr,
+)
+def test_what_a_ridge_is_on(atoms, on):
+    """Half the squares for atoms that can be listed, whatever their set; elsewhere the gauge. One that is left open
+    comes through the door where there is no bound."""
+    for ridge, number in ((0.7, 0.7), (np.float32(0.5), 0.5), (0, 0.0), (None, 0.0), ("auto", 0.0)):
+        problem = posed(atoms=atoms, ridge=ridge)
+        assert problem.ridge == number
+        assert (problem.price.on_squares, problem.price.on_gauge) == (
+            (number, 0.0) if on == "squares" else (0.0, number)
+        )
+        assert (problem.ridged is None) == (on == "gauge" or number == 0)
+        assert (problem.price.ridge is None) == (ridge == "auto")
+    assert posed(atoms=atoms, ridge=0.7, misfit=0.1).ridge == 0.7
+    with pytest.raises(ValueError, match=r'^ridge must be a number where there is a bound; got "auto"$'):
+        posed(atoms=atoms, ridge="auto", misfit=0.1)
+
+
+@pytest.mark.parametrize("atoms", [fa.SignedOneHot(4), fa.NonnegativeCone(4), fa.RankOne(2, 2)], ids=repr)
+@pytest.mark.parametrize(
+    "ridge", [-1, -1e-9, math.nan, math.inf, "some", "0.5", True, 1j, {}, np.ones(2), [1.0]], ids=repr
+)
+def test_ridges_that_are_none(atoms, ridge):
+    with pytest.raises((TypeError, ValueError), match=r'^ridge must be a nonnegative number or "auto"; got '):
+        posed(atoms=atoms, ridge=ridge)
 
 
 # The door ------------------------------------------------------------------------------------------------------------
@@ -313,6 +355,56 @@ def test_weights_must_be_as_many_as_rows(make):
         message = rf"^weights of the loss must have 3 entries, one per row of M; got {len(weights)}$"
         with pytest.raises(ValueError, match=message):
             posed(loss=make(weights))
+
+
+# The share that is explained
+
+
+@pytest.mark.parametrize("weights", [None, np.linspace(0.5, 2.0, 30)], ids=["plain", "weighted"])
+@pytest.mark.parametrize("free", ["nothing", "intercept", "columns"])
+def test_r2_is_against_what_stands_beside_the_atoms(free, weights):
+    """By a least-squares fit of what stands there, without elimination."""
+    rng = np.random.default_rng(0)
+    M, w = rng.standard_normal((30, 6)), np.ones(30) if weights is None else weights
+    b = 3.0 + M[:, 0] + rng.standard_normal(30)
+    F = {"nothing": np.zeros((30, 1)), "intercept": np.ones((30, 1)), "columns": rng.standard_normal((30, 2)) + 1}[free]
+    word = {"nothing": None, "intercept": "intercept", "columns": F}[free]
+    s = fa.fit(M, b, atoms=fa.SignedOneHot(6), k=2, free=word, loss=fa.LeastSquares(weights))
+
+    def least(columns):
+        root = np.sqrt(w)
+        left = b - columns @ np.linalg.lstsq(root[:, None] * columns, root * b, rcond=None)[0]
+        return float(w @ left**2)
+
+    assert s.r2 == pytest.approx(1 - least(np.c_[M[:, s.indices], F]) / least(F), rel=1e-9)
+    if free == "intercept":
+        assert s.r2 < 1 - s.misfit**2  # which refers to b itself
+    if free == "nothing":
+        assert s.r2 == pytest.approx(1 - s.misfit**2)
+    scaled = fa.fit(1e3 * M, 1e-4 * b, atoms=fa.SignedOneHot(6), k=2, free=word, loss=fa.LeastSquares(weights))
+    assert scaled.r2 == pytest.approx(s.r2)
+
+
+def test_r2_of_other_losses_is_the_share_of_the_deviance():
+    rng = np.random.default_rng(1)
+    M = rng.standard_normal((60, 4))
+    t = M[:, 0] + rng.standard_normal(60) > 0.5
+    s = fa.fit(M, t, atoms=fa.SignedOneHot(4), k=1, loss=fa.Logistic(), free="intercept")
+    p = t.mean()
+    assert s.r2 == pytest.approx(1 - s.loss / -(60 * (p * np.log(p) + (1 - p) * np.log(1 - p))), rel=1e-6)
+    huber = fa.Huber(0.5)
+    s = fa.fit(M, M[:, 0] + 1.0, atoms=fa.SignedOneHot(4), k=1, loss=huber)
+    assert s.r2 == pytest.approx(1 - s.loss / huber.value(M[:, 0] + 1.0))
+
+
+def test_r2_means_nothing_where_nothing_is_left_to_explain():
+    M = np.random.default_rng(2).standard_normal((10, 3))
+    one = fa.SignedOneHot(3)
+    assert np.isnan(fa.fit(M, np.zeros(10), atoms=one, k=1).r2)
+    assert np.isnan(fa.fit(M, np.full(10, 7.0), atoms=one, k=1, free="intercept").r2)
+    many = fa.fit_many(M, np.c_[np.zeros(10), M[:, 0]], atoms=one, k=1)
+    np.testing.assert_allclose(many.r2, [np.nan, 1.0])
+    assert fa.fit(M, np.ones(10), atoms=one, k=1, alpha=100.0).r2 == 0.0
 
 
 def test_matrices_of_data_go_with_matrix_operators():

@@ -1,11 +1,16 @@
 """The one place that speaks: messages of answers, notes, certificates in prose."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import fewatoms as fa
 from answers import NAMES, answer, cases
 from fewatoms import words
+from fewatoms.certificates import Certificate
+from fewatoms.evidence import Proof, proven_again
+from fewatoms.figures import Named, Relaxed
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -33,6 +38,38 @@ def test_asked_and_found_in_numbers():
     told = answer("completion, ridge").message
     assert "the loss plus 0.5 times the gauge to be small" in told
     assert "This is the smallest loss + ridge times gauge found with at most k atoms." in told
+
+
+def test_what_is_paid_is_told():
+    s = answer("ridge")
+    assert "the loss plus 0.15 times the squares of the coefficients of images of length 1 to be small" in s.message
+    assert f" and objective {s.objective:.6g}. This is the smallest loss + ridge / 2 times squares found" in s.message
+    lines = str(s.certificate).splitlines()
+    assert lines[0] == f"Recomputed: loss {s.loss:.6g} with 3 atoms of 3 allowed, objective {s.objective:.6g}."
+    assert ", ridge 0.3, atoms in units of their images) has its optimum within " in lines[1]
+    bound = answer("ridge, bound")
+    assert "The ridge plays no part in that: it speaks of the loss and the gauge alone." in str(bound.certificate)
+    assert "objective" not in str(answer("signed").certificate) + answer("signed").message
+
+
+def test_without_a_penalty_the_relaxation_bounds_every_objective():
+    """(P1) at 0 is what is asked without the number of atoms."""
+    s = answer("ridge")
+    problem, (face, c) = s.certificate.problem, s.compact
+    figures = s.certificate.known().for_another_relaxation()
+    named = figures_with_penalty(figures, 0.0)
+    evidence = proven_again(problem, face, c, named, problem.atoms)
+    proven = Certificate(figures, Proof(lambda: (problem, evidence)))
+    assert proven.relaxation.parameter == 0.0
+    least = proven.primal - proven.gap
+    assert f"So no x, with any number of atoms, has an objective below {least:.6g}; " in str(proven)
+    assert str(proven).count(f"this one has {s.objective:.6g}.") == 1
+    everything = fa.fit(*[cases()["ridge"].M, cases()["ridge"].b], **{**cases()["ridge"].words, "k": 20})
+    assert least <= everything.objective <= s.objective
+
+
+def figures_with_penalty(figures, lam):
+    return replace(figures, relaxed=Relaxed(Named("P1", lam), False, np.inf, np.inf, np.inf, 0.0, None))
 
 
 def test_what_statuses_say():
