@@ -110,8 +110,13 @@ class PandasFrame(Frame):
         kinds = list(self.native.dtypes)
         if all(hasattr(kind, "fill_value") and kind.fill_value == 0 for kind in kinds):
             return sp.csc_array(self.native.sparse.to_coo())
-        alike = isinstance(kinds[0], np.dtype) and all(kind == kinds[0] for kind in kinds)
-        return self.native.to_numpy() if alike else self.native.to_numpy(dtype=np.float64, na_value=np.nan)
+        if all(kind == kinds[0] for kind in kinds):
+            if isinstance(kinds[0], np.dtype):
+                return self.native.to_numpy()
+            own = getattr(kinds[0], "numpy_dtype", None)  # of a type that has room for missing values
+            if own is not None and not self.native.isna().to_numpy().any():
+                return self.native.to_numpy(dtype=own)
+        return self.native.to_numpy(dtype=np.float64, na_value=np.nan)
 
     def taken(self, which: IntArray) -> Frame:
         return PandasFrame(self.name, self.native.iloc[:, which])

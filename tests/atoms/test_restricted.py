@@ -138,6 +138,46 @@ def test_atoms_may_be_named_in_any_form():
     assert one.restricted(include=[], exclude=None) is one
 
 
+def test_names_wait_for_the_columns():
+    columns = ("a", "b", "c", "d")
+    one = SignedOneHot(4)
+    waiting = one.restricted(include=["c"], exclude="a")
+    assert repr(waiting) == "SignedOneHot(4).restricted(include=['c'], exclude=['a'])"
+    assert (waiting.shape, waiting.count) == ((4,), 4)
+    found = waiting.with_names(columns)
+    assert (list(found.forced), list(found.barred)) == ([2], [0])
+    assert found.with_names(columns) is found
+    assert one.with_names(columns) is one
+    both = waiting.restricted(include=[3]).restricted(include=["d", "c"]).with_names(columns)
+    assert (list(both.forced), list(both.barred)) == ([2, 3], [0])
+    later = one.restricted(include=[1]).restricted(exclude=["d"]).with_names(columns)
+    assert repr(later) == "SignedOneHot(4).restricted(include=<1>, exclude=<1>)"
+    assert list(waiting.reshaped((2, 2)).with_names(columns).forced) == [2]
+    for verb in (lambda: waiting.support(np.zeros(4)), lambda: waiting.expose(np.zeros(4), 1)):
+        with pytest.raises(ValueError, match=r"needs M, a data frame whose columns are called so$"):
+            verb()
+    with pytest.raises(ValueError, match=r"^exclude must hold numbers of columns unless they have names.*; got 'a'$"):
+        one.restricted(exclude="a").with_names(None)
+
+
+@pytest.mark.parametrize("around", WRAPS)
+def test_names_are_found_inside_and_outside_of_multiples_and_maps(around):
+    """Those of a map are the names of its columns: here it has none, and atoms inside it stay without."""
+    columns = ("a", "b", "c", "d", "e", "f")
+    wrap = WRAPS[around]
+    if "mapped" in around:
+        with pytest.raises(ValueError, match=r"^include must hold numbers of columns unless they have names"):
+            wrap(SignedOneHot(6)).restricted(include=["b"])
+        with pytest.raises(ValueError, match=r"^include must hold numbers of columns unless they have names"):
+            wrap(SignedOneHot(6).restricted(include=["b"])).with_names(columns)
+        return
+    inside = wrap(SignedOneHot(6).restricted(include=["b"])).restricted(exclude=["e"])
+    outside = wrap(SignedOneHot(6)).restricted(include=["b"]).restricted(exclude=[4])
+    for atoms in (inside, outside):
+        listing = atoms.with_names(columns).listing()
+        assert (list(listing.forced), list(listing.barred)) == ([1], [4])
+
+
 def test_entries_of_a_matrix_are_named_as_answers_tell_them():
     entries = SignedOneHot((3, 4))
     z = generator(33).standard_normal((3, 4))

@@ -8,8 +8,9 @@ import pytest
 import naive
 from contracts.families import generator
 from fewatoms import Counting, Identity
+from fewatoms.atoms.mapped import LinearMap
 from fewatoms.capabilities import ColumnBlocks, Norms, SeenAsIs
-from fewatoms.operators import as_operator
+from fewatoms.operators import MatrixOperator, Metered, Projected, Rows, Several, as_operator
 from fewatoms.operators.wrapper import SeenColumns, Wrapper, as_it_is
 from fewatoms.testing import check_operator
 
@@ -54,6 +55,24 @@ def test_columns_are_lifted_by_name():
     np.testing.assert_allclose(columns.column_lengths(weights), np.sqrt(weights @ (D[:, None] * A) ** 2))
     assert columns.image_size == 5
     assert M.offers(Norms) is None
+
+
+def test_names_of_columns_are_those_of_the_inner_operator():
+    """Counted, sliced, projected, for several data vectors: the columns are the same."""
+    named = MatrixOperator(np.arange(12.0).reshape(4, 3) % 5, ("a", "b", "c"))
+    rows = np.array([2, 0])
+    for outer in (
+        Counting(named),
+        Metered(named),
+        Rows(named, rows),
+        named.subset(rows),
+        Counting(named).subset(rows),
+        Projected(named, np.ones((4, 1)), None),
+        Several(named, 2),
+    ):
+        assert outer.names == named.names
+    assert named.after(LinearMap(np.eye(3), "B"), (3,)).names is None  # whose columns are the map's
+    assert Counting(np.eye(3)).names is None
 
 
 def test_what_does_not_keep_a_capability_is_not_offered():

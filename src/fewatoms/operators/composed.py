@@ -28,6 +28,7 @@ class Composed(Wrapper):
         self.map, self._model_shape = map_, shape
         self.shape = (M.shape[0], int(np.prod(shape)))
         self.complex = self.by_columns = False
+        self.names = map_.names
 
     @property
     def model_shape(self) -> tuple[int, ...]:
