@@ -148,8 +148,9 @@ class Problem:
     @cached_property
     def ridged(self) -> Ridged | None:
         """What a ridge on the squares of coefficients means here; None where there is none."""
-        listing, ridge = self.atoms.listing(), self.price.on_squares
-        return None if listing is None or not ridge else Ridged(self, listing, ridge)
+        ridge = self.price.on_squares
+        listing = self.atoms.listing() if ridge else None
+        return None if listing is None else Ridged(self, listing, ridge)
 
     @property
     def classes(self) -> Classes | None:
@@ -339,7 +340,7 @@ def _over_classes(
 
 
 def _rowwise(rows: AtomicSet, atoms: AtomicSet, M: Operator) -> AtomicSet:
-    if atoms.n != M.shape[1]:
+    if rows.shape[0] != M.shape[1]:
         raise ValueError(f"atoms must live in the space that M takes, {M.shape[1]} entries; {atoms!r} has {atoms.n}")
     return rows
 
