@@ -114,6 +114,9 @@ def _cases():
     weights = rng.uniform(0.5, 2.0, 30)
     basis, mixed = _demixed()
     labelled, t = _labelled()
+    noisy = M[:, 2] + rng.standard_normal(30)
+    said, more = np.where(noisy > 0, "yes", "no"), np.digitize(noisy, [-0.7, 0.7])
+    both = np.column_stack([noisy > 0.3, more == 1])
     one, sum_, union = fa.SignedOneHot(20), fa.RankOne(10, 8), fa.SignedOneHot((10, 8))
     return {
         "signed": Case(M, b, {"atoms": one, "k": 3}),
@@ -140,12 +143,15 @@ def _cases():
         "logistic": Case(
             labelled, np.zeros(30), {"atoms": one, "k": 2, "loss": fa.Logistic(), "free": t, "alpha": 5.0}, ("free",)
         ),
+        "labels": Case(M, said, {"atoms": one, "k": 2, "loss": fa.Logistic(), "free": "intercept"}),
+        "labels, joint": Case(M, both, {"atoms": fa.Joint(one), "k": 2, "loss": fa.Logistic(), "alpha": 30.0}),
+        "classes": Case(M, more, {"atoms": one, "k": 2, "loss": fa.Multinomial(), "free": "intercept"}),
         "cap": Case(M, b, {"atoms": one, "k": 3, "cap": 1.0}),
         "ridge": Case(M, b, {"atoms": 2.0 * one, "k": 3, "ridge": 0.3, "free": "intercept"}),
         "ridge, bound": Case(M, b, {"atoms": one, "k": 4, "ridge": 0.1, "misfit": 0.4}),
         "ridge, groups": Case(M, b, {"atoms": fa.Groups(np.arange(20) // 4), "k": 2, "ridge": 0.3}, ("atoms",)),
         "ridge, huber": Case(M, b, {"atoms": one, "k": 3, "loss": fa.Huber(0.1), "free": "intercept", "ridge": 0.2}),
-        "joint": Case(M, B, {"atoms": fa.Joint(one), "k": 3, "free": "intercept"}, ("atoms",)),
+        "joint": Case(M, B, {"atoms": fa.Joint(one), "k": 3, "free": "intercept"}),
         "completion": Case(entries, values, {"atoms": fa.RankOne(12, 10), "k": 2}),
         "completion, ridge": Case(entries, values, {"atoms": fa.RankOne(12, 10), "k": 2, "ridge": 0.5}),
         "completion, auto": Case(entries, values, {"atoms": fa.RankOne(12, 10), "k": 2, "ridge": "auto"}),

@@ -296,6 +296,8 @@ def set_of(known: Kept) -> AtomicSet | None:
         return RankOne(rows, cols, nonnegative=told["nonnegative"] is True)
     if known.kind == "PSDRankOne":
         return PSDRankOne(kept.shape(told["shape"])[0])
+    if known.kind == "Rows":
+        return parts[0].as_rows(kept.whole(told["count"]))
     if known.kind == "Scaled":
         return Scaled(kept.real(told["scale"]), parts[0])
     return SUMS[known.kind](*parts) if known.kind in SUMS else None

@@ -17,6 +17,7 @@ from fewatoms._types import Array, FloatArray, IntArray, ModelDual
 from fewatoms.atoms.base import AtomicSet, Combination, FiniteSet, Listing
 from fewatoms.capabilities import Shrinkage
 from fewatoms.faces import Face, GroupCoordinates
+from fewatoms.kept import Kept
 
 if TYPE_CHECKING:
     from fewatoms.operators import Operator
@@ -129,7 +130,7 @@ class Groups(FiniteSet):
         return self.shape == other.shape and np.array_equal(self.labels, other.labels)
 
     def as_rows(self, count: int) -> AtomicSet:
-        return Groups(np.repeat(self.labels.reshape(-1, 1), count, axis=1), self.weights)
+        return RowGroups(self, self.labels.ravel(), count, self.weights)
 
     def shrink(self, points: Combination, z: ModelDual, step: float) -> Shrinkage:
         w = step * linalg.as_flat(z)
@@ -144,6 +145,26 @@ class Groups(FiniteSet):
         other = copy(self)
         other.shape = shape
         return other
+
+
+class RowGroups(Groups):
+    """Groups of whole rows of n x count matrices: those whose places are the atoms of another set.
+
+    inner : that set; labels : (n,) array, the group of each row
+    """
+
+    def __init__(
+        self, inner: AtomicSet, labels: Array, count: int, weights: Mapping[object, float] | npt.ArrayLike | None = None
+    ) -> None:
+        super().__init__(np.repeat(labels[:, None], count, axis=1), weights)
+        self.inner = inner
+
+    def over_columns(self, count: int) -> AtomicSet | None:
+        return self if self.shape[1:] == (count,) else None
+
+    def kept(self) -> Kept | None:
+        inner = self.inner.kept()
+        return None if inner is None else Kept("Rows", {"count": self.shape[1]}, inner=(inner,))
 
 
 @dataclass(eq=False)

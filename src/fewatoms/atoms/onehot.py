@@ -90,9 +90,9 @@ class SignedOneHot(OneHot):
     centrosymmetric = True
 
     def as_rows(self, count: int) -> AtomicSet:
-        from fewatoms.atoms.groups import Groups
+        from fewatoms.atoms.groups import RowGroups
 
-        return Groups(np.repeat(np.arange(self.n)[:, None], count, axis=1))
+        return RowGroups(self, np.arange(self.n), count)
 
     def gauge(self, x: Array) -> float:
         return float(np.abs(self.read_point(x)).sum())
