@@ -122,6 +122,15 @@ def test_pylops_deconvolution(capsys):
     np.testing.assert_allclose(s.x, reflectivity, atol=0.05)
 
 
+def test_data_frame(capsys):
+    (s, error, with_age), out = run("data_frame", capsys)
+    assert list(s.names) == ["bmi", "s5", "sex"]
+    assert error < 6
+    assert "'bmi' is missing" in out
+    assert "age" in with_age.names
+    assert "s5" not in with_age.names
+
+
 def test_own_oracle(capsys):
     (x, own, plain), out = run("own_oracle", capsys)
     assert "ProjectedGradient" in out

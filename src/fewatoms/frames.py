@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from fewatoms._types import Array, IntArray, Matrix
 from fewatoms.names import Names
 
 LAZY = ("toPandas", "collect", "compute")  # what makes a frame of one that is still to be computed
-NUMBERS = ("int", "uint", "halffloat", "float", "double", "bool")  # how pyarrow's types of numbers begin
+ARROW = ("int", "uint", "halffloat", "float", "double", "bool")  # how pyarrow's types of numbers begin
 
 
 class Frame(ABC):
@@ -155,7 +156,7 @@ class ArrowFrame(Frame):
 
     def types(self) -> list[tuple[bool, str]]:
         kinds = [str(column.type) for column in self.native.columns]
-        return [(kind.startswith(NUMBERS), kind) for kind in kinds]
+        return [(kind.startswith(ARROW), kind) for kind in kinds]
 
     def absent(self) -> list[int]:
         return [int(column.null_count) for column in self.native.columns]
@@ -200,11 +201,11 @@ def arranged(name: str, thing: object, columns: Names | None) -> object:
     return frame.taken(names.order(name, columns, theirs))
 
 
-def data(name: str, thing: Any, columns: Names | None = None) -> Any:
+def data(name: str, thing: object, columns: Names | None = None) -> Any:
     """A series or a data frame as an array with as many axes; anything else as it is. What holds no numbers, as labels
     do, is left to whoever knows what it is."""
     series = hasattr(type(thing), "to_frame") and not hasattr(type(thing), "columns")
-    frame = framed(name, thing.to_frame() if series else arranged(name, thing, columns))
+    frame = framed(name, methodcaller("to_frame")(thing) if series else arranged(name, thing, columns))
     if frame is None:
         return thing
     if not frame.numeric:
@@ -214,7 +215,7 @@ def data(name: str, thing: Any, columns: Names | None = None) -> Any:
     return dense[:, 0] if series else dense
 
 
-def vector(name: str, thing: Any) -> Any:
+def vector(name: str, thing: object) -> Any:
     """As `data`; a data frame of one column is a vector."""
     array = data(name, thing)
     return array[:, 0] if array is not thing and array.ndim == 2 and array.shape[1] == 1 else array
