@@ -47,6 +47,11 @@ def dense(columns: Matrix) -> FloatArray:
     return np.asarray(columns.toarray() if sp.issparse(columns) else columns)
 
 
+def rowwise(factors: FloatArray | None, block: Array) -> Array:
+    """The rows of a block times these factors, if there are any."""
+    return block if factors is None else factors[:, None] * block
+
+
 def as_flat(z: ModelDual) -> Array:
     """z as a flat array in C order. An implicit z is formed: as many products as its shorter side is long."""
     return written(z).ravel()

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from fewatoms import _checks, files, kept
 from fewatoms._renamed import renamed
-from fewatoms._types import Array, BudgetLike, FloatArray, IntArray
+from fewatoms._types import Array, BudgetLike, FloatArray
 from fewatoms.asked import plain_budget, read_budget
 from fewatoms.budget import Budget
-from fewatoms.effort import QUICK
+from fewatoms.choosing import cross_validated, elbow, folded, held_out, information, rows_of
 from fewatoms.fit import Words, posed
 from fewatoms.kept import Kept
+from fewatoms.price import Price
 from fewatoms.problem import Problem
-from fewatoms.run import Callback, Way, solve
+from fewatoms.run import Callback, Way, solve, solve_priced
 from fewatoms.solution import Solution
 from fewatoms.solution import restored as answer_of
 
@@ -27,38 +27,88 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 WAYS = ("cv", "held-out", "bic", "ebic", "elbow")
+GRID = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0)
+GRID_OF_CLASSES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
+REPEATS = 3  # of the folds, where ridges are compared
 
 
 @renamed
 def fit_path(M: object, b: npt.ArrayLike, *, k: Iterable[object], **words: Unpack[Words]) -> Path:
-    """Fit for every k asked for: each answer is what `fit` gives for its k alone, up to rounding.
+    """Fit for every k asked for, each begun from those beside it.
 
     Where dual vectors depend on neither k nor the bound, one run of them serves all. Where they do, budgets are served
-    one after the other, with what they share kept.
+    one after the other, with what they share kept. For least squares over columns at hand supports grow from k to
+    k + 1 and shrink from k + 1 to k, each exchanged until no single exchange lowers the objective; the answer that is
+    chosen is then searched as `fit` would.
 
     Parameters
     ----------
     M, b : as for `fit`
     k : iterable of budgets, e.g. range(1, 51)
         In any order; each once.
+    ridge : float, sequence of floats, or "auto"
+        For atoms that can be listed several ridges are fitted, and `choose_k` chooses among them too; "auto" stands for
+        a grid of six: 0 to 3, or .001 to .3 for losses of classes.
     atoms, ... : as for `fit`
 
     Returns
     -------
     Path: path[k] is the Solution for k; `path.choose_k("cv")` and its like choose one; `path.plot()` draws.
     """
+    given = words.pop("ridge", None)
+    several = isinstance(given, (list, tuple, np.ndarray)) and np.ndim(given) == 1
+    if several:
+        words["ridge"] = 0.0
+    elif given is not None:
+        words["ridge"] = given
     problem, way = posed(M, b, None, **words)
-    budgets = _budgets(problem, k)
-    return Path((problem, way), budgets, solve(problem, budgets, way))
+    budgets, ridges = _budgets(problem, k), _ridges(problem, given, several)
+    problems = [problem] if ridges is None else [problem.paying(problem.price.at(r)) for r in ridges]
+    answers = solve_priced(problems[::-1], budgets, way)[::-1]
+    return Path((problems[0], way), budgets, dict(zip(ridges or [problem.ridge], answers, strict=True)))
+
+
+class Chosen(NamedTuple):
+    """What was chosen where ridges were compared as well."""
+
+    k: BudgetLike
+    ridge: float
 
 
 @renamed
 def choose_k(
-    M: object, b: npt.ArrayLike, *, k: Iterable[object], by: str = "cv", folds: int = 5, **words: Unpack[Words]
-) -> BudgetLike:
-    """The k that `by` prefers among those of an iterable: `fit_path(M, b, ...).choose_k(by)`."""
+    M: object,
+    b: npt.ArrayLike,
+    *,
+    k: Iterable[object],
+    by: str = "cv",
+    folds: int = 5,
+    repeats: int | None = None,
+    rule: str = "best",
+    **words: Unpack[Words],
+) -> BudgetLike | Chosen:
+    """The k that `by` prefers among those of an iterable: `fit_path(M, b, ...).choose_k(by)`. With several ridges, or
+    "auto", both: a tuple with `k` and `ridge`."""
     path = fit_path(M, b, k=k, **words)
-    return path.choose_k(by, folds=folds, rng=words.get("rng"), callback=words.get("callback"))
+    callback = words.get("callback")
+    path.choose_k(by, folds=folds, repeats=repeats, rule=rule, rng=words.get("rng"), callback=callback)
+    return path.chosen if len(path.ridges) == 1 else Chosen(path.chosen, path.ridge)
+
+
+def _ridges(problem: Problem, given: object, several: bool) -> list[float] | None:
+    """The ridges to be compared, in increasing order; None where there is nothing to compare."""
+    listed = problem.atoms.listing() is not None
+    if problem.price.ridge is None and listed:
+        return list(GRID_OF_CLASSES if problem.loss.labelled else GRID)
+    if not several:
+        return None
+    demand = 'ridge must be a nonnegative number, several of them, or "auto"'
+    ridges = sorted({_checks.number("ridge", r) for r in np.asarray(given).tolist()})
+    if not ridges or not listed:
+        raise ValueError(f"{demand}" + ("; got none" if listed else "; several are for atoms that can be listed"))
+    if problem.alpha is not None:
+        raise ValueError(f"ridge must be one number where there is a bound; got {given!r}")
+    return ridges
 
 
 def _budgets(problem: Problem, k: Iterable[object]) -> list[Budget]:
@@ -77,7 +127,8 @@ class Path:
     """The answers for a range of k.
 
     k : the budgets, in the order asked for
-    losses, misfits : arrays in that order
+    ridges, ridge : what coefficients pay, and the one of these that answers are for: the one chosen last, or the first
+    losses, misfits : arrays in the order of k
     scores : what `choose_k` compared, by the name of the way
     chosen : the k chosen last, or None
 
@@ -85,13 +136,32 @@ class Path:
     pickles leave M and b out: k is chosen before, and single answers are attached to them again.
     """
 
-    def __init__(self, asked: tuple[Problem, Way] | None, budgets: list[Budget], solutions: list[Solution]) -> None:
+    def __init__(
+        self, asked: tuple[Problem, Way] | None, budgets: list[Budget], answers: Mapping[float, Sequence[Solution]]
+    ) -> None:
         self._asked = asked  # None once M and b are gone
         self._budgets = budgets
         self.k: list[BudgetLike] = [budget.k for budget in budgets]
-        self._solutions = dict(zip(self.k, solutions, strict=True))
+        self.ridges: list[float] = [*answers]
+        self.ridge = self.ridges[0]
+        self._answers = {ridge: dict(zip(self.k, given, strict=True)) for ridge, given in answers.items()}
         self.scores: dict[str, FloatArray] = {}
         self.chosen: BudgetLike = None
+
+    @property
+    def _solutions(self) -> dict[BudgetLike, Solution]:
+        """The answers for the ridge in force."""
+        return self._answers[self.ridge]
+
+    def at(self, ridge: float) -> Path:
+        """The path of another ridge alone."""
+        if ridge not in self._answers:
+            raise KeyError(f"ridge = {ridge!r} is not on this path; it has {self.ridges}")
+        asked = self._asked
+        if asked is not None and asked[0].price.ridge is not None:
+            problem, way = asked
+            asked = problem.paying(problem.price.at(ridge)), way
+        return Path(asked, self._budgets, {ridge: [*self._answers[ridge].values()]})
 
     def __getitem__(self, k: BudgetLike) -> Solution:
         try:
@@ -151,10 +221,13 @@ class Path:
         told: dict[str, kept.Plain] = {
             "k": [plain_budget(budget) for budget in self._budgets],
             "ways": [*self.scores],
+            "ridges": [*self.ridges],
+            "ridge": self.ridge,
             "chosen": None if self.chosen is None else self.k.index(self.chosen),
         }
-        scores = np.stack([*self.scores.values()]) if self.scores else np.zeros((0, len(self.k)))
-        answers = [self._solutions[k].kept() for k in self.k]
+        shape = (len(self.k),) if len(self.ridges) == 1 else (len(self.ridges), len(self.k))
+        scores = np.stack([*self.scores.values()]) if self.scores else np.zeros((0, *shape))
+        answers = [answers[k].kept() for answers in self._answers.values() for k in self.k]
         told["called"] = kept.section(answers[0].told["asked"])["called"]  # once for all: M may have many columns
         return Kept("path", told, {"scores": scores}, tuple(_called(answer, None) for answer in answers))
 
@@ -165,12 +238,15 @@ class Path:
         by: str = "cv",
         *,
         folds: int = 5,
+        repeats: int | None = None,
+        rule: str = "best",
         share: float | None = None,
         gamma: float = 1.0,
         rng: object = None,
         callback: Callback | None = None,
     ) -> BudgetLike:
-        """The k that `by` prefers; the fewest atoms among equals. Lower scores are better, kept in `scores[by]`.
+        """The k that `by` prefers, and with several ridges the ridge as well: `path.best` is the answer for both,
+        `path.ridge` the ridge. The fewest atoms among equals; lower scores are better, kept in `scores[by]`.
 
         Parameters
         ----------
@@ -180,104 +256,74 @@ class Path:
             "bic": m log(loss) + log(m) times the coefficients (twice the loss for Logistic, whose scale is known);
             "ebic" adds 2 gamma log of the number of ways to choose the atoms. "elbow": where the logarithm of the
             misfit lies farthest below the straight line between its ends. Fits to parts of the rows are made without
-            the dearest steps of the default retrieval: they are for comparing budgets.
+            the dearest steps of a search: they are for comparing budgets. The answer chosen is searched once more.
+        repeats : int, optional
+            How often rows are split anew for "cv": once, or three times where ridges are compared as well.
+        rule : "best" or "1se"
+            "1se" takes the fewest atoms whose score is within one standard error (over the folds) of the best one.
         rng : seed or Generator
             Of the split of the rows; the default is a fixed one.
         callback : as for `fit`
             Heard while rows are left out; StopIteration ends the choice with the folds that are done, or with the first
             one as far as it came.
         """
-        if by not in WAYS:
-            raise ValueError(f"by must be one of {', '.join(map(repr, WAYS))}; got {by!r}")
+        ways = WAYS if len(self.ridges) == 1 else WAYS[:2]
+        if by not in ways:
+            among = "" if len(self.ridges) == 1 else " where ridges are compared"
+            raise ValueError(f"by must be one of {', '.join(map(repr, ways))}{among}; got {by!r}")
+        if rule not in ("best", "1se"):
+            raise ValueError(f"rule must be 'best' or '1se'; got {rule!r}")
+        (problem, way), error = self._known(), None
+        way = replace(way, callback=callback)
         if by == "cv":
-            scores = self._cross_validated(self._folds(_checks.integer("folds", folds, 2, self._rows), rng), callback)
-        elif by == "held-out" and self._problem.price.ridge is None and share is None and rng is None:
-            scores = np.array([self._solutions[k].held_out for k in self.k], dtype=np.float64)
+            times = (1 if len(self.ridges) == 1 else REPEATS) if repeats is None else repeats
+            _checks.integer("repeats", times, 1)
+            splits = folded(problem, _checks.integer("folds", folds, 2, rows_of(problem)), times, rng)
+            scores, error = cross_validated(problem, self._budgets, self._prices, splits, way)
+            scores = scores / times
+        elif by == "held-out" and self._settled_by_entries and share is None and rng is None:
+            scores = np.array([[self._solutions[k].held_out for k in self.k]], dtype=np.float64)
         elif by == "held-out":
-            share = 0.2 if share is None else share
-            if not 0 < _checks.number("share", share) < 1:
-                raise ValueError(f"share must lie between 0 and 1; got {share!r}")
-            count = min(self._rows - 1, max(1, round(share * self._rows)))
-            held = np.sort(_checks.generator(rng).permutation(self._rows)[:count])
-            scores = self._cross_validated([held], callback)
+            held = [held_out(problem, 0.2 if share is None else share, rng)]
+            scores, error = cross_validated(problem, self._budgets, self._prices, held, way)
         elif by == "elbow":
-            scores = self._elbow()
+            scores = elbow(problem, [self._solutions[k] for k in self.k])[None]
         else:
-            scores = self._information(_checks.number("gamma", gamma) if by == "ebic" else 0.0)
-        self.scores[by] = scores
-        sizes = np.array([self._solutions[k].cardinality for k in self.k])
-        near = np.flatnonzero(scores <= scores.min() + 1e-12 * abs(scores.min()))
-        self.chosen = self.k[near[np.argmin(sizes[near])]]
+            price = _checks.number("gamma", gamma) if by == "ebic" else 0.0
+            scores = information(problem, [self._solutions[k] for k in self.k], price)[None]
+        self.scores[by] = scores if len(self.ridges) > 1 else scores[0]
+        self._settle(scores, error if rule == "1se" else None, way)
         return self.chosen
 
     @property
-    def _columns(self) -> int:
-        """How many data vectors share their rows."""
-        return self._problem.atoms.shape[1] if self._problem.measured.by_columns else 1
+    def _prices(self) -> list[Price]:
+        problem = self._problem
+        if problem.price.ridge is None:
+            return [problem.price]
+        return [problem.price.at(ridge) for ridge in self.ridges]
 
     @property
-    def _rows(self) -> int:
-        return self._problem.m // self._columns
+    def _settled_by_entries(self) -> bool:
+        """Whether a ridge was chosen for each k by entries held out."""
+        return self._problem.price.ridge is None
 
-    def _folds(self, count: int, rng: object) -> list[IntArray]:
-        order = _checks.generator(rng).permutation(self._rows)
-        return [np.sort(part) for part in np.array_split(order, count)]
-
-    def _cross_validated(self, folds: list[IntArray], callback: Callback | None) -> FloatArray:
-        """The loss on the rows of each fold of the fit to the others, summed."""
-        (problem, way), total = self._known(), np.zeros(len(self.k))
-        way = replace(way, callback=callback, start=None, effort=QUICK)
-        for done, fold in enumerate(folds):
-            held = (fold[:, None] * self._columns + np.arange(self._columns)).ravel()
-            rest = np.setdiff1d(np.arange(problem.m), held)
-            loss = problem.base_loss.subset(held)
-            answers = solve(problem.subset(rest), self._budgets, way)
-            if way.stopped and done:  # a fold cut short does not compare with the others
-                break
-            for i, answer in enumerate(answers):
-                total[i] += loss.value(problem.data[held] - self._predicted(answer, held, rest))
-            if way.stopped:
-                break
-        return total
-
-    def _predicted(self, answer: Solution, held: IntArray, rest: IntArray) -> FloatArray:
-        """What a fit to the rest says about the data held out."""
-        M = self._problem.measured.subset(held)
-        face, c = answer.compact
-        values = face.measure(M, c) if face.dim else np.zeros(held.size)
-        return values + self._problem.beside.predicted(answer.beside, M, held, rest)
-
-    def _information(self, gamma: float) -> FloatArray:
-        """m log(loss / m), or twice a loss that is a likelihood, plus the price of the coefficients."""
-        problem, m = self._problem, self._problem.m
-        scores = np.empty(len(self.k))
-        for i, k in enumerate(self.k):
-            answer = self._solutions[k]
-            fit = (
-                m * math.log(max(answer.loss, 1e-28 * problem.reference, 1e-300) / m)
-                if problem.loss.anchored
-                else 2 * answer.loss
-            )
-            ways = math.lgamma(problem.atoms.count + 1) if gamma else 0.0
-            if gamma:
-                size = min(answer.cardinality, problem.atoms.count)
-                ways -= math.lgamma(size + 1) + math.lgamma(problem.atoms.count - size + 1)
-            beside = problem.beside.count
-            if answer.compact[0].freedom + beside >= m:  # nothing is left to tell how well it fits
-                scores[i] = math.inf
-                continue
-            scores[i] = fit + math.log(m) * (answer.compact[0].freedom + beside) + 2 * gamma * ways
-        return scores
-
-    def _elbow(self) -> FloatArray:
-        """Height of the misfit's logarithm above the line between its ends, both scaled to 1."""
-        if len(self.k) < 3:
-            raise ValueError(f"by='elbow' needs a path of at least 3 budgets; this one has {len(self.k)}")
-        sizes = np.array([self._solutions[k].cardinality for k in self.k], dtype=float)
-        height = np.log(np.maximum(self.losses, max(1e-28 * self._problem.reference, 1e-300)))
-        first, last = int(np.argmin(sizes)), int(np.argmax(sizes))
-        span, fall = max(sizes[last] - sizes[first], 1.0), max(height[first] - height[last], 1e-300)
-        return np.asarray((height - height[first]) / fall + (sizes - sizes[first]) / span)
+    def _settle(self, scores: FloatArray, error: float | None, way: Way) -> None:
+        """Take the best score, the fewest atoms among equals, then the smallest ridge, and search that answer once
+        more."""
+        best = float(scores.min())
+        slack = 1e-12 * abs(best) if error is None else error
+        sizes = np.array([[answers[k].cardinality for k in self.k] for answers in self._answers.values()])
+        near = np.argwhere(scores <= best + slack)
+        order = np.lexsort((scores[tuple(near.T)], sizes[tuple(near.T)]))
+        row, column = near[order[0]]
+        self.ridge, self.chosen = self.ridges[row], self.k[column]
+        problem = self._problem.with_budget(self._budgets[column])
+        if len(self.k) * len(self.ridges) > 1 and problem.price.ridge is not None and not way.stopped:
+            start = self.best
+            problem = problem.paying(self._prices[row])
+            (again,) = solve(problem, [problem.budget], replace(way, start=start))
+            if again.objective < start.objective * (1 - 1e-9):
+                self._solutions[self.chosen] = again
 
     # Drawing ----------------------------------------------------------------------------------------------------------
 
@@ -305,6 +351,7 @@ class Path:
         if self.scores:
             way, scores = next(reversed(self.scores.items()))
             other = ax.twinx()
+            scores = scores[self.ridges.index(self.ridge)] if scores.ndim > 1 else scores
             other.plot(sizes[order], scores[order], "s--", color="#c55a11", markersize=3, label=f"score ({way})")
             other.set_ylabel(f"score ({way}), lower is better")
             handles += list(other.get_lines())
@@ -319,7 +366,12 @@ def restored(it: Kept) -> Path:
     """The path that was kept, without M and b."""
     told, chosen = it.told, it.told["chosen"]
     answers = [answer_of(_called(answer, told["called"])) for answer in it.inner]
-    path = Path(None, [read_budget(k) for k in kept.rows(told["k"])], answers)
+    budgets, ridges = (
+        [read_budget(k) for k in kept.rows(told["k"])],
+        [kept.real(r) for r in kept.rows(told["ridges"])],
+    )
+    path = Path(None, budgets, {r: answers[i * len(budgets) :][: len(budgets)] for i, r in enumerate(ridges)})
+    path.ridge = kept.real(told["ridge"])
     path.scores = dict(zip(map(str, kept.rows(told["ways"])), it.arrays["scores"], strict=True))
     path.chosen = None if chosen is None else path.k[kept.whole(chosen)]
     return path

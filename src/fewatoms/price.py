@@ -8,7 +8,7 @@ rank-one matrices pay for their factors, which is another thing: their ridge is 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -44,6 +44,10 @@ class Price(Protocol):
         """The sum of p(c_i)."""
         ...
 
+    def at(self, ridge: float) -> Price:
+        """The same with another ridge."""
+        ...
+
     def conjugate(self, z: FloatArray) -> FloatArray:
         """h(z_i), one by one."""
         ...
@@ -75,6 +79,9 @@ class Squares:
     @property
     def _most(self) -> float:
         return math.inf if self.cap is None else self.cap
+
+    def at(self, ridge: float) -> Squares:
+        return replace(self, ridge=ridge)
 
     def value(self, c: FloatArray) -> float:
         if np.abs(c).max(initial=0.0) > self._most * (1 + 1e-12):
@@ -114,6 +121,9 @@ class Factors:
 
     def told(self, shrink: float) -> tuple[float, float]:
         return self.ridge or 0.0, shrink
+
+    def at(self, ridge: float) -> Factors:
+        return replace(self, ridge=ridge)
 
     def value(self, c: FloatArray) -> float:
         return (self.ridge or 0.0) * float(np.abs(c).sum())

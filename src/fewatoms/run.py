@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 
 from fewatoms import ledger
 from fewatoms.budget import Budget
 from fewatoms.effort import NORMAL, Effort
-from fewatoms.methods.base import Job, Method, choose
+from fewatoms.methods.base import Job, Method, Sketch, choose
 from fewatoms.problem import Problem
 from fewatoms.records import Progress, Record
 from fewatoms.solution import Solution, Status
@@ -53,6 +53,13 @@ class Way:
         """Who listens: one for all that is solved this way."""
         return None if self.callback is None else Ear(self.callback)
 
+    def comparing(self, effort: Effort) -> Way:
+        """The same for fits that are compared with each other: who listens is the same one."""
+        other = replace(self, start=None, effort=effort)
+        if self.ear is not None:
+            vars(other)["ear"] = self.ear
+        return other
+
     @property
     def stopped(self) -> bool:
         """Whether the callback has ended it all."""
@@ -63,6 +70,37 @@ def solve(problem: Problem, budgets: Sequence[Budget], way: Way) -> list[Solutio
     """Find x with f(b - Mx) <= alpha made of at most k atoms, for every k: each is answered as if it were alone."""
     with closing(choose(way.methods, problem, budgets, way.effort)) as job:
         return _answers(job, budgets, way)
+
+
+def solve_priced(problems: Sequence[Problem], budgets: Sequence[Budget], way: Way) -> list[list[Solution]]:
+    """The same problem with other prices, one after the other: what a job keeps it hands on to the next."""
+    job, answers = choose(way.methods, problems[0], budgets, way.effort), []
+    try:
+        for problem in problems:
+            if problem is not problems[0]:
+                fresh = job.serves(problem) or choose(way.methods, problem, budgets, way.effort)
+                job.close()
+                job = fresh
+            answers.append(_answers(job, budgets, way))
+    finally:
+        job.close()
+    return answers
+
+
+def sketched(problem: Problem, budgets: Sequence[Budget], ridges: Sequence[float], way: Way) -> Sketch | None:
+    """Answers of every budget for each ridge, without records, for comparing; None where nobody has a short way to
+    them, or the callback has ended it all."""
+    with closing(choose(way.methods, problem, budgets, way.effort)) as job:
+        records = [Record(problem.with_budget(budgets[0]), job)]
+        with ledger.opened(_fresh(way.rng), lambda: _tell(records, way.ear)):
+            try:
+                if way.stopped:
+                    return None
+                found = job.sketched(ridges)
+                _tell(records, way.ear)
+                return found
+            except ledger.Stopped:
+                return None
 
 
 def solve_each(problems: Iterable[Problem], way: Way) -> Iterator[Solution]:

@@ -66,6 +66,9 @@ class Coordinates(Face):
     def restrict(self, M: Operator) -> ReducedOperator:
         return restrict_columns(M, self)
 
+    def measure(self, M: Operator, c: FloatArray) -> FloatArray:
+        return measure_columns(M, self, c)
+
     def images(self, M: Operator) -> Matrix:
         block = M.columns(self.indices)
         return sp.csc_array(block @ sp.diags_array(self.signs)) if sp.issparse(block) else block * self.signs
@@ -91,6 +94,9 @@ class Coordinates(Face):
 
     def inner(self, c: FloatArray, other: Self, d: FloatArray) -> float:
         return sparse_dot(self.indices, self.signs * c, other.indices, other.signs * d)
+
+
+FEW = 4  # columns that a product reads in the time in which one is picked out
 
 
 def spread(indices: IntArray, values: FloatArray, shape: tuple[int, ...]) -> Array:
@@ -131,3 +137,9 @@ def restrict_columns(M: Operator, face: Face) -> ReducedOperator:
     """c -> M point(c) for a face of coordinates: by columns where those are at hand, by products elsewhere."""
     at_hand = M.offers(ColumnBlocks) is not None or M.offers(SeenAsIs) is not None
     return Columns(face.images(M)) if at_hand else Implicit(M, face)
+
+
+def measure_columns(M: Operator, face: Face, c: FloatArray) -> FloatArray:
+    """M point(c): a few columns where they can be read and are few, a product elsewhere."""
+    few = FEW * face.dim <= M.shape[1] and M.offers(ColumnBlocks) is not None
+    return restrict_columns(M, face).apply(c) if few else face.image(M, c)

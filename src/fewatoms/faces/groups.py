@@ -10,7 +10,7 @@ import numpy as np
 
 from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, Matrix, ModelDual
 from fewatoms.faces.base import Face, leading
-from fewatoms.faces.coordinates import pick, restrict_columns, sparse_dot, spread, spread_entries
+from fewatoms.faces.coordinates import measure_columns, pick, restrict_columns, sparse_dot, spread, spread_entries
 from fewatoms.kept import Kept
 
 if TYPE_CHECKING:
@@ -97,6 +97,9 @@ class GroupCoordinates(Face):
 
     def restrict(self, M: Operator) -> ReducedOperator:
         return restrict_columns(M, self)
+
+    def measure(self, M: Operator, c: FloatArray) -> FloatArray:
+        return measure_columns(M, self, c)
 
     def images(self, M: Operator) -> Matrix:
         return M.columns(self.indices)

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import isfunction
+from threading import Event
 from types import ModuleType
 from typing import Any
 
-from numba import njit
+from numba import config, njit
+from numba.core.compiler import Compiler
 from numba.extending import overload
 
-from fewatoms.gram import _blocks, _state, blocks, drivers, single, state, steps
+from fewatoms.gram import _blocks, _state, blocks, disk, drivers, single, state, steps
+from fewatoms.gram.who import NotKept
 
 # what may be done with sums; infinities and nans keep their meaning
 LOOPS: Any = {"nogil": True, "fastmath": {"contract", "reassoc", "nsz", "arcp"}, "error_model": "numpy"}
@@ -50,6 +53,30 @@ for _step in (*_functions(single).values(), *_functions(drivers).values(), block
 for _step, (_one, _block) in steps.KINDS.items():
     _means_either(_step, _one, _block)
 
-search = njit(cache=True, **LOOPS)(drivers.search)
-sweep = njit(cache=True, **LOOPS)(drivers.sweep)
-rung = njit(cache=True, **LOOPS)(drivers.rung)
+NUMBA: Any = config
+ONLY_KEPT = Event()  # once set, what is not on disk is not compiled
+
+
+class _Compiler(Compiler):
+    def compile_extra(self, func: Any) -> Any:
+        if ONLY_KEPT.is_set():
+            raise NotKept(f"no machine code for {func.__name__} of these arguments")
+        usual: Any = super().compile_extra
+        return usual(func)
+
+
+def _kernel(text: Step) -> Any:
+    """Compiled when it is called, and kept on disk where that can be."""
+    place = disk.folder()
+    if place is None:
+        return njit(pipeline_class=_Compiler, **LOOPS)(text)
+    before, NUMBA.CACHE_DIR = NUMBA.CACHE_DIR, str(place)
+    try:
+        return njit(cache=True, pipeline_class=_Compiler, **LOOPS)(text)
+    finally:
+        NUMBA.CACHE_DIR = before
+
+
+search = _kernel(drivers.search)
+sweep = _kernel(drivers.sweep)
+rung = _kernel(drivers.rung)

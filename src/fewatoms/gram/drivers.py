@@ -43,6 +43,7 @@ class Rules(NamedTuple):
     shakes, idle : at most, and in a row without success
     relief : coefficients this many times the penalty pay no more (the minimax concave penalty); 0 for none
     pairs : atoms that exchanges of two at a time begin with; 0 for none
+    swaps : exchanges in a row, at most
     """
 
     signed: bool
@@ -52,6 +53,7 @@ class Rules(NamedTuple):
     idle: int
     relief: float
     pairs: int
+    swaps: int = 1 << 30
 
 
 def demanded(s: Support) -> IntArray:
@@ -109,7 +111,7 @@ def exchange(G: FloatArray, h: FloatArray, bb: float, s: Support, k: int, rules:
     signed = rules.signed
     U = np.empty((0, 0)) if signed else np.empty((s.S.size, h.size))
     fill(G, h, s, k, signed)
-    for _ in range(20 + 4 * k):
+    for _ in range(min(20 + 4 * k, rules.swaps)):
         if not s.loss[0] > SEEN * bb:
             break
         if not swap(G, h, s, U, rules.gain * s.loss[0], rules):

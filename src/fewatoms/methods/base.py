@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fewatoms.budget import Budget
-from fewatoms.candidates import Candidate, DualPoint, Iterate
+from fewatoms.candidates import Candidate, Compact, DualPoint, Iterate
 from fewatoms.effort import NORMAL, Effort
 from fewatoms.faces import Face
 from fewatoms.goals import Goal, LowestLoss, MeetBound
@@ -33,6 +33,9 @@ class Method(ABC):
     def at(self, effort: Effort) -> Method:
         """The same with another effort: itself, where there is nothing to spare and nothing to add."""
         return self
+
+
+Sketch = dict[float, list[Compact]]  # for each ridge, an answer of every budget
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,11 @@ class Job(ABC):
 
     def serves(self, problem: Problem) -> Job | None:
         """A job for the same problem with other data that takes over what this one keeps; None if nothing is shared."""
+        return None
+
+    def sketched(self, ridges: Sequence[float]) -> Sketch | None:
+        """For comparing only: for each ridge an answer of every budget, without records; None where there is no
+        shorter way than to solve for them."""
         return None
 
     def snapshot(self) -> dict[str, object]:

@@ -10,6 +10,8 @@ from dataclasses import replace
 
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
+from fewatoms.methods.base import Sketch
+from fewatoms.methods.listed.growing import Growing
 from fewatoms.methods.listed.job import ListedJob
 from fewatoms.methods.listed.ladder import WorkingSet
 from fewatoms.methods.listed.searching import Search
@@ -30,8 +32,11 @@ class SearchJob(ListedJob):
         """Whether these budgets are searched in this way."""
         method, problem, listing = job.method, job.problem, job.listing
         plain = problem.loss.squares and listing.blocks is None and problem.price.cap is None
-        ks = [budget.most for budget in budgets]
-        return plain and method.oracle is None and job.at_hand and all(k is not None and k <= LARGEST for k in ks)
+        if not plain or method.oracle is not None or not job.at_hand:
+            return False
+        if any(budget.nothing_said for budget in budgets):
+            return len(budgets) == 1
+        return all(min(budget.single, listing.atoms.count) <= LARGEST for budget in budgets)
 
     def iterates(self, course: Sequence[Budget]) -> Iterator[Iterate]:
         first = None if self._along is None else self._tried(self._along, course)
@@ -44,24 +49,42 @@ class SearchJob(ListedJob):
     def _search(self) -> Search:
         if self._searching is None:
             fits = self._retriever(self.budgets[0]).fits
-            ks = [min(budget.single, self.listing.atoms.count) for budget in self.budgets]
-            self._searching = Search(fits, ks, self.method.effort)
+            if self.budgets[0].nothing_said:
+                self._searching = Growing(fits, self.method.effort)
+            else:
+                ks = {min(budget.single, self.listing.atoms.count) for budget in self.budgets}
+                self._searching = Search(fits, sorted(ks), self.method.effort)
         return self._searching
 
     def begin(self, start: Solution, problem: Problem) -> Candidate:
         search, view = self._search(), self._seen()
-        k = problem.budget.single
-        search.begin(k, view.chosen(self.listing.classes_of(start.compact[0]), k))
+        k = problem.budget.most
+        classes = view.chosen(self.listing.classes_of(start.compact[0]), k)
+        if k is None:
+            return search.fits.candidate(search.fits.fit(classes))
+        k = min(k, self.listing.atoms.count)
+        search.begin(k, classes)
         return search.fits.candidate(search.supports[k])
 
     def retrieve(self, iterate: Iterate, budget: Budget) -> Candidate:
         if budget in self._quick:
             return self._quick[budget]
-        search, k = self._search(), min(budget.single, self.listing.atoms.count)
+        search = self._search()
+        k = search.ks[-1] if budget.nothing_said else min(budget.single, self.listing.atoms.count)
         return replace(search.fits.candidate(search.supports[k]), isolated=search.isolated.get(k, False))
 
     def finish(self, problem: Problem, leaders: Sequence[Candidate], *, last: bool) -> Candidate:
         return leaders[0]
+
+    def sketched(self, ridges: Sequence[float]) -> Sketch | None:
+        view, ks = self._seen(), [min(budget.single, self.listing.atoms.count) for budget in self.budgets]
+        search = Search(self._retriever(self.budgets[0]).fits, sorted(set(ks)), self.method.effort)
+        found = search.grid(ridges)
+        order = [search.ks.index(k) for k in ks]
+        return {
+            ridge: [(view.face(classes), c * view.user_scale(classes)) for classes, c in (rows[i] for i in order)]
+            for ridge, rows in found.items()
+        }
 
     def evaluate(self, iterate: Iterate) -> DualPoint:
         """The rung of a ladder of penalties that comes nearest to the answers: the last one above the lowest loss
@@ -78,6 +101,14 @@ class SearchJob(ListedJob):
                 break
         assert best is not None
         return best[1]
+
+    def serves(self, problem: Problem) -> SearchJob:
+        """Another ridge begins where this one ended."""
+        other = super().serves(problem)
+        assert isinstance(other, SearchJob)
+        if self._searching is not None and problem.data is self.problem.data:
+            other._search().table = self._searching.table
+        return other
 
     def forget(self) -> None:
         super().forget()

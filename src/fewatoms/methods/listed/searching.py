@@ -32,7 +32,9 @@ RIDGES = np.array([3.0, 1.0, 0.3, 0.1, 0.03])  # of the ladder of ridges, above 
 SWEPT = 64  # atoms up to which supports of all smaller sizes are searched on the way
 CROSSING = 4_000_000  # inner products of a support with all atoms, for a look at all exchanges
 PAIRED = 8  # atoms up to which exchanges of two at a time are looked at, where coefficients are nonnegative
+LOOKS, WANTED = 3, 256  # at all atoms, for many sizes and ridges at once, and atoms taken in after each
 WORK = 1e9  # multiplications that shaking may cost, roughly
+SETTLING = 20  # exchanges after a shake at most, and two for each atom replaced
 NOTHING = np.zeros((0, 1), dtype=np.int64)
 NO_RUNGS = np.zeros(0)
 DICE = np.random.default_rng(0).random(997)  # of shakes: the same for all
@@ -52,6 +54,7 @@ class Search:
         self.small = Small(self.view, self.problem.ridge)
         self.supports: dict[int, Support] = {}
         self.isolated: dict[int, bool] = {}
+        self.table: IntArray | None = None  # places of the atoms of every size, where a sweep begins
         self._z: FloatArray | None = None
         self.rules = Rules(self.signed, GAIN, effort.trials, 0, 0, 0.0, 0)
 
@@ -71,16 +74,14 @@ class Search:
         yield
         if not self.effort.ladders or all(self.isolated[k] for k in self.ks):
             return
-        for k in self._open():
-            self._laddered(k)
+        if len(self.ks) > 1:  # sizes help each other, and shakes are for the one that is chosen
+            return
+        (k,) = self.ks
+        self._laddered(k)
         yield
-        for k in self._open():
+        if not self._met(self.supports[k]):
             self._shaken(k)
-        yield
-
-    def _open(self) -> list[int]:
-        """The sizes that are worth more work."""
-        return [k for k in self.ks if not self.isolated[k] and not self._met(self.supports[k])]
+            yield
 
     def _met(self, support: Support) -> bool:
         return self.problem.meets(support.loss) or self.problem.exact(support.loss)
@@ -108,20 +109,40 @@ class Search:
     # One size, or all up to it ----------------------------------------------------------------------------------------
 
     def _swept(self) -> None:
-        """From small supports to large ones and back, each exchanged from the one beside it."""
+        """From small supports to large ones and back, each exchanged from the one beside it; several sizes begin with
+        large ridges, which smooth the way."""
+        most = self.ks[-1]
+        low = 1 if most <= SWEPT or len(self.ks) > 1 or self.problem.alpha is not None else most
+        table, top = self.table, most
+        ridges = [r for r in RIDGES if r > self.problem.ridge] if self._continued else []
+        for ridge in [*ridges, self.problem.ridge]:
+            table, top = self.swept(ridge, low, table)
+        assert table is not None
+        self.table = table
+        for k in self.ks:
+            row = table[min(k, top)]
+            self._take(k, self.small.classes[row[row >= 0]])
+            self._look_outside(k)
+
+    @property
+    def _continued(self) -> bool:
+        """Whether a sweep comes down from larger ridges: not where it begins with a table."""
+        return len(self.ks) > 1 and self.effort.ladders and self.table is None
+
+    def swept(self, ridge: float, low: int, begin: IntArray | None) -> tuple[IntArray, int]:
+        """The best supports of every size in the working set, a row of places for each, and the largest size that the
+        bound asks for; `begin` is a table of other data, or of another ridge."""
         most, small = self.ks[-1], self.small
-        low = 1 if most <= SWEPT or len(self.ks) > 1 else most
-        low = max(low, self.view.forced.size)
-        table = np.full((most + 1, max(most, 1)), -1, dtype=np.int64)
+        small.pay(ridge)
+        table = np.full((most + 1, max(most, 1)), -1, dtype=np.int64) if begin is None else begin.copy()
         losses = np.full(most + 1, np.inf)
         state, spare = self._forced(small.state(most)), small.state(most)
         target = 2 * self.problem.tolerance if self.problem.alpha is not None else -1.0
+        low = min(max(low, self.view.forced.size), most)
         with linalg.single_thread():
             top = engine().sweep(small.G, small.h, small.bb, state, spare, table, losses, low, most, target, self.rules)
-        for k in self.ks:
-            row = table[min(max(k, low), top)]
-            self._take(k, small.classes[row[row >= 0]])
-            self._look_outside(k)
+        ledger.tick()
+        return table, int(top)
 
     def _forced(self, state: State) -> State:
         from fewatoms.gram.drivers import build, demanded
@@ -301,9 +322,53 @@ class Search:
                 break
 
     def _shaken(self, k: int) -> None:
-        size, n = self.supports[k].classes.size, self.small.h.size
-        tries = int(min(self.effort.shakes, 5 * k, WORK / max(1.0, 60.0 * size * n)))
+        """Replace some atoms at random and exchange, as often as the effort and the work that it takes allow."""
+        replaced = max(2, k // 10)
+        swaps = SETTLING + 2 * replaced
+        work = self.supports[k].classes.size * self.small.h.size * (4.0 * replaced + 3.0 * swaps)
+        tries = int(min(self.effort.shakes, 5 * k, WORK / max(1.0, work)))
         pairs = self.effort.pairs if k <= PAIRED and not self.signed else 0
-        rules = self.rules._replace(shakes=tries, idle=min(self.effort.idle, max(1, tries // 2)), pairs=pairs)
+        if not tries and not pairs:
+            return
+        idle = min(self.effort.idle, max(1, tries // 2))
+        rules = self.rules._replace(shakes=tries, idle=idle, pairs=pairs, swaps=swaps)
         if self._run(k, NOTHING, rules, NO_RUNGS, NO_RUNGS):
             self._look_outside(k)
+
+    # Many sizes and ridges at once ------------------------------------------------------------------------------------
+
+    def grid(self, ridges: Sequence[float]) -> dict[float, list[tuple[IntArray, FloatArray]]]:
+        """For each ridge the classes and coefficients of every size asked for, as the Gram matrix sees them: down from
+        the largest ridge, each begun where the one above ended."""
+        self._begin()
+        found: dict[float, list[tuple[IntArray, FloatArray]]] = {}
+        for _ in range(LOOKS):
+            table: IntArray | None = None
+            for ridge in sorted(ridges, reverse=True):
+                table, _ = self.swept(ridge, 1, table)
+                found[ridge] = [self._solved(table[k]) for k in self.ks]
+            if self.small.whole or not self.small.take(self._wanted(found)):
+                break
+        return {ridge: [(self.small.classes[row], c) for row, c in rows] for ridge, rows in found.items()}
+
+    def _solved(self, row: IntArray) -> tuple[IntArray, FloatArray]:
+        """The places of a row of a table, and their coefficients in units of the images."""
+        small, row = self.small, row[row >= 0]
+        c = np.linalg.solve(small.G[row[:, None], row], small.h[row]) if row.size else np.zeros(0)
+        return row, c / small.lengths[row]
+
+    def _wanted(self, found: dict[float, list[tuple[IntArray, FloatArray]]]) -> IntArray:
+        """Classes outside of the working set that are better aligned with what some support leaves than its least atom
+        is worth."""
+        view, images, small = self.view, self.fits.images, self.small
+        rows = [pair for pairs in found.values() for pair in pairs]
+        left = np.stack([images.target - images.combine(row, c) for row, c in rows], axis=1)
+        Z = view.pull_block(view.outer.adjoint_block(linalg.rowwise(images.root, left)))
+        best = np.zeros(view.count)
+        for (row, c), z in zip(rows, Z, strict=True):
+            a = self._promise(z)
+            least = float(np.abs(c * small.lengths[row]).min(initial=0.0))
+            np.maximum(best, np.where(a > least, a / max(least, 1e-300), 0.0), out=best)
+        best[small.classes] = 0.0
+        offers = linalg.top_k(best, WANTED)
+        return offers[best[offers] > 0]

@@ -52,13 +52,18 @@ class Small:
         else:
             self.lengths = np.ones(size)
             G, h = G.copy() if G.base is not None else G, h.copy()
-        diagonal = G.diagonal().copy()
-        self.may: Array = diagonal > 0
+        self._squares = G.diagonal().copy()
+        self.may: Array = self._squares > 0
         if self.view.barred.size:
             self.may &= ~np.isin(self.classes, self.view.barred)
         self.stays: Array = np.isin(self.classes, self.view.forced) if self.view.forced.size else np.zeros(size, bool)
-        G[np.diag_indices_from(G)] += self.ridge * self.may
         self.G, self.h = G, h
+        self.pay(self.ridge)
+
+    def pay(self, ridge: float) -> None:
+        """Put another ridge on the diagonal."""
+        self.ridge = ridge
+        self.G[np.diag_indices_from(self.G)] = self._squares + ridge * self.may
 
     def places(self, classes: IntArray) -> IntArray:
         """Where these classes are; they must have been taken."""
@@ -71,4 +76,4 @@ class Small:
     def penalties(self, count: int, shrink: float, signed: bool) -> FloatArray:
         """A ladder of penalties, from just below the smallest whose answer is zero."""
         top = float((np.abs(self.h) if signed else self.h).max(initial=0.0, where=self.may))
-        return max(top, 0.0) * shrink ** np.arange(1, count + 1)
+        return np.asarray(max(top, 0.0) * shrink ** np.arange(1, count + 1), dtype=np.float64)

@@ -111,7 +111,8 @@ class View:
             self.lengths = lengths
 
     def aimed(self, problem: Problem) -> View:
-        """The same for other data: the images stay."""
+        """The same for other data, or with another ridge: the images stay."""
+        self.ridge = problem.ridge
         self.images.aim(problem)
         self.walked[:] = False
         return self

@@ -1,0 +1,169 @@
+"""What budgets and ridges are compared by: the loss on rows left out, criteria of information, the elbow of a path."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from fewatoms import _checks
+from fewatoms._types import Array, FloatArray, IntArray
+from fewatoms.budget import Budget
+from fewatoms.candidates import Compact
+from fewatoms.capabilities import ColumnBlocks
+from fewatoms.effort import QUICK
+from fewatoms.operators import Operator
+from fewatoms.price import Price
+from fewatoms.problem import Problem
+from fewatoms.run import Way, sketched, solve
+from fewatoms.solution import Solution
+
+ANSWERS = 64  # whose values are computed at a time
+
+
+# Rows left out --------------------------------------------------------------------------------------------------------
+
+
+def _columns(problem: Problem) -> int:
+    """How many data vectors share their rows."""
+    return problem.atoms.shape[1] if problem.measured.by_columns else 1
+
+
+def rows_of(problem: Problem) -> int:
+    """How many rows there are to be left out."""
+    return problem.m // _columns(problem)
+
+
+def _data(problem: Problem, rows: IntArray) -> IntArray:
+    """The data of these rows."""
+    columns = _columns(problem)
+    return np.asarray((rows[:, None] * columns + np.arange(columns)).ravel())
+
+
+def folded(problem: Problem, folds: int, times: int, rng: object) -> list[IntArray]:
+    """The data left out each time."""
+    generator = _checks.generator(rng)
+    splits = [np.array_split(generator.permutation(rows_of(problem)), folds) for _ in range(times)]
+    return [_data(problem, np.sort(part)) for parts in splits for part in parts]
+
+
+def held_out(problem: Problem, share: float, rng: object) -> IntArray:
+    """The data left out once."""
+    if not 0 < _checks.number("share", share) < 1:
+        raise ValueError(f"share must lie between 0 and 1; got {share!r}")
+    rows = rows_of(problem)
+    count = min(rows - 1, max(1, round(share * rows)))
+    return _data(problem, np.sort(_checks.generator(rng).permutation(rows)[:count]))
+
+
+def cross_validated(
+    problem: Problem, budgets: Sequence[Budget], prices: Sequence[Price], folds: Sequence[IntArray], way: Way
+) -> tuple[FloatArray, float]:
+    """The loss on the rows of each fold of the fit to the others, summed, for each price (rows) and budget (columns),
+    and the standard error of the lowest one."""
+    found: list[FloatArray] = []
+    for held in folds:
+        losses = _left_out(problem, budgets, prices, held, way)
+        if way.stopped and found:  # a fold cut short does not compare with the others
+            break
+        found.append(losses)
+        if way.stopped:
+            break
+    each = np.stack(found)
+    total = each.sum(axis=0)
+    lowest = each.reshape(len(found), -1)[:, int(total.argmin())]
+    spread = float(lowest.std(ddof=1)) if len(found) > 1 else 0.0
+    return total, spread * math.sqrt(len(found))
+
+
+def _left_out(
+    problem: Problem, budgets: Sequence[Budget], prices: Sequence[Price], held: IntArray, way: Way
+) -> FloatArray:
+    rest = np.setdiff1d(np.arange(problem.m), held)
+    part = problem.subset(rest)
+    way = way.comparing(QUICK)
+    fold = _Fold(problem, part, held, rest)
+    if all(price.ridge is not None for price in prices):
+        ridges = [price.ridge or 0.0 for price in prices]
+        sketch = sketched(part.paying(prices[0]), budgets, ridges, way)
+        if sketch is not None:
+            return np.stack([fold.losses(sketch[ridge]) for ridge in ridges])
+    return np.array([[fold.loss(s) for s in solve(part.paying(price), budgets, way)] for price in prices])
+
+
+class _Fold:
+    """What a fit to the rest says about data held out."""
+
+    def __init__(self, problem: Problem, part: Problem, held: IntArray, rest: IntArray) -> None:
+        self.problem, self.part, self.held, self.rest = problem, part, held, rest
+        self.M = problem.measured.subset(held)
+        self.loss_there = problem.base_loss.subset(held)
+        self.data = problem.data[held]
+
+    def loss(self, answer: Solution) -> float:
+        """Of one answer."""
+        face, c = answer.compact
+        values = face.measure(self.M, c) if face.dim else np.zeros(self.held.size)
+        beside = self.problem.beside.predicted(answer.beside, self.M, self.held, self.rest)
+        return self.loss_there.value(self.data - values - beside)
+
+    def losses(self, answers: Sequence[Compact]) -> FloatArray:
+        """Of answers in compact form, whose numbers beside the atoms are still to be fitted."""
+        out = np.empty(len(answers))
+        for first in range(0, len(answers), ANSWERS):
+            some = answers[first : first + ANSWERS]
+            X = np.stack([face.point(c) if face.dim else np.zeros(self.M.shape[1]) for face, c in some], axis=1)
+            values = _images(self.M, X)
+            known = _images(self.part.measured, X) if self.part.beside.count else None
+            for i in range(len(some)):
+                beside = 0.0 if known is None else self._beside(known[:, i])
+                out[first + i] = self.loss_there.value(self.data - values[:, i] - beside)
+        return out
+
+    def _beside(self, image: FloatArray) -> FloatArray:
+        told = self.part.beside.told(self.part.seen.fitted(image))
+        return self.problem.beside.predicted(told, self.M, self.held, self.rest)
+
+
+def _images(M: Operator, X: Array) -> Array:
+    """M X for models with few entries."""
+    if M.offers(ColumnBlocks) is None:
+        return M.apply_block(X)
+    used = np.flatnonzero(X.any(axis=1))
+    return np.asarray(M.columns(used) @ X[used]) if used.size else np.zeros((M.shape[0], X.shape[1]))
+
+
+# Nothing left out -----------------------------------------------------------------------------------------------------
+
+
+def information(problem: Problem, answers: Sequence[Solution], gamma: float) -> FloatArray:
+    """m log(loss / m), or twice a loss that is a likelihood, plus the price of the coefficients."""
+    m = problem.m
+    scores = np.empty(len(answers))
+    for i, answer in enumerate(answers):
+        fit = (
+            m * math.log(max(answer.loss, 1e-28 * problem.reference, 1e-300) / m)
+            if problem.loss.anchored
+            else 2 * answer.loss
+        )
+        ways = math.lgamma(problem.atoms.count + 1) if gamma else 0.0
+        if gamma:
+            size = min(answer.cardinality, problem.atoms.count)
+            ways -= math.lgamma(size + 1) + math.lgamma(problem.atoms.count - size + 1)
+        free = answer.compact[0].freedom + problem.beside.count
+        nothing_left = free >= m  # to tell how well it fits
+        scores[i] = math.inf if nothing_left else fit + math.log(m) * free + 2 * gamma * ways
+    return scores
+
+
+def elbow(problem: Problem, answers: Sequence[Solution]) -> FloatArray:
+    """Height of the misfit's logarithm above the line between its ends, both scaled to 1."""
+    if len(answers) < 3:
+        raise ValueError(f"by='elbow' needs a path of at least 3 budgets; this one has {len(answers)}")
+    sizes = np.array([answer.cardinality for answer in answers], dtype=float)
+    losses = np.array([answer.loss for answer in answers])
+    height = np.log(np.maximum(losses, max(1e-28 * problem.reference, 1e-300)))
+    first, last = int(np.argmin(sizes)), int(np.argmax(sizes))
+    span, fall = max(sizes[last] - sizes[first], 1.0), max(height[first] - height[last], 1e-300)
+    return np.asarray((height - height[first]) / fall + (sizes - sizes[first]) / span)

@@ -1,0 +1,132 @@
+"""As few atoms as meet a bound, over columns at hand: a support grows until it does, then does with ever fewer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from fewatoms import ledger, linalg
+from fewatoms._types import IntArray
+from fewatoms.effort import Effort
+from fewatoms.gram import engine
+from fewatoms.gram.drivers import build
+from fewatoms.methods.listed.searching import NO_RUNGS, NOTHING, SWEPT, Search
+from fewatoms.methods.listed.support import Support, SupportFits
+
+SHARE = 0.25  # by which a support may grow from one look at all atoms to the next
+OFFERED = 4  # atoms taken into the working set after a look, for each that may come in
+AT_LEAST = 32  # and never fewer than these
+
+
+class Growing(Search):
+    """The search where the number of atoms is left open. `ks` holds the smallest number that meets the bound so far, or
+    the largest that was tried."""
+
+    def __init__(self, fits: SupportFits, effort: Effort) -> None:
+        super().__init__(fits, [max(1, fits.view.forced.size)], effort)
+        view = fits.view
+        self.most = min(fits.problem.m, view.count - view.barred.size, view.images.room)
+
+    @property
+    def answer(self) -> Support:
+        return self.supports[self.ks[-1]]
+
+    def stages(self) -> Iterator[None]:
+        self._begin()
+        self._grow()
+        yield
+        if not self.problem.meets(self.answer.loss):
+            return
+        self._shrink()
+        yield
+
+    # Up ---------------------------------------------------------------------------------------------------------------
+
+    def _grow(self) -> None:
+        held = self.fits.fit(self.view.forced)
+        k = held.classes.size
+        self._hold(max(1, self.view.forced.size), held)
+        while not self._met(held) and k < self.most:
+            ledger.tick()
+            high = min(k + max(4, int(SHARE * k)), self.most)
+            held, reached = self._up(held, k + 1, high)
+            self._hold(high, held)
+            if self._met(held):
+                break
+            fresh = self._offers(held, max(AT_LEAST, OFFERED * (high - k)))
+            taken = self.small.take(fresh) if fresh.size else False
+            if not reached and not taken:
+                if held.classes.size >= high or not self._grown_by_qr(high):
+                    break
+                held = self.supports[high]
+            k = max(k + 1, held.classes.size) if reached else k
+            if not reached and held.classes.size < k:
+                k = held.classes.size
+
+    def _up(self, held: Support, low: int, high: int) -> tuple[Support, bool]:
+        """Supports of every size from low to high; the first that meets the bound, or the last, and whether there was
+        something to add."""
+        small, problem = self.small, self.problem
+        table, losses = np.full((high + 1, high), -1, dtype=np.int64), np.full(high + 1, np.inf)
+        state, spare = small.state(high), small.state(high)
+        with linalg.single_thread():
+            build(small.G, small.h, small.bb, state, small.places(held.classes))
+            target = 2 * problem.tolerance
+            top = engine().sweep(small.G, small.h, small.bb, state, spare, table, losses, low, high, target, self.rules)
+        row = table[top]
+        support = self.fits.fit(small.classes[row[row >= 0]])
+        better = support.objective < held.objective
+        return (support if better else held), better and support.classes.size > held.classes.size
+
+    def _offers(self, held: Support, count: int) -> IntArray:
+        """The atoms outside of the working set that are best aligned with what is left."""
+        view = self.view
+        promise = self._promise(view.pull(view.outer.adjoint(self.fits.images.dual(held.residual))))
+        promise[self.small.classes] = -np.inf
+        offers = linalg.top_k(promise, count)
+        return offers[promise[offers] > 0]
+
+    def _hold(self, k: int, support: Support) -> None:
+        self.ks, self.supports = [k], {k: support}
+        self.isolated = {k: False}
+
+    # Down -------------------------------------------------------------------------------------------------------------
+
+    def _shrink(self) -> None:
+        """By halving steps: so many atoms fewer, the cheapest, and exchanges."""
+        held = self.answer
+        least = max(1, self.view.forced.size)
+        step = max(1, held.classes.size // 4)
+        while held.classes.size > least:
+            ledger.tick()
+            step = min(step, held.classes.size - least)
+            found = self._with(held, held.classes.size - step, hard=step == 1)
+            if found is not None:
+                held = found
+            elif step == 1:
+                break
+            else:
+                step //= 2
+        self._hold(max(1, held.classes.size), held)
+
+    def _with(self, held: Support, k: int, *, hard: bool) -> Support | None:
+        """A support of k atoms that meets the bound still, if one is found."""
+        if held.factor is None:
+            return None
+        costs = np.where(np.isin(held.classes, self.view.forced), np.inf, held.costs)
+        stays = held.classes[np.sort(np.argsort(-costs, kind="stable")[:k])]
+        self._hold(k, self.fits.fit(stays))
+        swaps = 1 << 30 if k <= SWEPT else max(8, held.classes.size - k)
+        self._run(k, NOTHING, self.rules._replace(swaps=swaps), NO_RUNGS, NO_RUNGS)
+        if not self.problem.meets(self.answer.loss) and not self.small.whole and k <= SWEPT:
+            self._look_outside(k)
+        if hard and not self.problem.meets(self.answer.loss):
+            if k <= SWEPT and self.effort.ladders:
+                self._laddered(k)
+            if not self.problem.meets(self.answer.loss):
+                self._look_outside(k)
+            if not self.problem.meets(self.answer.loss):
+                self._shaken(k)
+        found = self.supports[k]
+        return found if self.problem.meets(found.loss) else None
