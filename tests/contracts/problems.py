@@ -64,6 +64,21 @@ def vectors():
     }
 
 
+def ridged():
+    """name -> problem over vectors with a ridge, for methods that serve one."""
+    M = generator(30).standard_normal((M_ROWS, N)) + 1.0
+    b = sparse_data(M)
+    both = {"k": 3, "ridge": 0.3}
+    return {
+        "ridge": Problem.of(M, b, atoms=SignedOneHot(N), free="intercept", **both),
+        "ridge, black box": Problem.of(aslinearoperator(M), b, atoms=SignedOneHot(N), **both),
+        "ridge, nonnegative": Problem.of(M, b, atoms=2.0 * NonnegativeOneHot(N), **both),
+        "ridge, cone": Problem.of(M, b, atoms=NonnegativeCone(N), **both),
+        "ridge, groups": Problem.of(M, b, atoms=Groups(np.arange(N) // 3), free="intercept", **both),
+        "ridge, bound": Problem.of(M, b, atoms=SignedOneHot(N), misfit=0.5, **both),
+    }
+
+
 def matrices():
     """name -> problem over matrices, with k."""
     p, q = 9, 8

@@ -3,18 +3,18 @@
 import numpy as np
 import pytest
 
-from contracts.problems import every, vectors
+from contracts.problems import every, ridged, vectors
 from fewatoms import General, Identity, Paper, Problem, ledger, paper_rule
 from fewatoms.methods import METHODS, Completion, Demixing, Exposed, Listed, Phases, Separation
 from fewatoms.oracles import Continuation, Corrective, LevelSet
 from fewatoms.testing import check_method
 from test_examples import module
 
-PROBLEMS = every()
+PROBLEMS = every() | ridged()
 VECTORS = list(vectors())
 GENERAL = ["signed", "groups", "huber", "intercept", "low rank, dense", "low rank, seen", "phases", "two bases"]
 OWN = {
-    "listed": (Listed(), VECTORS),
+    "listed": (Listed(), [*VECTORS, *ridged()]),
     "completion": (Completion(), ["completion", "completion, ridge", "completion, biases"]),
     "separation": (Separation(), ["low rank + sparse"]),
     "demixing": (Demixing(), ["two bases"]),
