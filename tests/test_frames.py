@@ -296,6 +296,22 @@ def test_series_and_frames_of_data():
     np.testing.assert_array_equal(whole, A)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_data_vectors_may_lack_numbers_each_for_itself(kind):
+    columns = {"a": [1.0, 2.0, 3.0], "b": [1.0, float("nan"), None], "c": [None, 2, 3], "d": [True, None, False]}
+    if kind == "pandas":
+        columns |= {"c": pd.array(columns["c"], dtype="Int64"), "d": pd.array(columns["d"], dtype="boolean")}
+    else:
+        columns = {name: pa.array(values) for name, values in columns.items()}
+    frame, nan = KINDS[kind](columns), np.nan
+    expected = np.array([[1, 1, nan, 1], [2, nan, 2, nan], [3, nan, 3, 0]])
+    np.testing.assert_array_equal(frames.table("B", frame), expected)
+    np.testing.assert_array_equal(frames.table("B", frame, ("d", "c", "b", "a")), expected[:, ::-1])
+    assert frames.table("B", frame).dtype == np.float64
+    whole = np.arange(6).reshape(3, 2)
+    assert frames.table("B", plain(kind, whole, ["a", "b"])).dtype == whole.dtype
+
+
 def test_labels_are_left_to_those_who_know_them():
     for labels in (
         pd.Series(["x", "y"]),

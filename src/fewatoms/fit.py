@@ -100,13 +100,13 @@ def fit(
     ridge : float or "auto", optional
         What coefficients pay. For atoms that can be listed: minimise the loss plus ridge / 2 times the squares of the
         coefficients of unit images, those of the atoms times |P M a|: P takes out what free columns and an intercept
-        explain, which are not shrunk, and norms are in the weights of the loss. So a ridge has no units of M: with least
-        squares 1 shrinks as strongly as the data pull, with Logistic .001 to .3 is usual. In a group it is on the
+        explain, which are not shrunk, and norms are in the weights of the loss. So a ridge has no units of M: with
+        least squares 1 shrinks as strongly as the data pull, with Logistic .001 to .3 is usual. In a group it is on the
         columns one by one. For RankOne with sampled entries it is another thing: minimise the loss plus ridge times the
         nuclear norm (ridge / 2 times the squares of the factors). "auto" holds data out and takes what predicts them
         best; it is the default with biases and no bound. Otherwise the default is 0. `alpha`, `misfit` and `s.loss`
-        mean the loss alone, `s.objective` adds what is paid; with a bound coefficients pay a ridge that is a number, and
-        the bound is asked of the loss that they leave.
+        mean the loss alone, `s.objective` adds what is paid; with a bound coefficients pay a ridge that is a number,
+        and the bound is asked of the loss that they leave.
     cap : float, optional
         The largest size that a coefficient may have, for sets whose atoms can be listed. Separable classes need one.
     free : "intercept", (m,) or (m, q) array, "biases" or Biases(ridge=...), optional
@@ -165,7 +165,7 @@ def fit_many(M: object, B: npt.ArrayLike, *, k: object = None, **words: Unpack[W
     frame; x, loss, misfit, cardinality of all are arrays. With k and a bound a fit ends as soon as it meets both; k
     alone, or a bound alone, takes a search for each column.
     """
-    operator, names, B = as_operator(M), frames.names_of("B", B), frames.data("B", B)
+    operator, names, B = as_operator(M), frames.names_of("B", B), frames.table("B", B)
     columns = several(operator, B, "B")
     if columns is None:
         raise ValueError(f"B must have a column per data vector; got shape {np.shape(B)}: fit takes a single one")

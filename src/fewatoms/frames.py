@@ -7,7 +7,7 @@ Rows are taken in their order: an index is not looked at, so that M and b must h
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import methodcaller
 from typing import Any
 
@@ -43,8 +43,8 @@ class Frame(ABC):
 
     @abstractmethod
     def values(self) -> Matrix:
-        """Columns of numbers that lack nothing as one array, in place where that can be; sparse where all of them
-        are."""
+        """Columns of numbers as one array, in place where that can be; sparse where all of them are. What is missing is
+        NaN or None there."""
 
     @abstractmethod
     def taken(self, which: IntArray) -> Frame:
@@ -78,6 +78,11 @@ class Frame(ABC):
                 self._refuse_missing([int(np.isnan(column).sum()) for column in _columns(values)])
                 self._refuse_infinite([bool(np.isinf(column).any()) for column in _columns(values)])
         return values
+
+    def with_gaps(self) -> Matrix:
+        """All columns as one array, NaN where something is missing."""
+        values = self.values()
+        return values.astype(np.float64) if values.dtype.kind == "O" else values
 
     def _refuse_missing(self, counts: Sequence[int]) -> None:
         lacking = [(str(label), count) for label, count in zip(self.labels, counts, strict=True) if count]
@@ -204,13 +209,22 @@ def arranged(name: str, thing: object, columns: Names | None) -> object:
 def data(name: str, thing: object, columns: Names | None = None) -> Any:
     """A series or a data frame as an array with as many axes; anything else as it is. What holds no numbers, as labels
     do, is left to whoever knows what it is."""
+    return _array(name, thing, columns, Frame.numbers)
+
+
+def table(name: str, thing: object, columns: Names | None = None) -> Any:
+    """As `data`, with NaN for what is missing: where each column is a matter of its own."""
+    return _array(name, thing, columns, Frame.with_gaps)
+
+
+def _array(name: str, thing: object, columns: Names | None, read: Callable[[Frame], Matrix]) -> Any:
     series = hasattr(type(thing), "to_frame") and not hasattr(type(thing), "columns")
     frame = framed(name, methodcaller("to_frame")(thing) if series else arranged(name, thing, columns))
     if frame is None:
         return thing
     if not frame.numeric:
         return np.asarray(thing)
-    values = frame.numbers()
+    values = read(frame)
     dense: Array = values.toarray() if sp.issparse(values) else values
     return dense[:, 0] if series else dense
 

@@ -282,7 +282,7 @@ class Solutions(Sequence[Solution]):
         free: object = None,
     ) -> Solutions:
         """These answers with M and B, which they had before: see `Solution.attach`. One product for all of them."""
-        data = np.asarray(frames.data("B", B, self.data_names))
+        data = np.asarray(frames.table("B", B, self.data_names))
         if data.ndim != 2 or data.shape[1] != len(self):
             raise ValueError(f"B must have {len(self)} columns, one per answer; got shape {data.shape}")
         problem = self._asked.again(M, data[:, 0], atoms, loss, free)
