@@ -83,12 +83,13 @@ class Listed(Method):
         if not (given.forced.size or given.barred.size or problem.price.cap is not None):
             return
         sizes = [1] * given.atoms.count if given.blocks is None else [block.size for block in given.blocks]
-        largest, whole = max(sizes), sum(sizes)
+        whole = sum(sizes)
         room = 0 if listing is None else image_room(in_coefficients(problem.M, listing), listing, self.room)
         for k in (budget.most for budget in budgets):
             if k is not None and given.forced.size > k:
                 raise ValueError(f"include must name at most k = {k} atoms; got {given.forced.size}")
-            if listing is None or (k is not None and min(min(2 * k, given.atoms.count) * largest, whole) > room):
+            needed = whole if k is None else min(sum(sorted(sizes)[-2 * k :]), whole)
+            if listing is None or (k is not None and needed > room):
                 raise ValueError(
                     "include, exclude and cap need a vector model and room for the images of twice k atoms; "
                     f"got k={k} atoms of {problem.atoms!r} with {problem.m} data"

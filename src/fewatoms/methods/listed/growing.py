@@ -82,7 +82,7 @@ class Growing(Search):
     def _offers(self, held: Support, count: int) -> IntArray:
         """The atoms outside of the working set that are best aligned with what is left."""
         view = self.view
-        promise = self._promise(view.pull(view.outer.adjoint(self.fits.images.dual(held.residual))))
+        promise = self.small.promise(view.pull(view.outer.adjoint(self.fits.images.dual(held.residual))))
         promise[self.small.classes] = -np.inf
         offers = linalg.top_k(promise, count)
         return offers[promise[offers] > 0]

@@ -76,6 +76,10 @@ class Images:
         """Which of these classes have their images here."""
         return self._place[classes] >= 0
 
+    def places(self, classes: IntArray) -> IntArray:
+        """Of these classes, which are here, in the order of `classes`."""
+        return self._place[classes].astype(np.int64)
+
     def slots(self, classes: IntArray) -> IntArray:
         """Where the images of these classes are, class after class; those that are missing are made."""
         places = self._place[classes]

@@ -31,7 +31,7 @@ class SearchJob(ListedJob):
     def serves_all(cls, job: ListedJob, budgets: Sequence[Budget]) -> bool:
         """Whether these budgets are searched in this way."""
         method, problem, listing = job.method, job.problem, job.listing
-        plain = problem.loss.squares and listing.blocks is None and problem.price.cap is None
+        plain = problem.loss.squares and problem.price.cap is None
         if not plain or method.oracle is not None or not job.at_hand:
             return False
         if any(budget.nothing_said for budget in budgets):

@@ -15,9 +15,11 @@ from fewatoms import ledger, linalg
 from fewatoms._types import FloatArray, IntArray
 from fewatoms.effort import Effort
 from fewatoms.gram import engine
-from fewatoms.gram.drivers import Rules
-from fewatoms.gram.state import PIVOT, State, best_entry, cheapest
-from fewatoms.methods.listed.small import Small
+from fewatoms.gram.drivers import Rules, build, demanded
+from fewatoms.gram.state import PIVOT
+from fewatoms.gram.steps import Support as Held
+from fewatoms.gram.steps import best_entry, cheapest
+from fewatoms.methods.listed.small import small
 from fewatoms.methods.listed.support import Support, SupportFits
 
 GAIN = 1e-9  # the share by which an exchange must lower the objective
@@ -51,7 +53,7 @@ class Search:
         self.fits, self.problem, self.view, self.effort = fits, fits.problem, fits.view, effort
         self.ks = sorted(ks)
         self.signed = not self.view.nonnegative
-        self.small = Small(self.view, self.problem.ridge)
+        self.small = small(self.view, self.problem.ridge)
         self.supports: dict[int, Support] = {}
         self.isolated: dict[int, bool] = {}
         self.table: IntArray | None = None  # places of the atoms of every size, where a sweep begins
@@ -94,17 +96,14 @@ class Search:
             return
         view, m, most = self.view, self.problem.m, self.ks[-1]
         self._z = view.pull(view.outer.adjoint(self.problem.loss.gradient(self.problem.b)))
-        first = max(FIRST, EACH * most)
-        few = view.count <= first or m * float(view.count) ** 2 <= WHOLE * (1 + len(self.ks))
-        if few and view.count <= view.images.room:
+        first = max(FIRST // view.largest, EACH * most)
+        columns = int(view.sizes(np.arange(view.count)).sum())
+        few = view.count <= first or m * float(columns) ** 2 <= WHOLE * (1 + len(self.ks))
+        if few and columns <= view.images.room:
             self.small.take(np.arange(view.count))
             return
-        alignments = self._promise(self._z)
+        alignments = self.small.promise(self._z)
         self.small.take(np.concatenate([view.forced, linalg.top_k(alignments, first)]))
-
-    def _promise(self, z: FloatArray) -> FloatArray:
-        """Alignments of single atoms with z, minus infinity for those that must stay out."""
-        return self.view.alignments(z)
 
     # One size, or all up to it ----------------------------------------------------------------------------------------
 
@@ -144,9 +143,7 @@ class Search:
         ledger.tick()
         return table, int(top)
 
-    def _forced(self, state: State) -> State:
-        from fewatoms.gram.drivers import build, demanded
-
+    def _forced(self, state: Held) -> Held:
         if self.view.forced.size:
             build(self.small.G, self.small.h, self.small.bb, state, demanded(state))
         return state
@@ -176,7 +173,7 @@ class Search:
             self.isolated[k] = self._alone(best, k)
         return better
 
-    def _alone(self, state: State, k: int) -> bool:
+    def _alone(self, state: Held, k: int) -> bool:
         """Whether the least atom inside is worth many times the best one outside. Nonnegative atoms may have nothing to
         add and be better all the same, once another one is gone."""
         if not self.signed or state.count[0] < k or self.view.forced.size:
@@ -208,8 +205,6 @@ class Search:
         if self._grown_by_qr(k) or self._met(support):
             self.isolated[k] = False
             return
-        from fewatoms.gram.drivers import build
-
         build(self.small.G, self.small.h, self.small.bb, state, self.small.places(support.classes))
         self.isolated[k] = self._alone(state, k)
 
@@ -219,7 +214,7 @@ class Search:
         support, view, fits = self.supports[k], self.view, self.fits
         ledger.tick()
         self._z = z = view.pull(view.outer.adjoint(fits.images.dual(support.residual)))
-        promise = self._promise(z)
+        promise = self.small.promise(z)
         promise[support.classes] = -np.inf
         gained, alone = self._gains(support, z, promise, k)
         gained[self.small.classes] = 0.0
@@ -232,7 +227,8 @@ class Search:
         size, n = support.classes.size, self.view.count
         open_ = np.isfinite(promise)
         if not size or support.factor is None or size * n > CROSSING or not self.view.single:
-            return 0.5 * np.where(open_, promise, 0.0) ** 2, False
+            gains = 0.5 * np.where(open_, promise, 0.0) ** 2
+            return gains, self._alone_among(support, gains, k)
         H, c, unit = support.inverse, support.c, 1.0 + self.problem.ridge
         K = self.view.crossings.rows(support.classes)
         HK, eta = H @ K, H.diagonal()
@@ -256,9 +252,22 @@ class Search:
         best[~open_] = 0.0
         return best, alone
 
+    def _alone_among(self, support: Support, gains: FloatArray, k: int) -> bool:
+        """The same where the atoms of the working set are known exactly, and others by what they promise alone: half
+        of them is taken to be new."""
+        if self.view.blocks is None or not support.classes.size:
+            return False
+        state, small = self.small.state(k), self.small
+        build(small.G, small.h, small.bb, state, small.places(support.classes))
+        others = gains.copy()
+        others[small.classes] = 0.0
+        return self._alone(state, k) and cheapest(state)[1] >= ISOLATED * 4.0 * float(others.max(initial=0.0))
+
     def _grown_by_qr(self, k: int) -> bool:
         """Where a Gram matrix sees nothing more to add, the images themselves may: atoms that those inside nearly
         explain. Whether any were added."""
+        if self.view.blocks is not None:
+            return False
         support, images, moved = self.supports[k], self.fits.images, False
         while support.classes.size < k and not self._met(support) and images.size > support.classes.size:
             ledger.tick()
@@ -293,9 +302,9 @@ class Search:
 
     def _laddered(self, k: int) -> None:
         """Supports from two ladders of penalties and one of ridges."""
-        if not self.small.whole:
+        if not self.small.whole and self.view.blocks is None:
             self._violators(k)
-        lams = self.small.penalties(RUNGS, SHRINK, self.signed)
+        lams = self.small.penalties(RUNGS, SHRINK)
         self._run(k, NOTHING, self.rules, lams, NO_RUNGS)
         self._run(k, NOTHING, self.rules._replace(relief=RELIEF), lams, RIDGES)
         self._look_outside(k)
@@ -304,13 +313,13 @@ class Search:
         """Take in what the ladder of penalties asks for, down to where it has as many atoms as will be tried."""
         small, view, limit = self.small, self.view, 3 * k + 8
         x, q = np.zeros(small.h.size), small.h.copy()
-        for lam in small.penalties(RUNGS, SHRINK, self.signed):
+        for lam in small.penalties(RUNGS, SHRINK):
             for _ in range(3):
                 with linalg.single_thread():
                     engine().rung(small.G, x, q, lam, self.rules, small.may, 20, 1e-2)
                 ledger.tick()
                 r = self.fits.images.target - self.fits.images.combine(np.arange(x.size), x / small.lengths)
-                a = self._promise(view.pull(view.outer.adjoint(self.fits.images.dual(r))))
+                a = self.small.promise(view.pull(view.outer.adjoint(self.fits.images.dual(r))))
                 a[small.classes] = -np.inf
                 fresh = linalg.top_k(a, max(32, x.size // 4))
                 fresh = fresh[a[fresh] > lam]
@@ -346,28 +355,24 @@ class Search:
             table: IntArray | None = None
             for ridge in sorted(ridges, reverse=True):
                 table, _ = self.swept(ridge, 1, table)
-                found[ridge] = [self._solved(table[k]) for k in self.ks]
+                rows = [table[k][table[k] >= 0] for k in self.ks]
+                found[ridge] = [(row, self.small.solved(row)) for row in rows]
             if self.small.whole or not self.small.take(self._wanted(found)):
                 break
         return {ridge: [(self.small.classes[row], c) for row, c in rows] for ridge, rows in found.items()}
-
-    def _solved(self, row: IntArray) -> tuple[IntArray, FloatArray]:
-        """The places of a row of a table, and their coefficients in units of the images."""
-        small, row = self.small, row[row >= 0]
-        c = np.linalg.solve(small.G[row[:, None], row], small.h[row]) if row.size else np.zeros(0)
-        return row, c / small.lengths[row]
 
     def _wanted(self, found: dict[float, list[tuple[IntArray, FloatArray]]]) -> IntArray:
         """Classes outside of the working set that are better aligned with what some support leaves than its least atom
         is worth."""
         view, images, small = self.view, self.fits.images, self.small
         rows = [pair for pairs in found.values() for pair in pairs]
-        left = np.stack([images.target - images.combine(row, c) for row, c in rows], axis=1)
+        left = np.stack([images.target - images.combine(small.slots(row), c) for row, c in rows], axis=1)
         Z = view.pull_block(view.outer.adjoint_block(linalg.rowwise(images.root, left)))
         best = np.zeros(view.count)
         for (row, c), z in zip(rows, Z, strict=True):
-            a = self._promise(z)
-            least = float(np.abs(c * small.lengths[row]).min(initial=0.0))
+            a = self.small.promise(z)
+            sizes = np.sqrt(view.totals(small.classes[row], (c * small.lengths[small.slots(row)]) ** 2))
+            least = float(sizes.min(initial=0.0))
             np.maximum(best, np.where(a > least, a / max(least, 1e-300), 0.0), out=best)
         best[small.classes] = 0.0
         offers = linalg.top_k(best, WANTED)

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-import numpy as np
+from functools import cached_property
 
+import numpy as np
+import scipy.sparse as sp
+
+from fewatoms import linalg
 from fewatoms._types import Array, FloatArray, IntArray
-from fewatoms.gram.state import State, blank
+from fewatoms.gram.blocks import blank_blocks
+from fewatoms.gram.state import PIVOT, blank
+from fewatoms.gram.steps import Support as Held
+from fewatoms.gram.whiten import Whitened, whiten
 from fewatoms.methods.listed.view import View
+
+BASES = 1e9  # multiplications that the inner products within all blocks may cost
 
 
 class Small:
@@ -21,13 +30,13 @@ class Small:
     def __init__(self, view: View, ridge: float) -> None:
         self.view, self.images, self.ridge = view, view.images, ridge
         self.bb = float(self.images.target @ self.images.target)
+        self.signed = not view.nonnegative
         self._size = -1
-        self._most = view.images.room
 
     def take(self, classes: IntArray) -> bool:
         """Keep the images of these classes as well, as far as there is room; whether anything is new."""
-        known = self.images.held(classes)
-        fresh = classes[~known][: max(0, self._most - self.images.size)]
+        fresh = classes[~self.images.held(classes)]
+        fresh = fresh[np.cumsum(self.view.sizes(fresh)) <= self.images.room - self.images.size]
         if fresh.size:
             self.images.slots(fresh)
         self._refresh()
@@ -36,27 +45,34 @@ class Small:
     @property
     def whole(self) -> bool:
         """Whether all atoms are in it."""
-        return self.images.size == self.view.count
+        return self.images.classes.size == self.view.count
+
+    @property
+    def columns(self) -> int:
+        """How many columns are in it."""
+        return self.images.size
 
     def _refresh(self) -> None:
-        images, size = self.images, self.images.size
+        images, size, view = self.images, self.images.size, self.view
         if size == self._size:
             return
-        self._size = size
-        self.classes = images.classes
-        G, h = np.ascontiguousarray(images.gram[:size, :size]), images.moments[:size]
-        if self.view.scale is None:
+        self._size, self.classes = size, images.classes
+        G, h = np.array(images.gram[:size, :size], order="C"), images.moments[:size].copy()
+        self.lengths = np.ones(size)
+        if view.scale is None:
             self.lengths = np.sqrt(G.diagonal())
             scale = np.where(self.lengths > 0, 1.0 / np.where(self.lengths > 0, self.lengths, 1.0), 0.0)
             G, h = G * scale[:, None] * scale, h * scale
-        else:
-            self.lengths = np.ones(size)
-            G, h = G.copy() if G.base is not None else G, h.copy()
         self._squares = G.diagonal().copy()
-        self.may: Array = self._squares > 0
-        if self.view.barred.size:
-            self.may &= ~np.isin(self.classes, self.view.barred)
-        self.stays: Array = np.isin(self.classes, self.view.forced) if self.view.forced.size else np.zeros(size, bool)
+        self.may: Array = view.totals(self.classes, self._squares) > 0
+        if view.barred.size:
+            self.may &= ~np.isin(self.classes, view.barred)
+        self.stays: Array = np.zeros(self.classes.size, dtype=bool)
+        if view.forced.size:
+            self.stays = np.isin(self.classes, view.forced)
+        self._fill(G, h)
+
+    def _fill(self, G: FloatArray, h: FloatArray) -> None:
         self.G, self.h = G, h
         self.pay(self.ridge)
 
@@ -67,13 +83,104 @@ class Small:
 
     def places(self, classes: IntArray) -> IntArray:
         """Where these classes are; they must have been taken."""
-        return self.images.slots(classes).astype(np.int64)
+        return self.images.places(classes)
 
-    def state(self, most: int) -> State:
-        """A state with room for so many atoms, empty."""
+    def state(self, most: int) -> Held:
+        """A support with room for so many atoms, empty."""
         return blank(self.G, self.h, self.bb, most, self.may, self.stays)
 
-    def penalties(self, count: int, shrink: float, signed: bool) -> FloatArray:
+    def penalties(self, count: int, shrink: float) -> FloatArray:
         """A ladder of penalties, from just below the smallest whose answer is zero."""
-        top = float((np.abs(self.h) if signed else self.h).max(initial=0.0, where=self.may))
+        top = float((np.abs(self.h) if self.signed else self.h).max(initial=0.0, where=self.may))
         return np.asarray(max(top, 0.0) * shrink ** np.arange(1, count + 1), dtype=np.float64)
+
+    def solved(self, places: IntArray) -> FloatArray:
+        """The coefficients of the images of atoms in these places."""
+        if not places.size:
+            return np.zeros(0)
+        return np.linalg.solve(self.G[places[:, None], places], self.h[places]) / self.lengths[places]
+
+    def slots(self, places: IntArray) -> IntArray:
+        """The images of atoms in these places."""
+        return places
+
+    def promise(self, z: FloatArray) -> FloatArray:
+        """What single atoms promise: half the square of this is what one alone would lower the objective by; minus
+        infinity for those that must stay out."""
+        return self.view.alignments(z)
+
+
+class SmallBlocks(Small):
+    """The same for blocks of columns, in coordinates in which each block is orthonormal, ridge included."""
+
+    whitened: Whitened
+
+    def _fill(self, G: FloatArray, h: FloatArray) -> None:
+        self._raw = G, h
+        self.pay(self.ridge)
+
+    def pay(self, ridge: float) -> None:
+        self.ridge = ridge
+        self.whitened = whiten(*self._raw, self.images.starts.astype(np.int64), ridge)
+        self.G, self.h = self.whitened.G, self.whitened.h
+
+    def state(self, most: int) -> Held:
+        weights = self.view.weights
+        each = np.ones(self.classes.size) if weights is None else np.asarray(weights[self.classes], dtype=np.float64)
+        starts = self.whitened.starts
+        return blank_blocks(self.G, self.h, self.bb, most, self.may & (np.diff(starts) > 0), self.stays, starts, each)
+
+    def penalties(self, count: int, shrink: float) -> FloatArray:
+        starts, weights = self.whitened.starts, self.view.weights
+        sizes = np.sqrt(np.add.reduceat(np.append(self.h**2, 0.0), starts[:-1]) * (np.diff(starts) > 0))
+        sizes = sizes if weights is None else sizes / weights[self.classes]
+        return np.asarray(sizes.max(initial=0.0) * shrink ** np.arange(1, count + 1), dtype=np.float64)
+
+    def solved(self, places: IntArray) -> FloatArray:
+        if not places.size:
+            return np.zeros(0)
+        starts = self.whitened.starts
+        spots = np.concatenate([np.arange(starts[g], starts[g + 1]) for g in places])
+        u = np.linalg.lstsq(self.G[spots[:, None], spots], self.h[spots], rcond=PIVOT)[0]
+        return self.whitened.back(places, u) / self.lengths[self.slots(places)]
+
+    def slots(self, places: IntArray) -> IntArray:
+        starts = self.images.starts
+        return np.concatenate([np.arange(starts[g], starts[g + 1]) for g in places]) if places.size else places
+
+    def promise(self, z: FloatArray) -> FloatArray:
+        """In an orthonormal basis of each block: columns of a block that are alike would count for more else."""
+        if self._bases is None:
+            return self.view.alignments(z)
+        out = np.zeros(self.view.count)
+        for labels, columns, T in self._bases:
+            out[labels] = np.linalg.norm(np.einsum("gst,gs->gt", T, z[columns]), axis=1)
+        if self.view.barred.size:
+            out[self.view.barred] = -np.inf
+        return out
+
+    @cached_property
+    def _bases(self) -> list[tuple[IntArray, IntArray, FloatArray]] | None:
+        """For blocks of each size: which they are, their coordinates, and what makes them orthonormal."""
+        view, blocks = self.view, self.view.blocks
+        assert blocks is not None
+        lengths = np.array([block.size for block in blocks])
+        if view.at_hand is None or view.M.shape[0] * float(np.sum(lengths**2)) > BASES:
+            return None
+        out, root = [], self.images.root
+        for length in np.unique(lengths[lengths > 0]):
+            labels = np.flatnonzero(lengths == length)
+            columns = np.stack([blocks[g] for g in labels])
+            read = view.M.columns(columns.ravel())
+            A = linalg.rowwise(root, read.toarray() if sp.issparse(read) else read)
+            A = (A * view.image_scale(columns.ravel())).reshape(-1, *columns.shape)
+            values, V = np.linalg.eigh(np.einsum("mgs,mgt->gst", A, A, optimize=True))
+            values += self.ridge
+            T = V * np.where(values > PIVOT, 1.0 / np.sqrt(np.maximum(values, PIVOT)), 0.0)[:, None, :]
+            out.append((labels, columns, T))
+        return out
+
+
+def small(view: View, ridge: float) -> Small:
+    """The working set of a problem: of single columns or of blocks."""
+    return Small(view, ridge) if view.blocks is None else SmallBlocks(view, ridge)
