@@ -34,6 +34,7 @@ def newton(
     residual = b - reduced.apply(c)
     value = loss.value(residual)
     first, ridge, unit = None, 0.0, 0.0
+    boxed = bool(np.isfinite(lower).any() or np.isfinite(upper).any())
     for _ in range(steps):
         ledger.tick()
         slope = -reduced.adjoint(loss.gradient(residual))
@@ -52,6 +53,8 @@ def newton(
             if promise > tol * abs(value) and value - promise > target:
                 return c, residual, H
             if promise <= tol * abs(value):  # nothing to gain, or what left the box has bent the step uphill
+                if not boxed:
+                    return c, residual, H
                 direction = _model_descent(H, slope, ridge, lower - c, upper - c)
                 if -float(np.dot(slope, direction)) <= tol * abs(value):
                     return c, residual, H
