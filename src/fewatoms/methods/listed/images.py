@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
+from fewatoms import linalg
 from fewatoms._types import Array, FloatArray, IntArray, Matrix
 from fewatoms.problem import Problem
 
@@ -22,7 +23,8 @@ IMAGE_ROOM = 16_000_000  # numbers kept as images of atoms at most, and as many 
 THIN = 0.1  # share of nonzeros up to which images are kept sparse
 FIRST_ROWS = 64  # images that there is space for at first; it is doubled whenever it is full
 EVEN = 2.0  # lengths of images that differ by less are all the same
-ONE_COSINE = 1 - 1e-13  # the cosine of two images that are one
+ONE_COSINE = 1 - 1e-13  # the cosine of two images that may be one
+SAME_IMAGE = 1e-14  # the largest difference between two images of length 1 that are one
 
 
 class Images:
@@ -180,7 +182,14 @@ class Images:
         alike = np.abs(self.gram[slots, : self.size])
         alike[np.arange(mine.size), slots] = 0.0
         i, j = divmod(int(alike.argmax()), self.size)
-        return (int(mine[i]), int(self.classes[j])) if alike[i, j] >= ONE_COSINE else None
+        if alike[i, j] < ONE_COSINE or not self._one(int(slots[i]), j):
+            return None
+        return int(mine[i]), int(self.classes[j])
+
+    def _one(self, i: int, j: int) -> bool:
+        """Whether two images are the same up to their sign, as far as double precision tells."""
+        a, b = linalg.dense(self.columns(np.array([i, j]))).T
+        return min(float(np.abs(a - b).max()), float(np.abs(a + b).max())) <= SAME_IMAGE
 
     @property
     def even(self) -> bool:

@@ -85,6 +85,10 @@ class Search:
             self._shaken(k)
             yield
 
+    def _room(self, support: Support, k: int) -> int:
+        """How many more atoms are allowed: those that must be in an answer keep their place where they are idle."""
+        return k - np.union1d(support.classes, self.view.forced).size
+
     def _met(self, support: Support) -> bool:
         return self.problem.meets(support.loss) or self.problem.exact(support.loss)
 
@@ -236,7 +240,7 @@ class Search:
         usable = open_ & (promise > 0)
         entry = np.where(usable & (left > PIVOT), 0.5 * promise**2 / np.maximum(left, PIVOT), 0.0)
         costs = 0.5 * c * c / eta
-        full = size >= k
+        full = self._room(support, k) <= 0
         alone = bool(full and self.signed and not self.view.forced.size)
         alone = alone and float(costs.min()) >= ISOLATED * float(entry.max(initial=0.0))
         best = np.zeros(n) if full else entry
@@ -269,7 +273,7 @@ class Search:
         if self.view.blocks is not None:
             return False
         support, images, moved = self.supports[k], self.fits.images, False
-        while support.classes.size < k and not self._met(support) and images.size > support.classes.size:
+        while self._room(support, k) > 0 and not self._met(support) and images.size > support.classes.size:
             ledger.tick()
             j = self._beyond(support)
             if j is None:
