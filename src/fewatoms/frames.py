@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from operator import methodcaller
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,6 +19,8 @@ from fewatoms import names
 from fewatoms._types import Array, IntArray, Matrix
 from fewatoms.names import Names
 
+Foreign: TypeAlias = Any  # frames, their types and what is read of them: of packages that are not imported here
+
 LAZY = ("toPandas", "collect", "compute")  # what makes a frame of one that is still to be computed
 ARROW = ("int", "uint", "halffloat", "float", "double", "bool")  # how pyarrow's types of numbers begin
 
@@ -25,17 +28,21 @@ ARROW = ("int", "uint", "halffloat", "float", "double", "bool")  # how pyarrow's
 class Frame(ABC):
     """A data frame that came as the argument `name`."""
 
-    def __init__(self, name: str, native: Any) -> None:
+    def __init__(self, name: str, native: Foreign) -> None:
         self.name, self.native = name, native
 
-    @property
-    @abstractmethod
+    @cached_property
     def labels(self) -> list[object]:
         """What the columns are called."""
+        return list(self.native.columns)
 
     @abstractmethod
-    def types(self) -> list[tuple[bool, str]]:
-        """Of each column, whether it holds numbers or truth values, and what its type is called."""
+    def types(self) -> list[Foreign]:
+        """Those of the columns."""
+
+    @abstractmethod
+    def holds_numbers(self, kind: Foreign) -> bool:
+        """Whether columns of a type hold numbers or truth values."""
 
     @abstractmethod
     def absent(self) -> list[int]:
@@ -56,12 +63,12 @@ class Frame(ABC):
 
     @property
     def numeric(self) -> bool:
-        return all(number for number, _ in self.types())
+        return all(map(self.holds_numbers, self.types()))
 
     def numbers(self) -> Matrix:
         """All columns as one array, refused unless they are numbers and lack nothing."""
         types = zip(self.labels, self.types(), strict=True)
-        wrong = [f"{label!r} ({told})" for label, (number, told) in types if not number]
+        wrong = [f"{label!r} ({kind})" for label, kind in types if not self.holds_numbers(kind)]
         if wrong:
             more = f" and {len(wrong) - names.SHOWN} more" if len(wrong) > names.SHOWN else ""
             raise TypeError(
@@ -102,18 +109,17 @@ class Frame(ABC):
 class PandasFrame(Frame):
     """pandas, and what has its indexers."""
 
-    @property
-    def labels(self) -> list[object]:
-        return list(self.native.columns)
+    def types(self) -> list[Foreign]:
+        return list(self.native.dtypes)
 
-    def types(self) -> list[tuple[bool, str]]:
-        return [(kind.kind in "biufc", str(kind)) for kind in self.native.dtypes]
+    def holds_numbers(self, kind: Foreign) -> bool:
+        return kind.kind in "biufc"
 
     def absent(self) -> list[int]:
         return [0] * len(self.labels)  # they become NaN
 
     def values(self) -> Matrix:
-        kinds = list(self.native.dtypes)
+        kinds = self.types()
         if all(hasattr(kind, "fill_value") and kind.fill_value == 0 for kind in kinds):
             return sp.csc_array(self.native.sparse.to_coo())
         if all(kind == kinds[0] for kind in kinds):
@@ -131,13 +137,11 @@ class PandasFrame(Frame):
 class PolarsFrame(Frame):
     """polars, and what gives its columns away as a list of series."""
 
-    @property
-    def labels(self) -> list[object]:
-        return list(self.native.columns)
+    def types(self) -> list[Foreign]:
+        return [column.dtype for column in self.native.get_columns()]
 
-    def types(self) -> list[tuple[bool, str]]:
-        kinds = [column.dtype for column in self.native.get_columns()]
-        return [((kind.is_numeric() and not kind.is_decimal()) or str(kind) == "Boolean", str(kind)) for kind in kinds]
+    def holds_numbers(self, kind: Foreign) -> bool:
+        return (kind.is_numeric() and not kind.is_decimal()) or str(kind) == "Boolean"
 
     def absent(self) -> list[int]:
         return [int(column.null_count()) for column in self.native.get_columns()]
@@ -155,13 +159,15 @@ class PolarsFrame(Frame):
 class ArrowFrame(Frame):
     """Tables and batches of pyarrow."""
 
-    @property
+    @cached_property
     def labels(self) -> list[object]:
         return list(self.native.column_names)
 
-    def types(self) -> list[tuple[bool, str]]:
-        kinds = [str(column.type) for column in self.native.columns]
-        return [(kind.startswith(ARROW), kind) for kind in kinds]
+    def types(self) -> list[Foreign]:
+        return [str(column.type) for column in self.native.columns]
+
+    def holds_numbers(self, kind: Foreign) -> bool:
+        return kind.startswith(ARROW)
 
     def absent(self) -> list[int]:
         return [int(column.null_count) for column in self.native.columns]
@@ -206,18 +212,18 @@ def arranged(name: str, thing: object, columns: Names | None) -> object:
     return frame.taken(names.order(name, columns, theirs))
 
 
-def data(name: str, thing: object, columns: Names | None = None) -> Any:
+def data(name: str, thing: object, columns: Names | None = None) -> Foreign:
     """A series or a data frame as an array with as many axes; anything else as it is. What holds no numbers, as labels
     do, is left to whoever knows what it is."""
     return _array(name, thing, columns, Frame.numbers)
 
 
-def table(name: str, thing: object, columns: Names | None = None) -> Any:
+def table(name: str, thing: object, columns: Names | None = None) -> Foreign:
     """As `data`, with NaN for what is missing: where each column is a matter of its own."""
     return _array(name, thing, columns, Frame.with_gaps)
 
 
-def _array(name: str, thing: object, columns: Names | None, read: Callable[[Frame], Matrix]) -> Any:
+def _array(name: str, thing: object, columns: Names | None, read: Callable[[Frame], Matrix]) -> Foreign:
     series = hasattr(type(thing), "to_frame") and not hasattr(type(thing), "columns")
     frame = framed(name, methodcaller("to_frame")(thing) if series else arranged(name, thing, columns))
     if frame is None:
@@ -229,7 +235,7 @@ def _array(name: str, thing: object, columns: Names | None, read: Callable[[Fram
     return dense[:, 0] if series else dense
 
 
-def vector(name: str, thing: object) -> Any:
+def vector(name: str, thing: object) -> Foreign:
     """As `data`; a data frame of one column is a vector."""
     array = data(name, thing)
     return array[:, 0] if array is not thing and array.ndim == 2 and array.shape[1] == 1 else array
