@@ -14,6 +14,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 import fewatoms as fa
 from answers import assert_same_answer
+from fewatoms.effort import QUICK
 from journeys.planting import low_rank, spikes
 
 # One run serves all ---------------------------------------------------------------------------------------------------
@@ -221,7 +222,7 @@ def folds_by_hand(problem, budgets, parts, how):
     ],
 )
 def test_cross_validation_by_hand(name, seed):
-    problem, how = PROBLEMS[name](), {"method": fa.methods.Listed().quick()}
+    problem, how = PROBLEMS[name](), {"method": fa.methods.Listed().at(QUICK)}
     path = fa.fit_path(**problem, k=(1, 3), **how)
     path.choose_k("cv", folds=3, rng=seed)
     order = np.random.default_rng(0 if seed is None else seed).permutation(len(problem["b"]))
@@ -230,7 +231,7 @@ def test_cross_validation_by_hand(name, seed):
 
 
 def test_held_out_by_hand():
-    problem, how = PROBLEMS["least_squares"](), {"method": fa.methods.Listed().quick()}
+    problem, how = PROBLEMS["least_squares"](), {"method": fa.methods.Listed().at(QUICK)}
     path = fa.fit_path(**problem, k=(2, 4), **how)
     path.choose_k("held-out", share=0.25, rng=3)
     held = np.random.default_rng(3).permutation(40)[:10]
@@ -240,7 +241,7 @@ def test_held_out_by_hand():
 def test_weights_stay_with_their_rows():
     A, b, rng = noisy(11)
     w = rng.uniform(0.2, 4.0, 40)
-    how = {"atoms": fa.SignedOneHot(70), "method": fa.methods.Listed().quick()}
+    how = {"atoms": fa.SignedOneHot(70), "method": fa.methods.Listed().at(QUICK)}
     path = fa.fit_path(A, b, k=(2, 3), loss=fa.LeastSquares(w), **how)
     path.choose_k("held-out", rng=1)
     held = np.sort(np.random.default_rng(1).permutation(40)[:8])

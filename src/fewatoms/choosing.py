@@ -19,7 +19,29 @@ from fewatoms.problem import Problem
 from fewatoms.run import Way, sketched, solve
 from fewatoms.solution import Solution
 
+GRID = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0)
+GRID_OF_CLASSES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
+REPEATS, FOLDS = 3, 5  # of the folds where ridges are compared, and how many there are
 ANSWERS = 64  # whose values are computed at a time
+
+
+def grid_of(problem: Problem) -> list[float]:
+    """The ridges that "auto" stands for."""
+    return list(GRID_OF_CLASSES if problem.base_loss.labelled else GRID)
+
+
+def with_ridge(problem: Problem, way: Way) -> Problem:
+    """The problem with the ridge that predicts rows left out best, where that is left to us over atoms that can be
+    listed."""
+    if problem.price.ridge is not None or problem.atoms.listing() is None:
+        return problem
+    prices = [problem.price.at(ridge) for ridge in grid_of(problem)]
+    rows = rows_of(problem)
+    if rows < 2:
+        return problem.paying(prices[0])
+    splits = folded(problem, min(FOLDS, rows), REPEATS, None)
+    scores, _ = cross_validated(problem, [problem.budget], prices, splits, way)
+    return problem.paying(prices[int(scores[:, 0].argmin())])
 
 
 # Rows left out --------------------------------------------------------------------------------------------------------

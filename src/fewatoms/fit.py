@@ -13,6 +13,7 @@ from fewatoms._types import FloatArray
 from fewatoms.atoms import AtomicSet
 from fewatoms.atoms.pursuit import weighed
 from fewatoms.beside import Biases
+from fewatoms.choosing import with_ridge
 from fewatoms.classes import refuse
 from fewatoms.effort import effort as told
 from fewatoms.losses import LeastSquares, Loss
@@ -151,6 +152,7 @@ def fit(
         M, b, k, atoms=atoms, alpha=alpha, misfit=misfit, loss=loss, ridge=ridge, cap=cap, free=free,
         start=start, effort=effort, method=method, max_iterations=max_iterations, callback=callback, rng=rng,
     )  # fmt: skip
+    problem = with_ridge(problem, way)
     (solution,) = solve(problem, [problem.budget], way)
     return solution
 

@@ -14,7 +14,7 @@ from fewatoms._renamed import renamed
 from fewatoms._types import Array, BudgetLike, FloatArray
 from fewatoms.asked import plain_budget, read_budget
 from fewatoms.budget import Budget
-from fewatoms.choosing import cross_validated, elbow, folded, held_out, information, rows_of
+from fewatoms.choosing import REPEATS, cross_validated, elbow, folded, grid_of, held_out, information, rows_of
 from fewatoms.fit import Words, posed
 from fewatoms.kept import Kept
 from fewatoms.price import Price
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 WAYS = ("cv", "held-out", "bic", "ebic", "elbow")
-GRID = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0)
-GRID_OF_CLASSES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
-REPEATS = 3  # of the folds, where ridges are compared
 
 
 @renamed
@@ -99,7 +96,7 @@ def _ridges(problem: Problem, given: object, several: bool) -> list[float] | Non
     """The ridges to be compared, in increasing order; None where there is nothing to compare."""
     listed = problem.atoms.listing() is not None
     if problem.price.ridge is None and listed:
-        return list(GRID_OF_CLASSES if problem.loss.labelled else GRID)
+        return grid_of(problem)
     if not several:
         return None
     demand = 'ridge must be a nonnegative number, several of them, or "auto"'

@@ -11,6 +11,7 @@ import fewatoms as fa
 from fewatoms import ledger
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
+from fewatoms.effort import QUICK
 from fewatoms.faces import Coordinates
 from fewatoms.goals import LowestLoss, MeetBound
 from fewatoms.methods.base import Job, Method, Pace, choose
@@ -82,7 +83,7 @@ def test_who_is_quick_is_asked_so(quick):
     choose([Hasty("a", False, heard), Own("b", True, heard)], PROBLEM, [PROBLEM.budget], quick=quick)
     assert heard == (["a quickly", "b"] if quick else ["a", "b"])
     own = Own("b", True, heard)
-    assert own.quick() is own
+    assert own.at(QUICK) is own
 
 
 @pytest.mark.parametrize("count", [1, 2])

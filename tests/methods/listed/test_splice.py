@@ -10,6 +10,7 @@ import pytest
 import fewatoms as fa
 from contracts.families import black_box
 from fewatoms import ledger
+from fewatoms.effort import QUICK
 from fewatoms.methods.listed import Splice
 from fewatoms.methods.listed.splice import _Exchange
 from methods.listed.small import KINDS, SETS, N, best_of_all, case, fits_of, refit
@@ -56,7 +57,7 @@ def test_the_loss_never_rises(name):
         for start in (drawn(fits, seed), nothing(fits)) if seed % 2 else (drawn(fits, seed),):
             middle = Splice()(fits, start)
             last = Splice().last(fits, [start])
-            quick = Splice().quick()(fits, start)
+            quick = Splice().at(QUICK)(fits, start)
             assert max(middle.loss, last.loss, quick.loss) <= start.loss * (1 + 1e-12)
             assert last.loss <= middle.loss * (1 + 1e-9)
             for found in (middle, last, quick):
@@ -187,7 +188,7 @@ def test_shakes_are_the_same_each_time():
 
 
 def test_quick_leaves_out_what_costs_most():
-    quick = Splice(seed=3).quick()
+    quick = Splice(seed=3).at(QUICK)
     assert quick.shakes == 0
     assert quick.pairs == 0
     assert replace(quick, shakes=40, pairs=5e6) != quick

@@ -7,6 +7,7 @@ import pytest
 
 import fewatoms as fa
 from fewatoms import ledger
+from fewatoms.effort import QUICK
 from fewatoms.methods import Completion
 from sampled import (
     plant,
@@ -228,7 +229,7 @@ def test_it_may_be_asked_for_by_name():
     np.testing.assert_array_equal(named.x, plain.x)
     rough = e.fit(2, ridge=0.5, method=Completion(tol=1e-2))
     assert rough.iterations < plain.iterations
-    assert Completion().quick().tol > Completion().tol
+    assert Completion().at(QUICK).tol > Completion().tol
     with pytest.raises(ValueError, match="method must be one for this problem"):
         fa.fit(np.eye(3), np.ones(3), atoms=fa.SignedOneHot(3), k=1, method=Completion())
     with pytest.raises(ValueError, match=r"^tol must be a nonnegative finite number; got -1"):

@@ -15,14 +15,14 @@ from fewatoms import ledger, linalg
 from fewatoms._types import FloatArray, IntArray
 from fewatoms.effort import Effort
 from fewatoms.gram import engine
-from fewatoms.gram.drivers import Rules, build, demanded
+from fewatoms.gram.drivers import Rules, build, demanded, leading
 from fewatoms.gram.state import PIVOT
 from fewatoms.gram.steps import Support as Held
 from fewatoms.gram.steps import best_entry, cheapest
 from fewatoms.methods.listed.small import small
 from fewatoms.methods.listed.support import Support, SupportFits
 
-GAIN = 1e-9  # the share by which an exchange must lower the objective
+FALL = 1e-9  # the share by which an exchange must lower the objective
 ISOLATED = 12.0  # an answer whose least atom is worth this many times the best one outside is not searched further
 WHOLE = 2e7  # multiplications, for each budget, that the Gram matrix of all atoms may cost
 FIRST, EACH = 64, 6  # atoms that a search begins with at least, and for each one asked for
@@ -35,6 +35,8 @@ SWEPT = 64  # atoms up to which supports of all smaller sizes are searched on th
 CROSSING = 4_000_000  # inner products of a support with all atoms, for a look at all exchanges
 PAIRED = 8  # atoms up to which exchanges of two at a time are looked at, where coefficients are nonnegative
 LOOKS, WANTED = 3, 256  # at all atoms, for many sizes and ridges at once, and atoms taken in after each
+HOPE = 1.1  # supports with more than this many times the lowest loss of their ladder seldom end up better
+AT_ONCE = 3e7  # multiplications from one look at the clock to the next, roughly
 WORK = 1e9  # multiplications that shaking may cost, roughly
 SETTLING = 20  # exchanges after a shake at most, and two for each atom replaced
 NOTHING = np.zeros((0, 1), dtype=np.int64)
@@ -58,7 +60,7 @@ class Search:
         self.isolated: dict[int, bool] = {}
         self.table: IntArray | None = None  # places of the atoms of every size, where a sweep begins
         self._z: FloatArray | None = None
-        self.rules = Rules(self.signed, GAIN, effort.trials, 0, 0, 0.0, 0)
+        self.rules = Rules(self.signed, FALL, effort.trials, 0, 0, 0.0, 0)
 
     def begin(self, k: int, classes: IntArray) -> None:
         """Take up an earlier answer."""
@@ -154,14 +156,23 @@ class Search:
 
     def _take(self, k: int, classes: IntArray) -> bool:
         """Fit these classes; whether they are the best for k so far."""
+        ledger.tick()
         support = self.fits.fit(classes)
         held = self.supports.get(k)
-        if held is not None and not support.objective < held.objective * (1 - GAIN):
+        if held is not None and not support.objective < held.objective * (1 - FALL):
             return False
         self.supports[k] = support
         return True
 
-    def _run(self, k: int, starts: IntArray, rules: Rules, lams: FloatArray, ridges: FloatArray) -> bool:
+    def _run(
+        self,
+        k: int,
+        starts: IntArray,
+        rules: Rules,
+        lams: FloatArray,
+        ridges: FloatArray,
+        dice: FloatArray = DICE,
+    ) -> bool:
         """Search from the best support for k; whether a better one was found."""
         ledger.tick()
         small, held = self.small, self.supports[k].classes
@@ -170,7 +181,7 @@ class Search:
         rows[0, : held.size] = small.places(held)
         rows[1:, : starts.shape[1]] = starts
         with linalg.single_thread():
-            engine().search(small.G, small.h, small.bb, best, spare, rows, lams, ridges, k, rules, DICE)
+            engine().search(small.G, small.h, small.bb, best, spare, rows, lams, ridges, k, rules, dice)
         places = best.S[: best.count[0]]
         better = set(places.tolist()) != set(rows[0, : held.size].tolist()) and self._take(k, small.classes[places])
         if small.whole:
@@ -223,7 +234,7 @@ class Search:
         gained, alone = self._gains(support, z, promise, k)
         gained[self.small.classes] = 0.0
         offers = linalg.top_k(gained, max(16, k))
-        return offers[gained[offers] > GAIN * support.objective], alone
+        return offers[gained[offers] > FALL * support.objective], alone
 
     def _gains(self, support: Support, z: FloatArray, promise: FloatArray, k: int) -> tuple[FloatArray, bool]:
         """What each atom outside would lower the objective by, in place of the best atom inside for that; where that
@@ -279,7 +290,7 @@ class Search:
             if j is None:
                 break
             trial = self.fits.fit(np.append(support.classes, j))
-            if trial.classes.size <= support.classes.size or not trial.objective < support.objective * (1 - GAIN):
+            if trial.classes.size <= support.classes.size or not trial.objective < support.objective * (1 - FALL):
                 break
             self.supports[k] = support = trial
             moved = True
@@ -306,46 +317,70 @@ class Search:
 
     def _laddered(self, k: int) -> None:
         """Supports from two ladders of penalties and one of ridges."""
-        if not self.small.whole and self.view.blocks is None:
-            self._violators(k)
-        lams = self.small.penalties(RUNGS, SHRINK)
-        self._run(k, NOTHING, self.rules, lams, NO_RUNGS)
-        self._run(k, NOTHING, self.rules._replace(relief=RELIEF), lams, RIDGES)
+        few = self.small.whole and k * k * self.small.columns <= AT_ONCE
+        if few or self.view.blocks is not None:
+            lams = self.small.penalties(RUNGS, SHRINK)
+            self._run(k, NOTHING, self.rules, lams, NO_RUNGS)
+            self._run(k, NOTHING, self.rules._replace(relief=RELIEF), lams, NO_RUNGS)
+        else:
+            self._rungs(k, 0.0, looks=not self.small.whole)
+            self._rungs(k, RELIEF, looks=False)
+        self._run(k, NOTHING, self.rules, NO_RUNGS, RIDGES[self.problem.ridge < RIDGES])
         self._look_outside(k)
 
-    def _violators(self, k: int) -> None:
-        """Take in what the ladder of penalties asks for, down to where it has as many atoms as will be tried."""
-        small, view, limit = self.small, self.view, 3 * k + 8
-        x, q = np.zeros(small.h.size), small.h.copy()
+    def _rungs(self, k: int, relief: float, *, looks: bool) -> None:
+        """Down a ladder of penalties, one call a rung; with `looks` the working set takes in what it asks for."""
+        small, limit, lowest = self.small, 3 * k + 8, np.inf
+        rules = self.rules._replace(relief=relief)
+        x, q, tried = np.zeros(small.h.size), small.h.copy(), set[bytes]()
         for lam in small.penalties(RUNGS, SHRINK):
             for _ in range(3):
-                with linalg.single_thread():
-                    engine().rung(small.G, x, q, lam, self.rules, small.may, 20, 1e-2)
                 ledger.tick()
-                r = self.fits.images.target - self.fits.images.combine(np.arange(x.size), x / small.lengths)
-                a = self.small.promise(view.pull(view.outer.adjoint(self.fits.images.dual(r))))
-                a[small.classes] = -np.inf
-                fresh = linalg.top_k(a, max(32, x.size // 4))
-                fresh = fresh[a[fresh] > lam]
-                if not fresh.size or not small.take(fresh):
+                with linalg.single_thread():
+                    engine().rung(small.G, x, q, lam, rules, small.may, 20, 1e-2)
+                if not looks or not small.take(self._violators(x, lam)):
                     break
                 x = np.concatenate([x, np.zeros(small.h.size - x.size)])
                 q = small.h - small.G @ x
-            if np.count_nonzero(x) >= limit:
+            held = np.count_nonzero(x)
+            if 2 * held >= k:
+                places = np.sort(leading(x, k, small.stays))
+                loss = small.bb - float(small.h[places] @ (small.solved(places) * small.lengths[places]))
+                lowest = min(lowest, loss)
+                if places.tobytes() not in tried and loss <= HOPE * lowest:
+                    tried.add(places.tobytes())
+                    self._run(k, places[None, :], self.rules, NO_RUNGS, NO_RUNGS)
+            if held >= limit:
                 break
+
+    def _violators(self, x: FloatArray, lam: float) -> IntArray:
+        """Classes outside of the working set that do not stay at zero."""
+        images, small, view = self.fits.images, self.small, self.view
+        r = images.target - images.combine(np.arange(x.size), x / np.where(small.lengths > 0, small.lengths, 1.0))
+        a = small.promise(view.pull(view.outer.adjoint(images.dual(r))))
+        a[small.classes] = -np.inf
+        fresh = linalg.top_k(a, max(32, x.size // 4))
+        return fresh[a[fresh] > lam]
 
     def _shaken(self, k: int) -> None:
         """Replace some atoms at random and exchange, as often as the effort and the work that it takes allow."""
         replaced = max(2, k // 10)
         swaps = SETTLING + 2 * replaced
-        work = self.supports[k].classes.size * self.small.h.size * (4.0 * replaced + 3.0 * swaps)
-        tries = int(min(self.effort.shakes, 5 * k, WORK / max(1.0, work)))
+        work = max(1.0, self.supports[k].classes.size * self.small.h.size * (4.0 * replaced + 3.0 * swaps))
+        tries = int(min(self.effort.shakes, 5 * k, WORK / work))
         pairs = self.effort.pairs if k <= PAIRED and not self.signed else 0
-        if not tries and not pairs:
-            return
-        idle = min(self.effort.idle, max(1, tries // 2))
-        rules = self.rules._replace(shakes=tries, idle=idle, pairs=pairs, swaps=swaps)
-        if self._run(k, NOTHING, rules, NO_RUNGS, NO_RUNGS):
+        rules, idle, die = self.rules._replace(pairs=pairs, swaps=swaps), 0, 0
+        if pairs and self._run(k, NOTHING, rules, NO_RUNGS, NO_RUNGS):
+            self._look_outside(k)
+        at_once = min(tries, max(1, int(AT_ONCE / work)))
+        most_idle = min(self.effort.idle, max(1, tries // 2))
+        rules = rules._replace(pairs=0, shakes=at_once, idle=most_idle)
+        for _ in range(-(-tries // max(1, at_once))):
+            better = self._run(k, NOTHING, rules, NO_RUNGS, NO_RUNGS, DICE[die:])
+            idle, die = 0 if better else idle + at_once, (die + 31 * at_once) % (DICE.size // 2)
+            if idle >= most_idle or self._met(self.supports[k]):
+                break
+        if tries:
             self._look_outside(k)
 
     # Many sizes and ridges at once ------------------------------------------------------------------------------------
