@@ -15,7 +15,7 @@ from fewatoms.faces import Face
 from fewatoms.problem import Problem
 
 ROUNDED = 1e-10  # margins within this share of the largest one are 0
-FAR = 12.0  # margins beyond this size may be on their way to infinity
+FAR = 16.0  # margins beyond this size may be on their way to infinity
 NULL = 1e-9  # singular values below this share of the largest one are 0
 
 
@@ -59,6 +59,10 @@ def _rest(rows: FloatArray, c: FloatArray) -> FloatArray:
     stay, it is along this that they grow."""
     if not rows.size:
         return c
-    _, sizes, directions = np.linalg.svd(rows, full_matrices=False)
+    squares, directions = np.linalg.eigh(rows.T @ rows)
+    unseen = directions[:, squares <= NULL * squares[-1]]  # or hardly seen: a look that costs little
+    if np.linalg.norm(unseen.T @ c) <= ROUNDED**0.5 * np.linalg.norm(c):
+        return np.zeros_like(c)
+    _, sizes, directions = np.linalg.svd(np.linalg.qr(rows, mode="r"), full_matrices=False)
     seen = directions[sizes > NULL * sizes.max()]
     return np.asarray(c - seen.T @ (seen @ c))

@@ -14,6 +14,7 @@ from fewatoms._types import Array, FloatArray, IntArray, Matrix, ModelDual
 from fewatoms.capabilities import ColumnBlocks, Norms, SeenAsIs
 from fewatoms.operators.base import Operator
 from fewatoms.operators.counting import Counting
+from fewatoms.operators.matrix import FULL
 from fewatoms.operators.wrapper import SeenColumns, Wrapper
 
 
@@ -82,9 +83,14 @@ class Several(Wrapper):
 
 @dataclass(frozen=True, eq=False)
 class _Columns(SeenColumns):
-    """An image is dense as far as its size tells, though most of it is zero."""
+    """Most of an image is zero: with few data vectors it is dense as far as its size tells, with many it is not."""
 
     M: Several
+
+    @property
+    def image_size(self) -> float:
+        size = self.inner.image_size
+        return size if size <= FULL * self.M.shape[0] else self.M.shape[0]
 
     def column_lengths(self, weights: FloatArray | None = None) -> FloatArray | None:
         count = self.M.count
