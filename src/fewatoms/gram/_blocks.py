@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fewatoms._types import Array, FloatArray
-from fewatoms.gram import single, state
+from fewatoms.gram import state
+from fewatoms.gram._rows import added, complete, let_go, without
 from fewatoms.gram.blocks import Blocks
 from fewatoms.gram.state import PIVOT
 
@@ -15,43 +16,22 @@ if TYPE_CHECKING:
     from fewatoms.gram.drivers import Rules
 
 
-def lift(s: Blocks, at: int, sign: float) -> None:
-    """D by what the column in this place explains."""
-    row, over, D = s.columns.B[at], sign / s.columns.H[at, at], s.D
-    for g in range(s.place.size):
-        start, stop = s.starts[g], s.starts[g + 1]
-        for a in range(start, stop):
-            f = row[a] * over
-            for b in range(stop - start):
-                D[a, b] += f * row[start + b]
-
-
-def complete(G: FloatArray, s: Blocks, j: int) -> int:
-    """Let in the columns of block j that are outside, as far as they are independent; how many stay out."""
-    out = 0
-    for a in range(s.starts[j], s.starts[j + 1]):
-        if s.columns.place[a] < 0:
-            if s.columns.d[a] > PIVOT:
-                state.enter(G, s.columns, a)
-                lift(s, s.columns.place[a], -1.0)
-            else:
-                out += 1
-    return out
-
-
 def clear(G: FloatArray, h: FloatArray, bb: float, s: Blocks) -> None:
-    single.clear(G, h, bb, s.columns)
+    t = s.columns
+    for i in range(t.count[0]):
+        t.place[t.S[i]] = -1
+    t.count[0] = 0
+    s.loss[0] = bb
+    for a in range(h.size):
+        t.z[a] = h[a]
+        for o in range(min(s.D.shape[0], h.size - a)):
+            s.D[o, a] = G[a, a + o]
     for i in range(s.count[0]):
         s.place[s.S[i]] = -1
         s.count[2] += s.stays[s.S[i]]
     s.count[0] = 0
     s.count[1] = 0
     s.count[3] = 0
-    for g in range(s.place.size):
-        start, stop = s.starts[g], s.starts[g + 1]
-        for a in range(start, stop):
-            for b in range(stop - start):
-                s.D[a, b] = G[a, start + b]
 
 
 def enter(G: FloatArray, s: Blocks, j: int) -> None:
@@ -66,13 +46,7 @@ def enter(G: FloatArray, s: Blocks, j: int) -> None:
 
 def leave(s: Blocks, i: int) -> None:
     j, last = s.S[i], s.count[0] - 1
-    for a in range(s.starts[j], s.starts[j + 1]):
-        at = s.columns.place[a]
-        if at >= 0:
-            lift(s, at, 1.0)
-            state.leave(s.columns, at)
-        else:
-            s.count[3] -= 1
+    s.count[3] -= s.starts[j + 1] - s.starts[j] - let_go(s, i)
     s.S[i] = s.S[last]
     s.place[s.S[i]] = i
     s.place[j] = -1
@@ -112,7 +86,7 @@ def gained(E: FloatArray, r: FloatArray, w: int) -> float:
 
 
 def worths(s: Blocks, signed: bool) -> FloatArray:
-    width = s.D.shape[1]
+    width = s.D.shape[0]
     E, r, out = np.empty((width, width)), np.empty(width), np.zeros(s.place.size)
     for g in range(s.place.size):
         if s.may[g] and s.place[g] < 0:
@@ -120,7 +94,7 @@ def worths(s: Blocks, signed: bool) -> FloatArray:
             for a in range(w):
                 r[a] = s.columns.z[start + a]
                 for b in range(a + 1):
-                    E[a, b] = s.D[start + a, b]
+                    E[a, b] = s.D[a - b, start + b]
             out[g] = gained(E, r, w)
     return out
 
@@ -134,50 +108,18 @@ def best_entry(s: Blocks, signed: bool) -> tuple[int, float]:
     return at, best
 
 
-def without(s: Blocks, i: int, W: FloatArray, y: FloatArray, E: FloatArray) -> int:
-    """W and y for the support without the block in place i, and how many rows they have; y'y is twice what its going
-    costs. (Rows of inv(L), with L L' = H on the block, times B and c.)"""
-    w, t = 0, s.columns
-    start, stop = s.starts[s.S[i]], s.starts[s.S[i] + 1]
-    for a in range(start, stop):
-        at = t.place[a]
-        if at < 0:
-            continue
-        left, u = t.H[at, at], 0
-        y[w] = t.c[at]
-        for b in range(W.shape[1]):
-            W[w, b] = t.B[at, b]
-        for b in range(start, a):
-            if t.place[b] >= 0:
-                f = t.H[at, t.place[b]]
-                for v in range(u):
-                    f -= E[w, v] * E[u, v]
-                f /= E[u, u]
-                E[w, u] = f
-                left -= f * f
-                y[w] -= f * y[u]
-                state.axpy(W[w], -f, W[u])
-                u += 1
-        E[w, w] = np.sqrt(left)
-        y[w] /= E[w, w]
-        for b in range(W.shape[1]):
-            W[w, b] /= E[w, w]
-        w += 1
-    return w
-
-
 def cheapest(s: Blocks) -> tuple[int, float]:
-    width = s.D.shape[1]
-    W, E, y = np.empty((width, 0)), np.empty((width, width)), np.empty(width)
-    at, best = -1, np.inf
+    width = s.D.shape[0]
+    W, y, L, at = np.empty((width, 0)), np.empty(width), np.empty((width, width)), np.empty(width, dtype=np.int64)
+    which, best = -1, np.inf
     for i in range(s.count[0]):
         if not s.stays[s.S[i]]:
             cost = 0.0
-            for a in range(without(s, i, W, y, E)):
+            for a in range(without(s, i, W, y, L, at)):
                 cost += y[a] * y[a]
             if cost < best:
-                at, best = i, cost
-    return at, best
+                which, best = i, cost
+    return which, best
 
 
 def factors(s: Blocks, F: FloatArray) -> Array:
@@ -190,7 +132,7 @@ def factors(s: Blocks, F: FloatArray) -> Array:
         E = F[start : start + w]
         for a in range(w):
             for b in range(a + 1):
-                E[a, b] = s.D[start + a, b]
+                E[a, b] = s.D[a - b, start + b]
         good = True
         for t in range(w):
             if not E[t, t] > PIVOT:
@@ -223,7 +165,7 @@ def best_beside(
 ) -> tuple[int, float]:
     """The block outside that would lower the loss most, if z were z + sign W'y and D were D + sign W'W, and twice by
     how much; -1 if none does so by more than half the floor. Where sure, D alone bounds it."""
-    width, z = s.D.shape[1], s.columns.z.copy()
+    width, z = s.D.shape[0], s.columns.z.copy()
     for t in range(w):
         state.axpy(z, sign * y[t], W[t])
     E, r = np.empty((width, width)), np.empty(width)
@@ -243,7 +185,7 @@ def best_beside(
                 e = 0.0
                 for t in range(w):
                     e += W[t, start + a] * W[t, start + b]
-                E[a, b] = s.D[start + a, b] + sign * e
+                E[a, b] = s.D[a - b, start + b] + sign * e
         worth = gained(E, r, many)
         if worth > best:
             at, best = g, worth
@@ -251,21 +193,22 @@ def best_beside(
 
 
 def best_swap(s: Blocks, signed: bool) -> tuple[int, int, float]:
-    n, width = s.D.shape
-    F, W, E, y = np.empty((n, width)), np.empty((width, n)), np.empty((width, width)), np.empty(width)
+    width, n = s.D.shape
+    W, y, L, at = np.empty((width, n)), np.empty(width), np.empty((width, width)), np.empty(width, dtype=np.int64)
+    F = np.empty((n, width))
     sure = factors(s, F)
-    at, to, best = -1, -1, 0.0
+    which, to, best = -1, -1, 0.0
     for i in range(s.count[0]):
         if s.stays[s.S[i]]:
             continue
-        w = without(s, i, W, y, E)
+        w = without(s, i, W, y, L, at)
         cost = 0.0
         for a in range(w):
             cost += y[a] * y[a]
         j, worth = best_beside(s, W, y, w, 1.0, best + cost, F, sure)
         if j >= 0:
-            at, to, best = i, j, worth - cost
-    return at, to, best
+            which, to, best = i, j, worth - cost
+    return which, to, best
 
 
 def swap(G: FloatArray, h: FloatArray, s: Blocks, U: FloatArray, floor: float, rules: Rules) -> bool:
@@ -284,9 +227,9 @@ def copy_state(to: Blocks, s: Blocks) -> None:
         to.S[i] = s.S[i]
     for g in range(s.place.size):
         to.place[g] = s.place[g]
-        for a in range(s.starts[g], s.starts[g + 1]):
-            for b in range(s.D.shape[1]):
-                to.D[a, b] = s.D[a, b]
+    for o in range(s.D.shape[0]):
+        for a in range(s.D.shape[1]):
+            to.D[o, a] = s.D[o, a]
     for i in range(4):
         to.count[i] = s.count[i]
 
@@ -301,34 +244,9 @@ def sizes(s: Blocks, x: FloatArray) -> FloatArray:
     return out
 
 
-def added(G: FloatArray, s: Blocks, g: int, W: FloatArray, y: FloatArray) -> int:
-    """W and y for the support with block g, and how many rows they have: those of columns that are independent."""
-    w, t = 0, s.columns
-    start, stop = s.starts[g], s.starts[g + 1]
-    for a in range(start, stop):
-        left, row = s.D[a, a - start], W[w]
-        for b in range(w):
-            left -= W[b, a] * W[b, a]
-        if not left > PIVOT:
-            continue
-        row[:] = G[a]
-        for i in range(t.count[0]):
-            state.axpy(row, -t.B[i, a], G[t.S[i]])
-        y[w] = t.z[a]
-        for b in range(w):
-            f = W[b, a]
-            y[w] -= f * y[b]
-            state.axpy(row, -f, W[b])
-        over = 1.0 / np.sqrt(left)
-        y[w] *= over
-        row *= over
-        w += 1
-    return w
-
-
 def best_pair(G: FloatArray, s: Blocks, most: int, signed: bool) -> tuple[int, int, float]:
-    n, width = s.D.shape
-    W, y = np.empty((width, n)), np.empty(width)
+    width, n = s.D.shape
+    W, y, L, at = np.empty((width, n)), np.empty(width), np.empty((width, width)), np.empty(width, dtype=np.int64)
     sure = np.zeros(s.place.size, dtype=np.bool_)
     worth = worths(s, True)
     first, second, best = -1, -1, 0.0
@@ -338,7 +256,7 @@ def best_pair(G: FloatArray, s: Blocks, most: int, signed: bool) -> tuple[int, i
         if not alone > 0.0:
             break
         worth[a] = 0.0
-        w = added(G, s, a, W, y)
+        w = added(G, s, a, W, y, L, at)
         b, more = best_beside(s, W, y, w, -1.0, max(best - alone, 0.0), W, sure)
         if b >= 0:
             first, second, best = a, b, alone + more

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from fewatoms._types import Array, FloatArray, IntArray
-from fewatoms.gram import single, state
+from fewatoms.gram import state
 from fewatoms.gram.state import PIVOT, State, axpy
 
 if TYPE_CHECKING:
@@ -38,8 +38,7 @@ class Blocks(NamedTuple):
     loss: FloatArray  # that of the columns
     columns: State
     starts: IntArray  # block g has the columns starts[g] to starts[g + 1]
-    beside: IntArray  # the columns of each column's block, in a row; what is beyond the block means nothing
-    D: FloatArray  # what is left of each column's inner products with them
+    D: FloatArray  # D[o, a]: what is left of the inner product of columns a and a + o, if they are of one block
     weights: FloatArray  # of blocks in the penalty
 
 
@@ -54,25 +53,31 @@ def blank_blocks(
     weights: FloatArray,
 ) -> Blocks:
     """The empty support, with room for `most` blocks."""
-    n, count = h.size, starts.size - 1
-    lengths = np.diff(starts)
-    room = int(np.sort(lengths)[::-1][:most].sum())
-    columns = state.blank(G, h, bb, room, np.ones(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_))
-    beside = np.repeat(starts[:-1], lengths)[:, None] + np.arange(lengths.max(initial=0))
-    beside = np.minimum(beside, max(n - 1, 0))
-    return Blocks(
+    n, lengths = h.size, np.diff(starts)
+    D = np.zeros((max(1, lengths.max(initial=0)), n))
+    columns = state.blank(
+        G, h, bb, int(np.sort(lengths)[::-1][:most].sum()), np.ones(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)
+    )._replace(d=D[0])
+    s = Blocks(
         np.zeros(most, dtype=np.int64),
-        np.full(count, -1, dtype=np.int64),
+        np.full(lengths.size, -1, dtype=np.int64),
         may,
         stays,
         np.array([0, 0, np.count_nonzero(stays), 0]),
         columns.loss,
         columns,
         starts,
-        beside,
-        G[np.arange(n)[:, None], beside],
+        D,
         weights,
     )
+    _restart(G, s)
+    return s
+
+
+def _restart(G: FloatArray, s: Blocks) -> None:
+    """All is left of all columns."""
+    for o in range(min(s.D.shape)):
+        s.D[o, : s.D.shape[1] - o] = np.diagonal(G, o)
 
 
 def _alike(s: Blocks) -> Iterator[tuple[IntArray, IntArray]]:
@@ -81,6 +86,12 @@ def _alike(s: Blocks) -> Iterator[tuple[IntArray, IntArray]]:
     for length in np.unique(lengths[lengths > 0]):
         labels = np.flatnonzero(lengths == length)
         yield labels, s.starts[labels, None] + np.arange(length)
+
+
+def _left(s: Blocks, columns: IntArray) -> FloatArray:
+    """D_g of blocks of one size."""
+    i, j = np.indices((columns.shape[1], columns.shape[1]))
+    return s.D[abs(i - j), columns[:, np.minimum(i, j)]]
 
 
 def _gains(E: FloatArray, r: FloatArray) -> FloatArray:
@@ -104,46 +115,96 @@ def _worths(s: Blocks, W: FloatArray, y: FloatArray, sign: float) -> FloatArray:
         good = s.may[labels] & (s.place[labels] < 0)
         labels, columns = labels[good], columns[good]
         beside = np.moveaxis(W[:, columns], 0, 1)
-        E = s.D[columns, : columns.shape[1]] + sign * (beside.transpose(0, 2, 1) @ beside)
+        E = _left(s, columns) + sign * (beside.transpose(0, 2, 1) @ beside)
         out[labels] = _gains(E, z[columns])
     return out
 
 
-def _without(s: Blocks, i: int) -> tuple[FloatArray, FloatArray]:
-    """W and y for the support without the block in place i; y'y is twice what its going costs."""
+def _places(s: Blocks, i: int) -> IntArray:
+    """Of the columns of the block in place i."""
+    at = s.columns.place[s.starts[s.S[i]] : s.starts[s.S[i] + 1]]
+    return at[at >= 0]
+
+
+def _without(s: Blocks, at: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """W and y for the support without the columns in these places, and the rows that make these of B and c; y'y is
+    twice what their going costs."""
     t = s.columns
-    at = t.place[s.starts[s.S[i]] : s.starts[s.S[i] + 1]]
-    at = at[at >= 0]
-    L = np.linalg.cholesky(t.H[np.ix_(at, at)])
-    return np.linalg.solve(L, t.B[at]), np.linalg.solve(L, t.c[at])
+    rows = np.linalg.inv(np.linalg.cholesky(t.H[np.ix_(at, at)]))
+    return rows @ t.B[at], rows @ t.c[at], rows
 
 
-def _lift(s: Blocks, at: int, sign: float) -> None:
-    """D by what the column in this place explains."""
-    row = s.columns.B[at]
-    s.D[:] += (sign / s.columns.H[at, at]) * row[:, None] * row[s.beside]
+def _with(G: FloatArray, s: Blocks, j: int) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
+    """W and y for the support with block j, the rows that make these of what is left of its columns, and which of them
+    these are: those that are independent, and not inside."""
+    t, p = s.columns, s.columns.count[0]
+    columns = np.arange(s.starts[j], s.starts[j + 1])
+    columns = columns[_independent(_left(s, columns[None])[0]) & (t.place[columns] < 0)]
+    V = G[columns] - G[np.ix_(columns, t.S[:p])] @ t.B[:p]
+    rows = np.linalg.inv(np.linalg.cholesky(V[:, columns]))
+    return rows @ V, rows @ t.z[columns], rows, columns
+
+
+def _independent(E: FloatArray) -> Array:
+    """Which columns elimination does not pass over."""
+    good = np.zeros(E.shape[0], dtype=np.bool_)
+    for t in range(E.shape[0]):
+        good[t] = E[t, t] > PIVOT
+        if good[t]:
+            E[t + 1 :, t + 1 :] -= np.outer(E[t + 1 :, t], E[t, t + 1 :]) / E[t, t]
+    return good
+
+
+def _explain(s: Blocks, W: FloatArray, y: FloatArray, sign: float) -> None:
+    """z, D and the loss, by what columns explain that come in (-1) or go (1)."""
+    s.columns.z[:] += sign * (y @ W)
+    s.loss[0] += sign * (y @ y)
+    n = s.D.shape[1]
+    for o in range(min(s.D.shape)):
+        s.D[o, : n - o] += sign * np.einsum("ij,ij->j", W[:, : n - o], W[:, o:])
 
 
 def _complete(G: FloatArray, s: Blocks, j: int) -> int:
     """Let in the columns of block j that are outside, as far as they are independent; how many stay out."""
-    out = 0
-    for a in range(s.starts[j], s.starts[j + 1]):
-        if s.columns.place[a] < 0:
-            if s.columns.d[a] > PIVOT:
-                state.enter(G, s.columns, a)
-                _lift(s, s.columns.place[a], -1.0)
-            else:
-                out += 1
-    return out
+    W, y, rows, columns = _with(G, s, j)
+    t, p, q = s.columns, s.columns.count[0], s.columns.count[0] + columns.size
+    U, H = t.B[:p, columns].copy(), rows.T @ rows
+    B, c = rows.T @ W, rows.T @ y
+    t.B[:p] -= U @ B
+    t.c[:p] -= U @ c
+    t.H[:p, :p] += U @ H @ U.T
+    t.H[:p, p:q] = -U @ H
+    t.B[p:q], t.c[p:q], t.H[p:q, p:q], t.H[p:q, :p] = B, c, H, t.H[:p, p:q].T
+    t.S[p:q], t.place[columns], t.count[0] = columns, np.arange(p, q), q
+    _explain(s, W, y, -1.0)
+    return int(np.count_nonzero(t.place[s.starts[j] : s.starts[j + 1]] < 0))
+
+
+def _let_go(s: Blocks, at: IntArray) -> None:
+    """The columns in these places go; the last ones take their places."""
+    W, y, rows = _without(s, at)
+    t, p = s.columns, s.columns.count[0]
+    U = t.H[:p, at] @ rows.T
+    t.B[:p] -= U @ W
+    t.c[:p] -= U @ y
+    t.H[:p, :p] -= U @ U.T
+    _explain(s, W, y, 1.0)
+    for i in np.sort(at)[::-1]:
+        last = t.count[0] - 1
+        t.place[t.S[last]], t.place[t.S[i]] = i, -1
+        t.S[i], t.c[i], t.B[i] = t.S[last], t.c[last], t.B[last]
+        t.H[i, :p] = t.H[last, :p]
+        t.H[:p, i] = t.H[:p, last]
+        t.count[0] = last
 
 
 def clear(G: FloatArray, h: FloatArray, bb: float, s: Blocks) -> None:
     """The empty support again."""
-    single.clear(G, h, bb, s.columns)
+    s.columns.place[:], s.columns.z[:], s.columns.count[0], s.loss[0] = -1, h, 0, bb
+    _restart(G, s)
     s.count[2] += np.count_nonzero(s.stays[s.S[: s.count[0]]])
     s.place[:] = -1
     s.count[0] = s.count[1] = s.count[3] = 0
-    s.D[:] = G[np.arange(h.size)[:, None], s.beside]
 
 
 def enter(G: FloatArray, s: Blocks, j: int) -> None:
@@ -156,14 +217,9 @@ def enter(G: FloatArray, s: Blocks, j: int) -> None:
 
 def leave(s: Blocks, i: int) -> None:
     """The block in place i goes; the last one takes its place."""
-    j, last = s.S[i], s.count[0] - 1
-    for a in range(s.starts[j], s.starts[j + 1]):
-        at = s.columns.place[a]
-        if at >= 0:
-            _lift(s, at, 1.0)
-            state.leave(s.columns, at)
-        else:
-            s.count[3] -= 1
+    j, at, last = s.S[i], _places(s, i), s.count[0] - 1
+    s.count[3] -= s.starts[j + 1] - s.starts[j] - at.size
+    _let_go(s, at)
     s.S[i] = s.S[last]
     s.place[s.S[i]] = i
     s.place[j] = -1
@@ -200,7 +256,7 @@ def cheapest(s: Blocks) -> tuple[int, float]:
     at, best = -1, np.inf
     for i in range(s.count[0]):
         if not s.stays[s.S[i]]:
-            _, y = _without(s, i)
+            _, y, _ = _without(s, _places(s, i))
             if y @ y < best:
                 at, best = i, float(y @ y)
     return at, best
@@ -212,7 +268,7 @@ def best_swap(s: Blocks, signed: bool) -> tuple[int, int, float]:
     for i in range(s.count[0]):
         if s.stays[s.S[i]]:
             continue
-        W, y = _without(s, i)
+        W, y, _ = _without(s, _places(s, i))
         worth = _worths(s, W, y, 1.0)
         j = int(worth.argmax())
         gain = float(worth[j] - y @ y)
@@ -289,33 +345,18 @@ def relax(
 def best_pair(G: FloatArray, s: Blocks, most: int, signed: bool) -> tuple[int, int, float]:
     """The two blocks outside that would lower the loss most together, one of them among the `most` best alone, and
     twice by how much."""
-    t, p = s.columns, s.columns.count[0]
     worth = worths(s, True)
     best = (-1, -1, 0.0)
     for a in np.argsort(-worth, kind="stable")[:most]:
         if not worth[a] > 0.0:
             break
-        columns = np.arange(s.starts[a], s.starts[a + 1])
-        columns = columns[_independent(s.D[columns, : columns.size])]
-        V = G[columns] - t.B[:p, columns].T @ G[t.S[:p]]
-        L = np.linalg.cholesky(V[:, columns])
-        beside = _worths(s, np.linalg.solve(L, V), np.linalg.solve(L, t.z[columns]), -1.0)
+        W, y, _, _ = _with(G, s, a)
+        beside = _worths(s, W, y, -1.0)
         beside[a] = 0.0
         b = int(beside.argmax())
         if beside[b] > 0.0 and worth[a] + beside[b] > best[2]:
             best = (int(a), b, float(worth[a] + beside[b]))
     return best
-
-
-def _independent(E: FloatArray) -> Array:
-    """Which columns elimination does not pass over."""
-    E = E.copy()
-    good = np.zeros(E.shape[0], dtype=np.bool_)
-    for t in range(E.shape[0]):
-        good[t] = E[t, t] > PIVOT
-        if good[t]:
-            E[t + 1 :, t + 1 :] -= np.outer(E[t + 1 :, t], E[t, t + 1 :]) / E[t, t]
-    return good
 
 
 def coefficients(s: Blocks) -> FloatArray:

@@ -14,7 +14,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
 from fewatoms._types import FloatArray, IntArray
 from fewatoms.gram.state import PIVOT
@@ -45,15 +44,16 @@ def whiten(gram: FloatArray, moments: FloatArray, starts: IntArray, ridge: float
     Directions within a block of which a Gram matrix sees nothing are let go; a block may have none left.
     """
     bases = _bases(gram, starts, ridge)
-    T = _side_by_side(bases, starts)
-    half = T.T @ gram
-    ends = np.concatenate([[0], np.cumsum([B.shape[1] for B in bases], dtype=np.int64)])
-    G = T.T @ np.ascontiguousarray(half.T)
-    for rank in {B.shape[1] for B in bases}:
-        first = np.array([a for a, B in zip(ends, bases, strict=False) if B.shape[1] == rank])
-        columns = first[:, None] + np.arange(rank)
-        G[columns[:, :, None], columns[:, None, :]] = np.eye(rank)  # beyond rounding
-    return Whitened(G, T.T @ moments, ends, bases)
+    ends = np.concatenate([[0], np.cumsum([T.shape[1] for T in bases], dtype=np.int64)])
+    half, h = np.empty((ends[-1], moments.size)), np.empty(ends[-1])
+    G = np.empty((ends[-1], ends[-1]))
+    for T, start, stop, first, last in zip(bases, starts[:-1], starts[1:], ends[:-1], ends[1:], strict=True):
+        np.matmul(T.T, gram[start:stop], out=half[first:last])
+        np.matmul(T.T, moments[start:stop], out=h[first:last])
+    for T, start, stop, first, last in zip(bases, starts[:-1], starts[1:], ends[:-1], ends[1:], strict=True):
+        np.matmul(T.T, half[:, start:stop].T, out=G[first:last])
+        G[first:last, first:last] = np.eye(last - first)  # with the ridge, and beyond rounding
+    return Whitened(G, h, ends, bases)
 
 
 def _bases(gram: FloatArray, starts: IntArray, ridge: float) -> list[FloatArray]:
@@ -71,14 +71,3 @@ def _bases(gram: FloatArray, starts: IntArray, ridge: float) -> list[FloatArray]
         for g, T, kept in zip(labels, V, good, strict=True):
             out[g] = T if kept.all() else T[:, kept]
     return out
-
-
-def _side_by_side(bases: list[FloatArray], starts: IntArray) -> sparse.csr_array:
-    """One sparse matrix with these blocks."""
-    shapes = np.array([B.shape for B in bases]).reshape(-1, 2)
-    across = np.repeat(shapes[:, 1], shapes[:, 0])  # entries of each row
-    first = np.repeat(np.cumsum(shapes[:, 1]) - shapes[:, 1], shapes[:, 0])
-    rows = np.concatenate([[0], np.cumsum(across)])
-    spots = np.arange(rows[-1]) - np.repeat(rows[:-1] - first, across)
-    entries = np.concatenate([np.zeros(0), *[B.ravel() for B in bases]])
-    return sparse.csr_array((entries, spots, rows), shape=(int(starts[-1]), int(shapes[:, 1].sum())))
