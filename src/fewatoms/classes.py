@@ -140,6 +140,8 @@ def _listed(names: Array) -> list[object]:
 def _label(value: object) -> Plain:
     if isinstance(value, tuple):
         return {"tuple": [_label(part) for part in value]}
+    if isinstance(value, bytes):
+        return {"bytes": value.decode("latin-1")}
     if isinstance(value, str | bool | int | float):
         return value
     raise TypeError(f"labels must be numbers, strings or tuples of them to be saved or pickled; got {value!r}")
@@ -154,7 +156,11 @@ def _unlisted(kind: str, labels: Sequence[Plain]) -> Array:
 
 
 def _label_from(label: Plain) -> object:
-    return tuple(_label_from(part) for part in kept.rows(label["tuple"])) if isinstance(label, dict) else label
+    if not isinstance(label, dict):
+        return label
+    if "bytes" in label:
+        return str(label["bytes"]).encode("latin-1")
+    return tuple(_label_from(part) for part in kept.rows(label["tuple"]))
 
 
 def _shown(names: Array) -> str:

@@ -15,6 +15,7 @@ from fewatoms import (
     LeastSquares,
     Logistic,
     Mapped,
+    Multinomial,
     NonnegativeCone,
     NonnegativeOneHot,
     PSDRankOne,
@@ -24,6 +25,7 @@ from fewatoms import (
     SignedOneHot,
 )
 from fewatoms.atoms.mapped import LinearMap
+from fewatoms.classes import Classes, Labels
 from fewatoms.operators import as_operator
 
 
@@ -60,6 +62,12 @@ def assert_restricts(op, A, tol):
 # Losses
 
 
+def labels(m, classes):
+    """Labels of m data, numbered, each class once at least."""
+    codes = generator(8).permutation(np.arange(m) % classes)
+    return Labels(codes, Classes((np.arange(classes),)))
+
+
 def losses(m):
     """name -> loss on residuals of length m."""
     weights = generator(7).uniform(0.1, 4.0, m)
@@ -70,6 +78,17 @@ def losses(m):
         "huber, weighted": Huber(1.5, weights),
         "logistic": Logistic(),
         "logistic, weighted": Logistic(weights),
+    }
+
+
+def losses_of_labels(m):
+    """name -> loss that knows its labels, on residuals of length m, a multiple of 3."""
+    weights = generator(7).uniform(0.1, 4.0, m)
+    return {
+        "logistic, labels": Logistic().of_labels(labels(m, 2)),
+        "logistic, labels, weighted": Logistic(weights).of_labels(labels(m, 2)),
+        "multinomial": Multinomial().of_labels(labels(m // 3, 3)),
+        "multinomial, weighted": Multinomial(weights[: m // 3]).of_labels(labels(m // 3, 3)),
     }
 
 

@@ -4,14 +4,15 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
-from contracts.families import generator, losses, over
-from fewatoms import Huber, LeastSquares, Logistic, Loss
+from contracts.families import generator, losses, losses_of_labels, over
+from fewatoms import Huber, LeastSquares, Logistic, Loss, Multinomial
 from fewatoms.losses import exact_step
 from fewatoms.testing import check_loss
 
 M = 12
-every_loss = pytest.mark.parametrize(("name", "loss"), **over(losses(M)))
+every_loss = pytest.mark.parametrize(("name", "loss"), **over(losses(M) | losses_of_labels(M)))
 
 
 @every_loss
@@ -26,25 +27,37 @@ def test_identities_for_a_single_residual(loss):
 
 @every_loss
 def test_written_out_term_by_term(name, loss):
-    weights = np.ones(M) if loss.weights is None else loss.weights
     r = 2 * generator().standard_normal(M)
     r[0] = 0.0
-    assert loss.value(r) == pytest.approx(float(np.sum(weights * _terms(loss, r))), rel=1e-14)
+    assert loss.value(r) == pytest.approx(_written(loss, r), rel=1e-14)
 
 
 @every_loss
 def test_smoothness_is_attained(name, loss):
-    """L is the constant itself, not just a bound: the curvature at 0 of the heaviest entry reaches it."""
-    assert loss.curvature(np.zeros(M)).max() == pytest.approx(loss.smoothness, rel=1e-15)
+    """L is the constant itself, not just a bound: the curvature at 0 of the heaviest entry reaches it, or that along
+    the difference of two classes which are equally likely, and the others not at all."""
+    r, d = np.zeros((2, M))
+    if isinstance(loss, Multinomial):
+        heaviest = 0 if loss.weights is None else int(np.argmax(loss.weights))
+        r[heaviest + 2], d[heaviest : heaviest + 2] = 800.0, [math.sqrt(0.5), -math.sqrt(0.5)]
+        assert d @ loss.bend(r).times(d) == pytest.approx(loss.smoothness, rel=1e-15)
+    else:
+        assert loss.curvature(r).max() == pytest.approx(loss.smoothness, rel=1e-15)
 
 
 @every_loss
 def test_conjugate_is_the_supremum(name, loss):
-    """f*(y) = sup <y, w> - f(w), by brute force over each coordinate of a separable loss."""
+    """f*(y) = sup <y, w> - f(w), by brute force over each coordinate of a separable loss, or by a general search."""
     y = loss.gradient(generator(1).standard_normal(M))
+    if isinstance(loss, Multinomial):
+        found = minimize(lambda w: _written(loss, w) - y @ w, np.zeros(M), tol=1e-12)
+        assert loss.conjugate(y) == pytest.approx(-found.fun, rel=1e-6)
+        return
     grid = np.linspace(-8, 8, 160_001)
     weights = np.ones(M) if loss.weights is None else loss.weights
-    total = sum(float((y_i * grid - w * _terms(loss, grid)).max()) for y_i, w in zip(y, weights, strict=True))
+    signs = np.ones(M) if loss.labels is None else 2 * loss.labels.codes - 1
+    each = zip(y, weights, signs, strict=True)
+    total = sum(float((y_i * grid - w * _terms(loss, t * grid)).max()) for y_i, w, t in each)
     assert loss.conjugate(y) == pytest.approx(total, rel=1e-6, abs=1e-6)
 
 
@@ -55,6 +68,16 @@ def _terms(loss, r):
     if isinstance(loss, Huber):
         return np.where(np.abs(r) <= loss.delta, r**2 / 2, loss.delta * np.abs(r) - loss.delta**2 / 2)
     return np.logaddexp(0, r)
+
+
+def _written(loss, r):
+    """A loss, datum by datum."""
+    weights = np.ones(M) if loss.weights is None else loss.weights
+    if isinstance(loss, Multinomial):
+        rows = zip(r.reshape(-1, 3), weights[::3], loss.labels.codes, strict=True)
+        return float(sum(w * -math.log(math.exp(-row[label]) / np.exp(-row).sum()) for row, w, label in rows))
+    signs = 1.0 if loss.labels is None else 2 * loss.labels.codes - 1
+    return float(np.sum(weights * _terms(loss, signs * r)))
 
 
 @every_loss
@@ -90,7 +113,7 @@ def test_large_residuals_overflow_nowhere(name, loss):
 @pytest.mark.parametrize("alpha", [1e-6, 0.3, 50.0])
 def test_perspective_infimum_against_a_fine_grid(name, loss, alpha):
     rng = generator(3)
-    for y in (loss.gradient(rng.standard_normal(M)), 40 * np.abs(rng.standard_normal(M))):
+    for y in (loss.gradient(rng.standard_normal(M)), 40 * loss.clip(np.abs(rng.standard_normal(M)))):
         found = loss.support_of_sublevel(y, alpha)
         best = loss.best_beta(y, alpha)
         grid = best * np.geomspace(1e-4, 1e4, 801)
@@ -114,7 +137,7 @@ def test_support_of_the_sublevel_set_is_attained_on_its_border(name, loss):
 def test_zero_bound_and_zero_dual(name, loss):
     y, zero = loss.gradient(np.linspace(-1, 1, M)), np.zeros(M)
     assert loss.support_of_sublevel(zero, 1.0) == 0.0
-    if isinstance(loss, Logistic):
+    if loss.labelled:
         assert loss.support_of_sublevel(y, 0.0) == -math.inf  # no r reaches it
     else:
         assert loss.support_of_sublevel(y, 0.0) == 0.0  # only r = 0 does
@@ -129,7 +152,7 @@ def test_exact_step_against_a_grid(name, loss, longest):
     rng = generator(5)
     for _ in range(3):
         r, d = 3 * rng.standard_normal((2, M))
-        if isinstance(loss, Logistic):
+        if isinstance(loss, Logistic) and loss.labels is None:
             d[0] = -abs(d[0])  # both signs, so that a finite step is best
             d[1] = abs(d[1])
         theta = exact_step(loss, r, d, longest)

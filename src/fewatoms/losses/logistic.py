@@ -65,7 +65,7 @@ class Logistic(Loss):
         return self._w * (t * _expit(t * r))
 
     def curvature(self, r: FloatArray) -> FloatArray:
-        return self._w * _expit(r) * _expit(-r)
+        return self._w * (_expit(r) * _expit(-r))
 
     def conjugate(self, y: FloatArray) -> float:
         p = self._t * y / self._w
