@@ -118,3 +118,29 @@ def test_no_minimum_is_claimed_where_there_is_a_way_down(seed):
     slope = -A.T @ loss.gradient(residual)
     left = np.clip(c - slope / np.trace(A.T @ A), lower, upper) - c  # nothing where c is the minimum
     assert -slope @ left <= 1e-9 * loss.value(b)
+
+
+@pytest.mark.parametrize("box", ["free", "one-sided and capped"])
+@pytest.mark.parametrize(("name", "loss"), **over(losses(40)))
+def test_newton_with_squares_to_pay_is_newton_on_more_rows(name, loss, box):
+    """Against L-BFGS-B; columns that pay nothing are as they were, and the Hessian has what is paid."""
+    draw = generator(20)
+    A = draw.standard_normal((40, 5)) * draw.choice([-1.0, 1.0], 40)[:, None]
+    b = 0.3 * draw.standard_normal(40) if isinstance(loss, Logistic) else 2.0 * draw.standard_normal(40)
+    pays = np.array([3.0, 0.1, 30.0, 0.0, 0.0])
+    lower, upper = np.full(5, BOXES[box][0]), np.full(5, BOXES[box][1])
+    c, residual, H = newton(Columns(A), b, loss, lower, upper, pays=pays)
+    twin = minimize(
+        lambda v: loss.value(b - A @ v) + 0.5 * pays @ v**2,
+        np.zeros(5),
+        jac=lambda v: pays * v - A.T @ loss.gradient(b - A @ v),
+        method="L-BFGS-B",
+        bounds=list(zip(lower, upper, strict=True)),
+        options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 2000},
+    )
+    value = loss.value(residual) + 0.5 * pays @ c**2
+    assert value <= twin.fun * (1 + 1e-10)
+    assert value == pytest.approx(twin.fun, rel=1e-6)
+    np.testing.assert_allclose(H, A.T @ (loss.curvature(residual)[:, None] * A) + np.diag(pays), atol=1e-8)
+    given_up = newton(Columns(A), b, loss, lower, upper, pays=pays, target=0.5 * value)[0]
+    assert loss.value(b - A @ given_up) + 0.5 * pays @ given_up**2 > 0.5 * value

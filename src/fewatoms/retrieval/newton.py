@@ -23,22 +23,25 @@ def newton(
     steps: int = 100,
     tol: float = 1e-15,
     target: float = np.inf,
+    pays: FloatArray | float = 0.0,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """min f(b - Rc) over lower <= c <= upper, to `tol` of the loss; the minimiser, its residual, and the Hessian there.
+    """min f(b - Rc) + sum_i pays_i c_i^2 / 2 over lower <= c <= upper, to `tol` of that; the minimiser, its residual,
+    and the Hessian there.
 
     Coefficients at a border with a gradient pointing out rest, the others make a Newton step. Flat directions (Huber's
     tails, separable classes) need a ridge: it grows until a step succeeds and shrinks with each success. When twice
-    what the quadratic model promises does not bring the loss below `target`, the search is given up.
+    what the quadratic model promises does not bring the objective below `target`, the search is given up.
     """
     c = np.zeros(reduced.dim) if start is None else start
+    pays = np.broadcast_to(np.asarray(pays, dtype=np.float64), c.shape)
     residual = b - reduced.apply(c)
-    value = loss.value(residual)
+    value = loss.value(residual) + _paid(pays, c)
     first, ridge, unit = None, 0.0, 0.0
     boxed = bool(np.isfinite(lower).any() or np.isfinite(upper).any())
     for _ in range(steps):
         ledger.tick()
-        slope = -reduced.adjoint(loss.gradient(residual))
-        H = loss.bend(residual).gram(reduced)
+        slope = pays * c - reduced.adjoint(loss.gradient(residual))
+        H = _hessian(reduced, loss, residual, pays)
         free = ~((c <= lower) & (slope > 0)) & ~((c >= upper) & (slope < 0))
         steepness = float(np.abs(slope[free]).max(initial=0.0))
         if first is None:
@@ -58,7 +61,8 @@ def newton(
                 direction = _model_descent(H, slope, ridge, lower - c, upper - c)
                 if -float(np.dot(slope, direction)) <= tol * abs(value):
                     return c, residual, H
-            trial, trial_residual, trial_value = _shortened(reduced, b, loss, value, c, slope, direction, lower, upper)
+            moves = _shortened(reduced, b, loss, value, c, slope, direction, lower, upper, pays)
+            trial, trial_residual, trial_value = moves
             if trial_value < math.inf:
                 break
             ridge = max(100 * ridge, 1e-8 * unit)
@@ -68,7 +72,18 @@ def newton(
         c, residual, value = trial, trial_residual, trial_value
         if fallen <= 0.1 * tol * abs(value):
             break
-    return c, residual, loss.bend(residual).gram(reduced)
+    return c, residual, _hessian(reduced, loss, residual, pays)
+
+
+def _paid(pays: FloatArray, c: FloatArray) -> float:
+    return 0.5 * float(np.dot(pays, c * c))
+
+
+def _hessian(reduced: ReducedOperator, loss: Loss, residual: FloatArray, pays: FloatArray) -> FloatArray:
+    H = loss.bend(residual).gram(reduced)
+    if pays.any():
+        H[np.diag_indices_from(H)] += pays
+    return H
 
 
 def _shortened(
@@ -81,14 +96,15 @@ def _shortened(
     direction: FloatArray,
     lower: FloatArray,
     upper: FloatArray,
+    pays: FloatArray,
 ) -> tuple[FloatArray, FloatArray, float]:
-    """The first of a step and its halves that lowers the loss as much as its slope says: coefficients, residual, loss;
-    an infinite one if there is none, or if it leads nowhere."""
+    """The first of a step and its halves that lowers the objective as much as its slope says: coefficients, residual,
+    objective; an infinite one if there is none, or if it leads nowhere."""
     t = 1.0
     for _ in range(8):
         trial = np.clip(c + t * direction, lower, upper)
         residual = b - reduced.apply(trial)
-        found = loss.value(residual)
+        found = loss.value(residual) + _paid(pays, trial)
         if found <= value + 1e-4 * float(np.dot(slope, trial - c)):
             return trial, residual, found if (trial != c).any() else math.inf
         t *= 0.5

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.optimize import lsq_linear
+from scipy.optimize import lsq_linear, minimize
 
 import fewatoms as fa
 from contracts.families import black_box
@@ -28,6 +29,8 @@ from methods.listed.small import (
     smooth_refit,
     with_offset,
 )
+from theory.pairs import LOSSES as EVERY_LOSS
+from theory.ridges import BARRED, FAMILIES, random_case
 
 FORMS = {"array": np.asarray, "sparse": sp.csc_array, "box": black_box}
 
@@ -311,3 +314,77 @@ def test_a_cap_is_a_box_against_all_subsets(nonnegative, cap):
     loss = fa.LeastSquares()
     best = min(smooth_refit(loss, A[:, some], b, bounds).fun for some in combinations(range(8), 2))
     assert s.loss == pytest.approx(best, rel=1e-6)
+
+
+# A ridge --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("free", [False, True], ids=["", "beside free columns"])
+@pytest.mark.parametrize("loss", EVERY_LOSS)
+@pytest.mark.parametrize("name", FAMILIES)
+def test_fits_with_a_ridge_minimise_what_is_asked(name, loss, free):
+    """Over some classes, against L-BFGS-B on what a ridge means, written out; and the squares are those of the
+    answer."""
+    rng = np.random.default_rng([3, *map(ord, name + loss), free])
+    case = random_case(rng, name, loss, free=free)
+    problem = case.problem(k=2)
+    fits = fits_of(problem)
+    assert_best_with_ridge(fits, case, rng)
+
+
+def assert_best_with_ridge(fits, case, rng):
+    _, _, classes, _, nonnegative = case.family
+    barred = BARRED.get(case.name, [])
+    some = rng.permutation([g for g in range(len(classes)) if g not in barred])[:2]
+    places = np.concatenate([classes[g] for g in some])
+    F = np.zeros((case.b.size, 0)) if case.F is None else case.F
+    R = np.column_stack([case.columns[:, places], F])
+    pays = case.ridge * np.append(case.lengths[places] ** 2, np.zeros(F.shape[1]))
+    unit = np.linalg.norm(R, axis=0)
+    best = minimize(
+        lambda u: case.loss.value(case.b - R @ (u / unit)) + 0.5 * pays @ (u / unit) ** 2,
+        np.zeros(unit.size),
+        jac=lambda u: (pays * u / unit - R.T @ case.loss.gradient(case.b - R @ (u / unit))) / unit,
+        method="L-BFGS-B",
+        bounds=[(0.0 if nonnegative else None, None)] * places.size + [(None, None)] * F.shape[1],
+        options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 3000},
+    )
+    found = fits.fit(some, trial=False)
+    assert found.objective == pytest.approx(best.fun, rel=1e-7)
+    assert found.objective <= best.fun * (1 + 1e-9)
+    candidate = fits.candidate(found)
+    told = case.problem(k=2).objective(replace(candidate, squares=None))  # from the columns of its atoms
+    assert fits.problem.objective(candidate) == pytest.approx(found.objective, rel=1e-12)
+    assert told == pytest.approx(found.objective, rel=1e-9)
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("name", ["signed", "one-sided dictionary", "weighted groups"])
+@pytest.mark.parametrize("loss", ["least squares", "weighted huber", "logistic"])
+def test_fits_with_a_ridge_where_columns_are_not_at_hand_or_capped(name, loss):
+    """Lengths are those of the images at hand."""
+    rng = np.random.default_rng([4, *map(ord, name + loss)])
+    case = random_case(rng, name, loss, free=True)
+    told = fa.Problem.of(black_box(case.M), case.b, atoms=case.family[0], loss=case.loss, free=case.F, k=2)
+    assert_best_with_ridge(fits_of(told.paying(case.problem().price)), case, rng)
+    assert_best_with_ridge(fits_of(case.problem(k=2, cap=1e6)), case, rng)
+
+
+@pytest.mark.parametrize("free", [None, "intercept"])
+def test_rows_of_classes_pay_their_squares(free):
+    """Multinomial: stationary in every coefficient, and the sum over classes is at 0."""
+    rng = np.random.default_rng(9)
+    X, labels = rng.standard_normal((30, 5)) + 1.0, rng.integers(0, 3, 30)
+    problem = fa.Problem.of(X, labels, atoms=fa.SignedOneHot(5), k=2, loss=fa.Multinomial(), ridge=0.3, free=free)
+    fits = fits_of(problem)
+    found = fits.fit(np.array([3, 1]), trial=False)
+    candidate = fits.candidate(found)
+    past = X - X.mean(axis=0) if free else X
+    lengths = np.linalg.norm(past, axis=0)
+    C = candidate.face.point(candidate.c).reshape(5, 3)
+    y = problem.base_loss.gradient(found.residual)
+    slope = X.T @ y.reshape(30, 3) - 0.3 * lengths[:, None] ** 2 * C
+    np.testing.assert_allclose(slope[[3, 1]], 0.0, atol=1e-6)
+    np.testing.assert_allclose(C.sum(axis=1), 0.0, atol=1e-6)
+    assert candidate.squares == pytest.approx(np.sum((lengths[:, None] * C) ** 2), rel=1e-9)

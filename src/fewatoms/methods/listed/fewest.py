@@ -69,7 +69,7 @@ class Fewest:
             if not offers.size or not images.fits(union):
                 break
             trial = fits.fit(union, support)
-            if not trial.loss < support.loss or (even and not images.even):
+            if not trial.objective < support.objective or (even and not images.even):
                 break
             # atoms that overlap explain less together than one by one
             expected = _expected(fits, offers, promise[offers])

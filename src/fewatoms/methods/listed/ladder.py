@@ -28,10 +28,11 @@ COARSE_RUNGS = (0.6, 40, 3e-2)  # and for losses whose steps have to be weighted
 class WorkingSet:
     """minimise f(b - Mx) + lam gauge(x) at lam = shrink^j times the largest useful one, for sets that can be listed.
 
-    Each rung starts from the one above, with the atoms that its dual vector violates added to the working set: one
-    product with M* for each look at all atoms, and one for each new image. Where M is a matrix at hand the gauge is
-    that of the atoms in units of their images, so that the units of a feature do not matter. The ladder depends on
-    neither k nor the bound. It ends when the working set has no more room, or explains the data.
+    A ridge on the coefficients is part of it. Each rung starts from the one above, with the atoms that its dual vector
+    violates added to the working set: one product with M* for each look at all atoms, and one for each new image. Where
+    M is a matrix at hand the gauge is that of the atoms in units of their images, so that the units of a feature do not
+    matter. The ladder depends on neither k nor the bound. It ends when the working set has no more room, or explains
+    the data.
 
     For least squares over columns of known length a second ladder goes down beside the first, on which large
     coefficients pay less (the minimax concave penalty, by reweighting): its dual vectors belong to no relaxation, but
@@ -194,6 +195,8 @@ class _Rung:
         slots = images.slots(self.classes)
         sizes = self.view.sizes(self.classes)
         G = images.gram[slots[:, None], slots]
+        if self.problem.ridge:
+            G[np.diag_indices_from(G)] += self._pays(self.classes)
         q = images.moments[slots] - G @ self.c
         for _ in range(self.settings.passes if even else self.settings.reweighted):
             price = None if even else np.clip(1.0 - np.abs(self.c) / (self.relief * lam), 0.0, 1.0)
@@ -211,6 +214,10 @@ class _Rung:
                 break
         r = images.target - images.combine(slots, self.c)
         self.residual = r if images.root is None else r / images.root
+
+    def _pays(self, classes: IntArray) -> FloatArray:
+        """What the squares of the coefficients of these classes are multiplied by."""
+        return self.problem.ridge * self.view.squares(classes)
 
     def _busy(self, q: FloatArray, lam: FloatArray | float) -> Array:
         """Classes that are not zero, or would not stay zero."""
@@ -254,24 +261,31 @@ class _Rung:
         A_rows = sp.csr_array(A) if sp.issparse(A) else A
         v = self.v
         r = self.problem.b - A_rows @ self.c - (0.0 if F is None else F @ v)
-        value = loss.value(r) + lam * view.gauge(self.classes, self.c)
+        pays = self._pays(self.classes) if self.problem.ridge else np.zeros(self.c.size)
+
+        def value_at(r: FloatArray, c: FloatArray) -> float:
+            return loss.value(r) + lam * view.gauge(self.classes, c) + 0.5 * float(np.dot(pays, c * c))
+
+        value = value_at(r, self.c)
         for _ in range(self.settings.models):
             y, H = loss.gradient(r), loss.bowl(r)
-            busy = self._busy(np.asarray(A.T @ y), lam)
+            busy = self._busy(np.asarray(A.T @ y) - pays * self.c, lam)
             spots = np.flatnonzero(np.repeat(busy, sizes))
             small = Bordered(A[:, spots], F)
             # of sparse columns a few hundred products cost less than their Gram matrix
-            G: Square = Weighted(small, H) if sp.issparse(small.A) else H.gram(small)
+            paid = np.concatenate([pays[spots], np.zeros(v.size)])
+            G: Square = Weighted(small, H, paid) if sp.issparse(small.A) else H.gram(small) + np.diag(paid)
             before = np.concatenate([self.c[spots], v])
             shrink = self._shrinkage(self.classes[busy], v.size)
-            metric = 1.0 if view.blocks is not None else small.diagonal(H.diagonal)
-            after = accelerated(G, small.adjoint(y) + G @ before, before, lam, shrink, self.steps, self.tol, metric)
+            metric = 1.0 if view.blocks is not None else small.diagonal(H.diagonal) + paid
+            h = small.adjoint(y) - paid * before + G @ before
+            after = accelerated(G, h, before, lam, shrink, self.steps, self.tol, metric)
             step = after - before
             image, t = small.apply(step), 1.0
             while True:
                 c = self.c.copy()
                 c[spots] += t * step[: spots.size]
-                fresh = loss.value(r - t * image) + lam * view.gauge(self.classes, c)
+                fresh = value_at(r - t * image, c)
                 if fresh <= value or t < 1e-4:
                     break
                 t *= 0.5
@@ -295,7 +309,10 @@ class _Rung:
         scale = view.user_scale(classes)
         loss, units = problem.loss.value(self.residual), None if view.unit_atoms is None else view.gauge(classes, c)
         norms = np.where(scale > 0, 1.0 / np.where(scale > 0, scale, 1.0), 0.0)
-        primal = Candidate.of(view.face(classes), c * scale, self.residual, loss, norms, unit_gauge=units)
+        squares = float(np.dot(view.squares(classes), c * c)) if problem.ridge else None
+        face, series = view.face(classes), int(math.isfinite(self.relief))
+        primal = Candidate.of(face, c * scale, self.residual, loss, norms, unit_gauge=units, squares=squares)
         gauge = primal.gauge if units is None else units
         support = relaxation.problem.atoms.ceiling(self.z)
-        return DualPoint(self.y, self.z, support, relaxation, loss, gauge, primal, int(math.isfinite(self.relief)))
+        paid = 0.0 if squares is None else squares
+        return DualPoint(self.y, self.z, support, relaxation, loss, gauge, primal, series, paid)

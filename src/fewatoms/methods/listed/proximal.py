@@ -27,13 +27,14 @@ class Square(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Weighted:
-    """R' H R, which is multiplied by and not formed."""
+    """R' H R, and what squares pay on its diagonal, which is multiplied by and not formed."""
 
     reduced: Bordered
     H: Bend
+    pays: FloatArray | float = 0.0
 
     def __matmul__(self, v: FloatArray) -> FloatArray:
-        return self.reduced.adjoint(self.H.times(self.reduced.apply(v)))
+        return self.reduced.adjoint(self.H.times(self.reduced.apply(v))) + self.pays * v
 
 
 def accelerated(

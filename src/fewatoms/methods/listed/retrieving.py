@@ -31,7 +31,7 @@ class Ways:
 
 
 class Retriever:
-    """What a run keeps for one budget: its fits, candidates that have been polished, the lowest losses before that."""
+    """What a run keeps for one budget: its fits, polished candidates, the lowest objectives before that."""
 
     def __init__(self, problem: Problem, view: View, ways: Ways) -> None:
         self.problem, self.view, self.ways = problem, view, ways
@@ -94,7 +94,7 @@ class Retriever:
             return None
         if grown is None and (problem.alpha is not None or not easy):
             grown = self._grown(dual.z)
-        found = grown if grown is not None and grown.loss < found.loss else found
+        found = grown if grown is not None and problem.objective(grown) < problem.objective(found) else found
         return self.ways.splice(self.fits, found) if self.spliced else found
 
     def _grown(self, z: ModelDual, most: int | None = None) -> Candidate | None:
@@ -150,9 +150,9 @@ class Retriever:
 
     def _polished(self, candidate: Candidate, series: int) -> Candidate:
         """Polish, or remember what polishing these very atoms gave: nearby dual vectors repeat themselves."""
-        known, losses = self._known, self._lowest
-        losses[series] = min(candidate.loss, losses.get(series, candidate.loss))
-        if self.problem.alpha is None and candidate.loss > self.ways.hope * losses[series]:
+        known, lowest, reached = self._known, self._lowest, self.problem.objective(candidate)
+        lowest[series] = min(reached, lowest.get(series, reached))
+        if self.problem.alpha is None and reached > self.ways.hope * lowest[series]:
             return candidate
         key = candidate.face.key()
         if key is None or key not in known:

@@ -72,11 +72,11 @@ class Splice:
         best: Candidate | None = None
         for candidate in candidates[:1] if fits.squares else candidates:
             polished = self._polished(fits, candidate, self.patient * self.pairs)
-            if best is None or polished.loss < best.loss:
+            if best is None or fits.problem.objective(polished) < fits.problem.objective(best):
                 best = polished
                 ledger.keep(best)
         assert best is not None
-        if best.isolated or not isinstance(best.support, Support) or fits.problem.exact(best.loss):
+        if best.isolated or not isinstance(best.support, Support) or fits.problem.exact(best.support.objective):
             return best
         with linalg.single_thread():
             support = self._shaken(fits, best.support)
@@ -108,10 +108,10 @@ class Splice:
             if start.refill(best.classes[gone], self.among * count, rng):
                 start.run(self.pairs)
             idle += 1
-            if start.support.loss < best.loss * (1 - self.gain):
+            if start.support.objective < best.objective * (1 - self.gain):
                 best, idle = start.support, 0
                 ledger.keep(fits.candidate(best))
-            if 2 * idle >= tries or fits.problem.exact(best.loss):
+            if 2 * idle >= tries or fits.problem.exact(best.objective):
                 break
         return best
 
@@ -139,8 +139,8 @@ class _Exchange:
             self.by_blocks()
 
     def _done(self) -> bool:
-        loss = self.support.loss
-        return self.problem.meets(loss) or self.problem.exact(loss) or self.left <= 0
+        support = self.support
+        return self.problem.meets(support.loss) or self.problem.exact(support.objective) or self.left <= 0
 
     def _look(self) -> None:
         """The alignments of all atoms with the residual: one product."""
@@ -186,7 +186,7 @@ class _Exchange:
         if not self.images.fits(classes):
             return False
         trial = self.fits.fit(classes, self.support)
-        if not trial.loss < self.support.loss * (1 - self.settings.gain):
+        if not trial.objective < self.support.objective * (1 - self.settings.gain):
             return False
         self.support = trial
         return True
@@ -263,16 +263,17 @@ class _Exchange:
         if not known or support.classes.size < self.k or support.factor is None or self._done():
             return 0.0
         self._look()
+        unit = 1.0 + self.fits.ridge
         if self.can_pair(pairs):
             K = self.view.crossings.rows(support.classes)
-            new = 1.0 - np.einsum("ij,ij->j", K, support.inverse @ K)
+            new = unit - np.einsum("ij,ij->j", K, support.inverse @ K)
         else:
-            new = np.full(view.count, max(1.0 - support.classes.size / self.problem.m, 1e-3))
+            new = np.full(view.count, max(unit - support.classes.size / self.problem.m, 1e-3))
             others = np.flatnonzero((view.walked | self.fits.asked) & np.isfinite(self.promise))
             others = others[linalg.top_k(self.promise[others], self.images.room - support.classes.size)]
             slots = self.images.slots(np.concatenate([support.classes, others]))
             K = self.images.gram[slots[: support.classes.size, None], slots[support.classes.size :]]
-            new[others] = 1.0 - np.einsum("ij,ij->j", K, support.inverse @ K)
+            new[others] = unit - np.einsum("ij,ij->j", K, support.inverse @ K)
         added = 0.5 * np.maximum(self.promise, 0.0) ** 2 / np.maximum(new, NEW_LEAST)
         best, least = float(added.max(initial=0.0)), float(self._costs().min(initial=np.inf))
         return least / best if best > 0 else np.inf
@@ -300,7 +301,7 @@ class _Exchange:
             if crossing is None:
                 crossing = self.view.crossings.rows(support.classes)
             i, j, gained = self._best_pair(support, crossing)
-            if gained <= self.settings.gain * support.loss:
+            if gained <= self.settings.gain * support.objective:
                 break
             classes = support.classes.copy()
             classes[i] = j
@@ -318,14 +319,14 @@ class _Exchange:
 
         With H the inverse Gram matrix, c the coefficients, z the alignments and K the crossing products: without i the
         residual's alignments are z + (c_i / H_ii) (HK)_i, and what the others leave of image j has the squared length
-        1 - K_j'HK_j + (HK)_ij^2 / H_ii.
+        1 - K_j'HK_j + (HK)_ij^2 / H_ii, and the ridge.
         """
         H, c = support.inverse, support.c
         diagonal = np.diag(H)
         HK = H @ crossing
         left = HK * HK
         left /= diagonal[:, None]
-        left += np.maximum(1.0 - np.einsum("ij,ij->j", crossing, HK), 0.0)
+        left += np.maximum(1.0 + self.fits.ridge - np.einsum("ij,ij->j", crossing, HK), 0.0)
         reach = HK  # from here on; these are the largest arrays of a run
         reach *= (c / diagonal)[:, None]
         reach += self.z

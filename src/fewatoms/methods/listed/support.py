@@ -36,7 +36,7 @@ class Support:
     residual : as the images see it
     factor : Cholesky factor of the Hessian, upper triangle; None where there is none
     free : coefficients of the free columns
-    squares : |c|^2 in units in which images have length 1, which is what a ridge is on
+    ridge, squares : what half of |c|^2 pays, in units in which images have length 1, and |c|^2 in these
     """
 
     view: View
@@ -48,11 +48,12 @@ class Support:
     free: FloatArray = field(default_factory=lambda: np.zeros(0))
     note: str = ""
     squares: float = 0.0
+    ridge: float = 0.0
 
     @property
     def objective(self) -> float:
         """The loss, and what the coefficients pay."""
-        return self.loss + 0.5 * self.view.ridge * self.squares
+        return self.loss + 0.5 * self.ridge * self.squares
 
     @cached_property
     def inverse(self) -> FloatArray:
@@ -62,7 +63,7 @@ class Support:
 
     @cached_property
     def costs(self) -> FloatArray:
-        """What the loss would rise by without each class, the others fitted anew (to second order)."""
+        """What the objective would rise by without each class, the others fitted anew (to second order)."""
         H, view = self.inverse, self.view
         if view.blocks is None:
             return 0.5 * self.c**2 / np.diag(H)
@@ -87,7 +88,7 @@ class SupportFits:
 
     def __init__(self, problem: Problem, view: View, asked: Array | None = None) -> None:
         self.problem, self.view, self.images = problem, view, view.images
-        self.squares = view.images.squares
+        self.squares, self.ridge = view.images.squares, problem.ridge
         self.asked = np.zeros(view.count, dtype=bool) if asked is None else asked
 
     def within(self, k: int) -> SupportFits:
@@ -102,7 +103,7 @@ class SupportFits:
             norms = np.where(scale > 0, 1.0 / scale, 0.0)
         residual = support.residual if self.images.root is None else support.residual / self.images.root
         units = view.gauge(classes, support.c) if view.rescaled else None
-        squares = support.squares if view.ridge else None
+        squares = support.squares if self.ridge else None
         return Candidate.of(
             view.face(classes), support.c * scale, residual, support.loss, norms, support.note, support, units, squares
         )
@@ -121,7 +122,7 @@ class SupportFits:
         scale = self.view.user_scale(classes)
         c = primal.c / np.where(scale > 0, scale, 1.0)
         free = np.zeros(0 if v is None else v.shape[1])
-        return Support(self.view, classes, c, primal.residual, np.inf, None, free)
+        return Support(self.view, classes, c, primal.residual, np.inf, None, free, ridge=self.ridge)
 
     def fit(self, classes: IntArray, start: Support | None = None, *, trial: bool = True) -> Support:
         """The best coefficients on these classes. Classes that add nothing to the others are left out.
@@ -137,7 +138,7 @@ class SupportFits:
         if self.squares or not isinstance(support, Support):
             return candidate
         exact = self.fit(support.classes, support, trial=False)
-        return self.candidate(exact) if exact.loss <= candidate.loss else candidate
+        return self.candidate(exact) if exact.objective <= support.objective else candidate
 
     # Least squares ----------------------------------------------------------------------------------------------------
 
@@ -145,27 +146,27 @@ class SupportFits:
         images, view = self.images, self.view
         if not classes.size:
             target = images.target
-            return Support(view, classes, np.zeros(0), target, 0.5 * float(target @ target), None)
+            return Support(view, classes, np.zeros(0), target, 0.5 * float(target @ target), None, ridge=self.ridge)
         slots = images.slots(classes)
         if view.blocks is not None:
             return self._blocks(classes, slots)
-        kept, c, residual, factor = fitted(images, slots, view.ridge, nonnegative=view.nonnegative)
+        kept, c, residual, factor = fitted(images, slots, self.ridge, nonnegative=view.nonnegative)
         if view.cap is not None and c.size and (np.abs(c) > view.caps(classes[kept])).any():
             return self._smooth(classes, None, False)
-        squares = float(np.dot(c * c, images.gram.diagonal()[slots[kept]])) if view.ridge else 0.0
+        squares = float(np.dot(c * c, images.gram.diagonal()[slots[kept]])) if self.ridge else 0.0
         loss = 0.5 * float(residual @ residual)
-        support = Support(view, classes[kept], c, residual, loss, factor, squares=squares)
+        support = Support(view, classes[kept], c, residual, loss, factor, squares=squares, ridge=self.ridge)
         if view.cap is None or kept.size == classes.size:
             return support
         # of two equal columns the second adds something where the first is at its cap
         whole = self._smooth(classes, None, False)
-        return whole if whole.loss < support.loss * (1 - INDEPENDENT) else support
+        return whole if whole.objective < support.objective * (1 - INDEPENDENT) else support
 
     def _blocks(self, classes: IntArray, slots: IntArray) -> Support:
         """Groups: within one, columns may well depend on each other; a ridge too small to be seen decides then."""
         images, view = self.images, self.view
         G, h = images.gram[slots[:, None], slots], images.moments[slots]
-        pays = view.ridge * G.diagonal()
+        pays = self.ridge * G.diagonal()
         G[np.diag_indices_from(G)] += pays
         factor, bad = dpotrf(G, clean=0)
         if bad or not _independent(factor, G):
@@ -181,8 +182,9 @@ class SupportFits:
             residual = images.target - images.combine(slots, c)
             c = c + dpotrs(factor, images.correlate(slots, residual) - pays * c)[0]
         residual = images.target - images.combine(slots, c)
-        squares = float(np.dot(c * c, pays)) / view.ridge if view.ridge else 0.0
-        return Support(view, classes, c, residual, 0.5 * float(residual @ residual), factor, squares=squares)
+        squares = float(np.dot(c * c, pays)) / self.ridge if self.ridge else 0.0
+        loss = 0.5 * float(residual @ residual)
+        return Support(view, classes, c, residual, loss, factor, squares=squares, ridge=self.ridge)
 
     # Other losses -----------------------------------------------------------------------------------------------------
 
@@ -192,6 +194,8 @@ class SupportFits:
         dim = columns.A.shape[1]
         lower, upper = self._box(classes, columns.dim)
         loss = LeastSquares() if self.squares else self.problem.base_loss
+        lengths, pays = view.squares(classes) if self.ridge else np.zeros(dim), np.zeros(columns.dim)
+        pays[:dim] = self.ridge * lengths
         c, residual, H = newton(
             columns,
             images.target,
@@ -200,7 +204,8 @@ class SupportFits:
             upper,
             np.clip(_guess(classes, columns.dim, dim, view, start), lower, upper),
             tol=ROUGH if trial else FINE,
-            target=start.loss if trial and start is not None and start.classes.size >= classes.size else np.inf,
+            target=start.objective if trial and start is not None and start.classes.size >= classes.size else np.inf,
+            pays=pays,
         )
         used = view.totals(classes, np.abs(c[:dim])) > 0
         if view.forced.size:
@@ -211,8 +216,9 @@ class SupportFits:
         if columns.dim > dim and not bad:  # the Hessian after the free columns have been fitted
             schur = np.linalg.inv(_inverse(factor)[:dim, :dim]) if dim else np.zeros((0, 0))
             factor, bad = dpotrf(schur, clean=0) if dim else (schur, 0)
-        value = loss.value(residual)
-        return Support(view, classes, c[:dim], residual, value, None if bad else factor, c[dim:])
+        value, squares = loss.value(residual), float(np.dot(lengths, c[:dim] ** 2))
+        factor = None if bad else factor
+        return Support(view, classes, c[:dim], residual, value, factor, c[dim:], squares=squares, ridge=self.ridge)
 
     def _box(self, classes: IntArray, dim: int) -> tuple[FloatArray, FloatArray]:
         """The least and the largest coefficients; free columns have no bounds."""

@@ -65,7 +65,7 @@ class View:
     outer : the operator as it is seen from the user's space
     M : the operator in the space of the coefficients; at_hand : what reads its columns, where it is a matrix
     atoms, blocks, weights, nonnegative, forced, barred : see `Listing`
-    cap, ridge : the largest size of a coefficient, if there is one, and what its square pays
+    cap : the largest size of a coefficient, if there is one
     free : columns beside M that fits have to mind, if there are any
     scale : what columns are multiplied by to have length 1 (0 for empty ones); None where lengths are not at hand
     lengths : of the columns, where coefficients are capped
@@ -80,13 +80,15 @@ class View:
         self.at_hand = self.M.offers(ColumnBlocks)
         self.atoms, self.blocks = listing.atoms, listing.blocks
         self.nonnegative, self.forced, self.barred = listing.nonnegative, listing.forced, listing.barred
-        self.count, self.cap, self.ridge = listing.atoms.count, problem.price.cap, problem.ridge
+        self.count, self.cap = listing.atoms.count, problem.price.cap
         self.weights = listing.weights
         if self.weights is None and self.blocks is not None:
             self.weights = np.ones(self.count)
         self._sizes = None if self.blocks is None else np.array([block.size for block in self.blocks], dtype=np.intp)
         self.largest = 1 if self._sizes is None else int(self._sizes.max())
         self.free = problem.beside.in_fits(problem.base_loss)
+        weights = problem.base_loss.weights
+        self._root = None if weights is None else np.sqrt(weights)
         self.scale: FloatArray | None = None
         self.lengths: FloatArray | None = None
         self._measure(problem)
@@ -112,7 +114,6 @@ class View:
 
     def aimed(self, problem: Problem) -> View:
         """The same for other data, or with another ridge: the images stay."""
-        self.ridge = problem.ridge
         self.images.aim(problem)
         self.walked[:] = False
         return self
@@ -155,6 +156,23 @@ class View:
         assert self.cap is not None
         scale = self.user_scale(classes)
         return self.cap / np.where(scale > 0, scale, 1.0)
+
+    def squares(self, classes: IntArray) -> FloatArray:
+        """The squared lengths of the images of these classes, past free columns: what a ridge on them is multiplied
+        by."""
+        coordinates = self.coordinates(classes)
+        if self.scale is not None:
+            return (self.scale[coordinates] > 0).astype(np.float64)
+        if self.lengths is not None:
+            return self.lengths[coordinates] ** 2
+        slots = self.images.slots(classes)
+        if self.images.squares:
+            return self.images.gram.diagonal()[slots]
+        A = linalg.rowwise(self._root, linalg.dense(self.images.columns(slots)))
+        if self.free is not None:
+            basis = linalg.orthonormal(linalg.rowwise(self._root, self.free))
+            A = A - basis @ (basis.T @ A)
+        return np.asarray(np.einsum("ij,ij->j", A, A))
 
     # Classes and coordinates ------------------------------------------------------------------------------------------
 
