@@ -1,0 +1,171 @@
+"""Who does the work: the searches as they stand, or compiled. Nobody waits for a compiler.
+
+A process starts with what stands in `drivers.py`. Once that has taken half a second, machine code that an earlier
+process left on disk takes over. If there is none, one process in the background makes it (`build.py`), for this one or
+the next; where nothing can be written, all stays as it is. `FEWATOMS_KERNELS=off` forbids all of this.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any, Literal
+
+from fewatoms.gram import columns, disk, drivers
+
+WORTH = 0.5  # seconds of work after which a process loads machine code: the import and the first call take as long
+AGAIN = 3.0  # seconds between two looks whether there is some
+VARIABLE = "FEWATOMS_KERNELS"
+
+_log = logging.getLogger("fewatoms")
+
+
+class NotKept(LookupError):
+    """No machine code on disk for arguments of these kinds."""
+
+
+class _Left(subprocess.Popen[bytes]):
+    """A process that nobody waits for."""
+
+    def __del__(self) -> None:
+        pass
+
+
+class Crew:
+    """Keeps count of the seconds and changes over.
+
+    seconds : spent so far
+    kernels : the compiled searches, once they are loaded
+    forced : who works whatever the count says, if anybody
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.kernels: ModuleType | None = None
+        self.forced: Literal["twins", "kernels"] | None = None
+        self._next = 0.0
+        self._given_up = False
+        self._builder: _Left | None = None
+        self._lock = threading.Lock()
+
+    def call(self, name: str, twin: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        kernels = None if self.forced == "twins" else self.kernels
+        if kernels is not None:
+            try:
+                return vars(kernels)[name](*args)
+            except NotKept:
+                if self.forced:
+                    raise
+        start = time.perf_counter()
+        try:
+            return twin(*args)
+        finally:
+            self.seconds += time.perf_counter() - start
+            if self.seconds >= WORTH and kernels is None and not self.forced:
+                self.look()
+
+    def look(self) -> None:
+        """Change over if machine code is there; see to it that it will be, if not."""
+        # a thread that finds another one here goes on as before
+        if time.monotonic() < self._next or self._given_up or not self._lock.acquire(blocking=False):
+            return
+        try:
+            if self.kernels is None and told() == "auto":
+                self._next = time.monotonic() + AGAIN
+                if disk.found() is not None:
+                    self.load()
+                elif self._builder is None:
+                    self._builder = _left_to_build()
+                else:
+                    self._builder.poll()
+        except Exception as problem:  # whatever ails the compiler: there is a way without it
+            self._given_up = True
+            _log.info("searches are not compiled: %s", problem)
+        finally:
+            self._lock.release()
+
+    def load(self) -> None:
+        from fewatoms.gram import _compiled
+
+        _compiled.ONLY_KEPT.set()
+        self.kernels = _compiled
+
+    def after_fork(self) -> None:
+        """The lock may have been another thread's, and the builder is the parent's."""
+        self._lock, self._builder = threading.Lock(), None
+
+
+def told() -> str:
+    """What the variable says."""
+    word = os.environ.get(VARIABLE, "") or "auto"
+    if word not in ("auto", "off"):
+        raise ValueError(f"{VARIABLE} must be auto or off; got {word}")
+    return word
+
+
+def _left_to_build() -> _Left | None:
+    """Start the builder, unless somebody else has or this is no interpreter that could."""
+    program = Path(sys.executable or "")
+    if "frozen" in vars(sys) or not program.name.lower().startswith(("python", "pypy")):
+        return None
+    lock = disk.claim()
+    if lock is None:
+        return None
+    paths = [str(disk.HERE.parent.parent), os.environ.get("PYTHONPATH", "")]
+    surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONWARNINGS": "ignore"}
+    try:
+        return _Left(
+            [str(program), "-P", "-m", "fewatoms.gram.build", str(lock)],
+            env=surroundings,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            creationflags=vars(subprocess).get("CREATE_NO_WINDOW", 0),
+        )
+    except OSError:
+        lock.unlink(missing_ok=True)
+        raise
+
+
+CREW = Crew()
+if "register_at_fork" in vars(os):
+    os.register_at_fork(after_in_child=CREW.after_fork)
+
+
+def _entry(twin: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args: CREW.call(twin.__name__, twin, args)
+
+
+TWINS = (drivers.search, drivers.sweep, drivers.rung, columns.many)
+ENTRIES = SimpleNamespace(**{twin.__name__: _entry(twin) for twin in TWINS})
+
+
+def engine() -> SimpleNamespace:
+    """What has `search`, `sweep`, `rung` and `many`, done by whoever does the work at the time."""
+    told()
+    return ENTRIES
+
+
+@contextmanager
+def working(who: Literal["twins", "kernels"]) -> Iterator[None]:
+    """Have all work done by the searches as they stand, or compiled, which are built first if they are not there. For
+    tests and measurements."""
+    if who == "kernels" and CREW.kernels is None:
+        from fewatoms.gram import build
+
+        build.there()
+        CREW.load()
+    before, CREW.forced = CREW.forced, who
+    try:
+        yield
+    finally:
+        CREW.forced = before
