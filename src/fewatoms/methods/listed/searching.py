@@ -19,6 +19,7 @@ from fewatoms.gram.drivers import Rules, build, demanded, leading
 from fewatoms.gram.state import PIVOT
 from fewatoms.gram.steps import Support as Held
 from fewatoms.gram.steps import best_entry, cheapest
+from fewatoms.methods.listed.blockwise import exchanged
 from fewatoms.methods.listed.small import small
 from fewatoms.methods.listed.support import Support, SupportFits
 
@@ -31,10 +32,12 @@ RUNGS = 24  # of a ladder of penalties
 SHRINK = 0.7  # from one rung to the next
 RELIEF = 3.0  # of the second ladder: coefficients so many times the penalty pay no more
 RIDGES = np.array([3.0, 1.0, 0.3, 0.1, 0.03])  # of the ladder of ridges, above the one asked for
+MANY = 16  # atoms from which on exchanges of many at once come before those of one at a time
 SWEPT = 64  # atoms up to which supports of all smaller sizes are searched on the way
 CROSSING = 4_000_000  # inner products of a support with all atoms, for a look at all exchanges
 PAIRED = 8  # atoms up to which exchanges of two at a time are looked at, where coefficients are nonnegative
 LOOKS, WANTED = 3, 256  # at all atoms, for many sizes and ridges at once, and atoms taken in after each
+DEEP = 0.9  # coefficients as a share of the data with which a ladder for many atoms ends: the last rungs find most
 HOPE = 1.1  # supports with more than this many times the lowest loss of their ladder seldom end up better
 AT_ONCE = 3e7  # multiplications from one look at the clock to the next, roughly
 WORK = 1e9  # multiplications that shaking may cost, roughly
@@ -179,7 +182,9 @@ class Search:
         best, spare = small.state(k), small.state(k)
         rows = np.full((1 + len(starts), max(k, starts.shape[1])), -1, dtype=np.int64)
         rows[0, : held.size] = small.places(held)
-        rows[1:, : starts.shape[1]] = starts
+        for i, start in enumerate(starts):
+            places = self._blockwise(start[start >= 0], k)
+            rows[1 + i, : places.size] = places
         with linalg.single_thread():
             engine().search(small.G, small.h, small.bb, best, spare, rows, lams, ridges, k, rules, dice)
         places = best.S[: best.count[0]]
@@ -187,6 +192,10 @@ class Search:
         if small.whole:
             self.isolated[k] = self._alone(best, k)
         return better
+
+    def _blockwise(self, places: IntArray, k: int) -> IntArray:
+        """A start, exchanged many atoms at a time where there are many."""
+        return places if k < MANY or self.view.blocks is not None else exchanged(self.small, places, k)
 
     def _alone(self, state: Held, k: int) -> bool:
         """Whether the least atom inside is worth many times the best one outside. Nonnegative atoms may have nothing to
@@ -330,7 +339,8 @@ class Search:
 
     def _rungs(self, k: int, relief: float, *, looks: bool) -> None:
         """Down a ladder of penalties, one call a rung; with `looks` the working set takes in what it asks for."""
-        small, limit, lowest = self.small, 3 * k + 8, np.inf
+        small, lowest = self.small, np.inf
+        limit = 4 * k + 32 if k < MANY else DEEP * self.problem.m
         rules = self.rules._replace(relief=relief)
         x, q, tried = np.zeros(small.h.size), small.h.copy(), set[bytes]()
         for lam in small.penalties(RUNGS, SHRINK):
