@@ -85,7 +85,7 @@ class Crew:
                 elif self._builder is None:
                     self._builder = _left_to_build()
                 else:
-                    self._builder.poll()
+                    self._builder.poll()  # so that it is no zombie once it is done
         except Exception as problem:  # whatever ails the compiler: there is a way without it
             self._given_up = True
             _log.info("searches are not compiled: %s", problem)
@@ -128,7 +128,7 @@ def _left_to_build() -> _Left | None:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,
+            process_group=0 if os.name == "posix" else None,  # no session: those share processors evenly, nice or not
             creationflags=vars(subprocess).get("CREATE_NO_WINDOW", 0),
         )
     except OSError:
