@@ -5,13 +5,23 @@ others[e] is the column of entry e. Every loop works on the rows from `first` to
 needs, so that ranges of rows can go to different threads and the results do not depend on how many there are.
 """
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
 from fewatoms._types import Array
 
 TILE = 256  # entries gathered at a time: with a dozen features they stay in the first-level cache
-jit = njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
+
+
+def jit(loop: Any) -> Any:
+    """Compiled on first use, and kept on disk where there is a place for it."""
+    settings: Any = {"nogil": True, "fastmath": {"contract", "reassoc", "nsz"}}
+    try:
+        return njit(cache=True, **settings)(loop)
+    except RuntimeError:  # numba finds no folder that it may write to
+        return njit(**settings)(loop)
 
 
 @jit

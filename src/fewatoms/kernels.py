@@ -1,4 +1,4 @@
-"""Where compiled loops are called from: numba is imported on first use, and keeps the machine code on disk.
+"""Where compiled loops are called from: numba is imported on first use, and keeps the machine code on disk if it can.
 
 The loops are in `_loops.py`; each has a twin in NumPy here, for problems too small to repay the import, which also says
 what the loop means. Both see entries row by row: `starts` delimits the rows, `others` holds the columns.
@@ -61,7 +61,7 @@ def _run(name: str, starts: Array, work: float, head: tuple[Any, ...], tail: tup
         with ThreadPoolExecutor(count) as pool:
             list(pool.map(lambda span: loop(*head, int(span[0]), int(span[1]), *tail), pairwise(cuts)))
     if _misses(loop) > misses:
-        _log.info("compiled the loop %s in %.1f s; it is kept on disk", name, time.perf_counter() - began)
+        _log.info("compiled the loop %s in %.1f s", name, time.perf_counter() - began)
 
 
 def _misses(loop: Any) -> int:

@@ -144,3 +144,22 @@ def test_compiling_is_announced_and_done_once_for_all_processes(tmp_path):
     assert {(name, level) for name, level, _ in found["told"]} == {("fewatoms", "INFO")}
     announced = [message.split(" in ")[0] for _, _, message in found["told"]]
     assert announced == ["compiled the loop sampled_products", "compiled the loop scattered"]
+
+
+HOMELESS = """
+import numpy as np
+from fewatoms import kernels
+
+kernels.WORTHWHILE = 1
+left, right = np.ones((2, 1)), np.full((2, 1), 3.0)
+print(kernels.sampled_products(left, right, np.array([0, 1, 2]), np.array([0, 1])))
+"""
+
+
+def test_where_nothing_can_be_kept_loops_are_compiled_for_the_process(tmp_path):
+    environment = {**os.environ, "NUMBA_CACHE_LOCATOR_CLASSES": "IPythonCacheLocator"}  # which serves other files
+    done = subprocess.run(
+        [sys.executable, "-c", HOMELESS], env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["[3.", "3.]"]
