@@ -262,7 +262,7 @@ def test_held_out_fits_tick(name, monkeypatch):
     path = fa.fit_path(case.M, case.b, k=budgets, **words)
     path.choose_k("held-out", rng=0)
     assert max(np.diff(marks)) <= 24
-    assert len(marks) > 20
+    assert len(marks) > 10
 
 
 @pytest.mark.parametrize("name", ["completion, bound", "robust"])

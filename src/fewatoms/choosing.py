@@ -135,7 +135,8 @@ class _Fold:
         out = np.empty(len(answers))
         for first in range(0, len(answers), ANSWERS):
             some = answers[first : first + ANSWERS]
-            X = np.stack([face.point(c) if face.dim else np.zeros(self.M.shape[1]) for face, c in some], axis=1)
+            none = np.zeros(self.M.shape[1])
+            X = np.stack([face.point(c).ravel() if face.dim else none for face, c in some], axis=1)
             values = _images(self.M, X)
             known = _images(self.part.measured, X) if self.part.beside.count else None
             for i in range(len(some)):

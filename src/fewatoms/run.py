@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -93,14 +93,11 @@ def sketched(problem: Problem, budgets: Sequence[Budget], ridges: Sequence[float
     with closing(choose(way.methods, problem, budgets, way.effort)) as job:
         records = [Record(problem.with_budget(budgets[0]), job)]
         with ledger.opened(_fresh(way.rng), lambda: _tell(records, way.ear)):
-            try:
-                if way.stopped:
-                    return None
-                found = job.sketched(ridges)
+            found = None
+            with suppress(ledger.Stopped):
+                found = None if way.stopped else job.sketched(ridges)
                 _tell(records, way.ear)
-                return found
-            except ledger.Stopped:
-                return None
+            return found
 
 
 def solve_each(problems: Iterable[Problem], way: Way) -> Iterator[Solution]:

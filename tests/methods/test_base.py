@@ -11,7 +11,7 @@ import fewatoms as fa
 from fewatoms import ledger
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
-from fewatoms.effort import QUICK
+from fewatoms.effort import NORMAL, QUICK
 from fewatoms.faces import Coordinates
 from fewatoms.goals import LowestLoss, MeetBound
 from fewatoms.methods.base import Job, Method, Pace, choose
@@ -60,7 +60,7 @@ class Own(Method):
 
 
 class Hasty(Own):
-    def quick(self):
+    def at(self, effort):
         return Own(self.name, self.opens, self.heard, hasty=True)
 
 
@@ -80,7 +80,8 @@ def test_methods_are_asked_in_turn_and_the_first_that_opens_serves():
 def test_who_is_quick_is_asked_so(quick):
     """And who has no quick way as ever."""
     heard = []
-    choose([Hasty("a", False, heard), Own("b", True, heard)], PROBLEM, [PROBLEM.budget], quick=quick)
+    effort = QUICK if quick else NORMAL
+    choose([Hasty("a", False, heard), Own("b", True, heard)], PROBLEM, [PROBLEM.budget], effort)
     assert heard == (["a quickly", "b"] if quick else ["a", "b"])
     own = Own("b", True, heard)
     assert own.at(QUICK) is own

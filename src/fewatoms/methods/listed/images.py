@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
-from fewatoms import linalg
+from fewatoms import ledger, linalg
 from fewatoms._types import Array, FloatArray, IntArray, Matrix
 from fewatoms.problem import Problem
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 IMAGE_ROOM = 16_000_000  # numbers kept as images of atoms at most, and as many in their Gram matrix
 THIN = 0.1  # share of nonzeros up to which images are kept sparse
 FIRST_ROWS = 64  # images that there is space for at first; it is doubled whenever it is full
+TOGETHER = 16  # products of a block, from one tick to the next
 EVEN = 2.0  # lengths of images that differ by less are all the same
 ONE_COSINE = 1 - 1e-13  # the cosine of two images that may be one
 SAME_IMAGE = 1e-14  # the largest difference between two images of length 1 that are one
@@ -101,7 +102,8 @@ class Images:
         fresh = view.coordinates(missing)
         if self.size + fresh.size > self.room:
             self._make_room(wanted, fresh.size)
-        block, scale = view.M.columns(fresh), view.image_scale(fresh)
+        at_hand, scale = view.at_hand, view.image_scale(fresh)
+        block = view.M.columns(fresh) if at_hand is None else at_hand.read(fresh)
         if self._sparse:
             self._append_sparse(sp.csc_array(block) @ sp.diags_array(scale))
         else:
@@ -245,6 +247,10 @@ class Crossings:
             larger = np.empty((max(end, min(2 * end, self._most)), view.count))
             larger[: self._size] = self._rows[: self._size]
             self._rows = larger
-        self._rows[self._size : end] = view.pull_block(view.outer.adjoint_block(Y))
+        for first in range(0, missing.size, TOGETHER):
+            ledger.tick()
+            some = slice(first, min(first + TOGETHER, missing.size))
+            at = slice(self._size + some.start, self._size + some.stop)
+            self._rows[at] = view.pull_block(view.outer.adjoint_block(Y[:, some]))
         self._place[missing] = np.arange(self._size, end)
         self._size = end
