@@ -225,7 +225,7 @@ class Problem:
         """Whether a loss is as good as none: rounding, or on separable classes a number that can fall for ever."""
         if self.loss.anchored:
             return loss <= EXACT * self.reference
-        return not self.alpha and loss <= 1e-14 * self.at_zero
+        return not self.alpha and loss <= 1e-14 * self.reference
 
     @property
     def zero_suffices(self) -> bool:
@@ -233,7 +233,7 @@ class Problem:
         listing = self.atoms.listing()
         if listing is not None and listing.forced.size:
             return False
-        return self.meets(self.at_zero) or (self.loss.anchored and self.exact(self.at_zero))
+        return self.meets(self.at_zero) or self.exact(self.at_zero)
 
     def objective(self, candidate: Candidate) -> float:
         """What is minimised over k atoms: the loss, and what the coefficients pay."""

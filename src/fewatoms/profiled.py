@@ -36,12 +36,13 @@ class Profiled(Loss):
         v = self._last if self.base.value(r - self.F @ self._last) <= self.base.value(r) else np.zeros(self.F.shape[1])
         left = r - self.F @ v
         value = self.base.value(left)
-        size = float(np.abs(self.F.T @ np.abs(self.base.gradient(left))).max(initial=0.0))
+        size = float((np.abs(self.F).T @ np.abs(self.base.gradient(left))).max(initial=0.0))
+        nothing = self.base.nothing(r.size)
         ridge, columns, before, stale = 0.0, Columns(self.F), math.inf, False
         for _ in range(100):
             slope = self.F.T @ self.base.gradient(left)
             height = float(np.abs(slope).max(initial=0.0))
-            if height <= 1e-14 * size or (stale and height > 0.5 * before):
+            if height <= 1e-14 * size or value <= nothing or (stale and height > 0.5 * before):
                 break  # a conjugate needs F'y = 0 to more digits than the value shows
             before = height
             H = self.base.bend(left).gram(columns)

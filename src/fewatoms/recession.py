@@ -14,7 +14,7 @@ from fewatoms.candidates import Candidate
 from fewatoms.faces import Face
 from fewatoms.problem import Problem
 
-ROUNDED = 1e-10  # margins within this share of the largest one are 0
+NO_MARGIN = 1e-10  # margins within this share of the largest one are 0
 FAR = 16.0  # margins beyond this size may be on their way to infinity
 NULL = 1e-9  # singular values below this share of the largest one are 0
 
@@ -38,13 +38,13 @@ def separates(problem: Problem, answer: Candidate, beside: FloatArray) -> bool:
     rows, c = loss.margins(A / scale), np.concatenate([answer.c, beside]) * scale
     direction = _rest(rows[~far], c)
     moved, along = rows @ direction, (direction / scale)[: face.dim]
-    falls = moved.min() >= -ROUNDED * moved.max() and moved.max() > ROUNDED * np.abs(c).max()
+    falls = moved.min() >= -NO_MARGIN * moved.max() and moved.max() > NO_MARGIN * np.abs(c).max()
     off = np.abs(face.project(along) - along).max(initial=0.0)  # where signs do not allow it
-    return bool(falls and off <= ROUNDED * np.abs(along).max(initial=0.0))
+    return bool(falls and off <= NO_MARGIN * np.abs(along).max(initial=0.0))
 
 
 def _positive(margins: FloatArray) -> bool:
-    return bool(margins.size and margins.min() > ROUNDED * margins.max())
+    return bool(margins.size and margins.min() > NO_MARGIN * margins.max())
 
 
 def _columns(problem: Problem, face: Face) -> FloatArray:
@@ -61,7 +61,7 @@ def _rest(rows: FloatArray, c: FloatArray) -> FloatArray:
         return c
     squares, directions = np.linalg.eigh(rows.T @ rows)
     unseen = directions[:, squares <= NULL * squares[-1]]  # or hardly seen: a look that costs little
-    if np.linalg.norm(unseen.T @ c) <= ROUNDED**0.5 * np.linalg.norm(c):
+    if np.linalg.norm(unseen.T @ c) <= NO_MARGIN**0.5 * np.linalg.norm(c):
         return np.zeros_like(c)
     _, sizes, directions = np.linalg.svd(np.linalg.qr(rows, mode="r"), full_matrices=False)
     seen = directions[sizes > NULL * sizes.max()]

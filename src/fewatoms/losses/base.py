@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from fewatoms.reduced import ReducedOperator
 
 
+NOTHING = 1e-15  # share of f(0) that is rounding
+
+
 class Bend(Protocol):
     """The Hessian of a loss at some residual, or what stands for it."""
 
@@ -87,6 +90,11 @@ class Loss(ABC):
         other.weights = None if self.weights is None else self.weights[rows]
         other.labels = None if self.labels is None else self.labels.at(rows)
         return other
+
+    def nothing(self, size: int) -> float:
+        """What is as good as the infimum of f, for so many data, where no residual reaches it: rounding of f(0). On
+        separable classes f would fall for ever."""
+        return 0.0 if self.anchored else NOTHING * self.value(np.zeros(size))
 
     # Labels -----------------------------------------------------------------------------------------------------------
 

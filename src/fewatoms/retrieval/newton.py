@@ -37,6 +37,7 @@ def newton(
     residual = b - reduced.apply(c)
     value = loss.value(residual) + _paid(pays, c)
     first, ridge, unit = None, 0.0, 0.0
+    nothing = loss.nothing(b.size)
     boxed = bool(np.isfinite(lower).any() or np.isfinite(upper).any())
     for _ in range(steps):
         ledger.tick()
@@ -70,7 +71,7 @@ def newton(
             return c, residual, H
         fallen = value - trial_value
         c, residual, value = trial, trial_residual, trial_value
-        if fallen <= 0.1 * tol * abs(value):
+        if fallen <= 0.1 * tol * abs(value) or value <= nothing:
             break
     return c, residual, _hessian(reduced, loss, residual, pays)
 
