@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,69 +16,72 @@ from fewatoms.gram.blocks import blank_blocks
 from fewatoms.gram.columns import Asked
 from fewatoms.gram.drivers import Rules
 from fewatoms.gram.state import blank
-from fewatoms.gram.steps import Support
 
 
-def compiled() -> None:
-    """Compile every search for arguments of every kind that it is called with, unless it is on disk."""
+def samples() -> dict[str, tuple[object, ...]]:
+    """Arguments of every kind that searches are called with; what is asked for most comes first."""
+    n, k = 4, 2
+    G, h, bb = np.eye(n), np.ones(n), float(n)
+    may, stays = np.ones(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)
+    rules, asked = Rules(True, 1e-9, 1, 1, 1, 0.0, 1), Asked(k, True, 0.0, 1, 1, 1, 1)
+    table, losses = np.full((k + 1, k), -1), np.full(k + 1, np.inf)
+    one = blank(G, h, bb, k, may, stays)
+    block = blank_blocks(G, h, bb, k, may, stays, np.arange(n + 1), h)
+    return {
+        "rung": (G, h, h, 1.0, rules, may, 1, 1e-2),
+        "sweep": (G, h, bb, one, one, table, losses, 1, k, -1.0, rules),
+        "search": (G, h, bb, one, one, table, h, h, k, rules, h),
+        "many": (G, G, h, h, may, stays, 0, 1, asked, rules, h, table, may),
+        "sweep-blocks": (G, h, bb, block, block, table, losses, 1, k, -1.0, rules),
+        "search-blocks": (G, h, bb, block, block, table, h, h, k, rules, h),
+    }
+
+
+def make(searches: Iterable[str]) -> None:
+    """Compile what is not on disk, and say what is."""
     from numba import typeof
 
     from fewatoms.gram import _compiled
 
-    for name, args in samples():
-        vars(_compiled)[name].compile(tuple(map(typeof, args)))
-
-
-def samples() -> Iterator[tuple[str, tuple[object, ...]]]:
-    """Entries, and arguments of each kind that they are called with."""
-    n, k = 4, 2
-    G, h, bb = np.eye(n), np.ones(n), float(n)
-    may, stays = np.ones(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)
-    rules = Rules(True, 1e-9, 1, 1, 1, 0.0, 1)
-    table, losses = np.full((k + 1, k), -1), np.full(k + 1, np.inf)
-    yield "rung", (G, h, h, 1.0, rules, may, 1, 1e-2)
-    supports: tuple[Support, ...] = (
-        blank(G, h, bb, k, may, stays),
-        blank_blocks(G, h, bb, k, may, stays, np.arange(n + 1), h),
-    )
-    asked = Asked(k, True, 0.0, 1, 1, 1, 1)
-    yield "many", (G, G, h, h, may, stays, 0, 1, asked, rules, h, table, may)
-    for s in supports:
-        yield "sweep", (G, h, bb, s, s, table, losses, 1, k, -1.0, rules)
-        yield "search", (G, h, bb, s, s, table, h, h, k, rules, h)
-
-
-def make(lock: Path) -> None:
-    """Fill the folder."""
-    with disk.working(lock):
+    before = _compiled.ONLY_KEPT.is_set()
+    _compiled.ONLY_KEPT.clear()
+    for search in searches:
+        entry, _, _ = search.partition("-")
+        vars(_compiled)[entry].compile(tuple(map(typeof, samples()[search])))
         place = disk.folder()
-        compiled()
         if place is not None:
-            disk.finish(place)
+            (place / search).touch()
+    if before:
+        _compiled.ONLY_KEPT.set()
 
 
-def there() -> None:
-    """Machine code, at once: make it, wait for whoever makes it, or have it in this process alone."""
-    while disk.found() is None:
-        lock = disk.claim()
+def now(*searches: str) -> None:
+    """Have machine code of these searches, or all of them, at once: make it, wait for somebody else who does so, or
+    keep it in this process alone."""
+    wanted = searches or tuple(samples())
+    while not all(map(disk.has, wanted)):
+        lock = disk.claim("now")
         if lock is not None:
-            make(lock)
+            with disk.working(lock):
+                make(wanted)
         elif disk.folder() is None:
-            compiled()
+            make(wanted)
             return
         else:
             time.sleep(0.1)
 
 
-def main(words: list[str]) -> None:
-    """With a lock, which whoever starts this has claimed: in the background."""
-    if not words:
-        there()
-        return
+def later(lock: Path) -> None:
+    """In the background, with a lock that whoever started this has claimed."""
     with suppress(AttributeError, OSError):  # not on every system
         os.nice(19)
-    make(Path(words[0]))
+    with disk.working(lock):
+        disk.tidy(lock)
+        make(samples())
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    if sys.argv[1:]:
+        later(Path(sys.argv[1]))
+    else:
+        now()

@@ -1,7 +1,7 @@
 """Where machine code is kept between processes, and who is making it.
 
-A folder has a name made from all that the code depends on: the sources of this package, versions, the processor. It is
-complete once it holds the file `ready`. Nothing here imports the compiler.
+A folder has a name made from all that the code depends on: the sources of this package, versions, the processor. In it
+an empty file, by the name of a search, says that the machine code of that one is there. Nothing here imports numba.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 HERE = Path(__file__).parent
-READY = "ready"
 BEAT, STALE = 5.0, 60.0  # seconds between signs of life of whoever makes it, and after which none means that he is gone
 
 
@@ -49,30 +48,30 @@ def roots() -> Iterator[Path]:
         yield Path(mine) / "fewatoms"
 
 
-def found() -> Path | None:
-    """The folder, if it is complete (and can be written to: numba reads from no other)."""
-    places = [root / name() for root in roots()]
-    return next((place for place in places if (place / READY).exists() and os.access(place, os.W_OK)), None)
-
-
+@cache
 def folder() -> Path | None:
-    """The folder, complete or not; None where none can be made."""
-    place = found()
-    for root in roots() if place is None else ():
+    """The folder, empty or not; None where none can be written to (numba does not read from such)."""
+    for root in roots():
         with suppress(OSError):
             (root / name()).mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=root / name()).close()
             return root / name()
-    return place
+    return None
 
 
-def finish(place: Path) -> None:
-    """Say that the folder is complete; those of other sources go."""
-    (place / READY).touch()
+def has(search: str) -> bool:
+    """Whether the machine code of a search is there."""
+    place = folder()
+    return place is not None and (place / search).exists()
+
+
+def tidy(place: Path) -> None:
+    """What other sources left goes."""
     ours = name().rpartition("-")[0]
     for other in place.parent.glob("kernels-*-*"):
-        if other.is_dir() and not other.name.startswith(ours):
-            shutil.rmtree(other, ignore_errors=True)
+        if not other.name.startswith(ours):
+            with suppress(OSError):
+                shutil.rmtree(other) if other.is_dir() else other.unlink()
 
 
 # Who makes it --------------------------------------------------------------------------------------------------------
@@ -85,17 +84,20 @@ def _alive(lock: Path) -> bool:
         return False
 
 
-def claim() -> Path | None:
-    """Undertake to fill the folder: a lock, which is a file beside it, or None if somebody else has, or none can be."""
+def claim(kind: str) -> Path | None:
+    """Undertake to fill the folder: a lock, which is a file beside it; None if somebody else has, or if there is none.
+
+    kind : "later" in the background, "now" while somebody waits, who does not wait for the background.
+    """
     place = folder()
     if place is None:
         return None
-    lock = place.with_suffix(".lock")
-    if not _alive(lock):
-        lock.unlink(missing_ok=True)
+    lock = place.with_suffix("." + kind)
     try:
+        if not _alive(lock):
+            lock.unlink(missing_ok=True)
         lock.touch(exist_ok=False)
-    except FileExistsError:
+    except OSError:
         return None
     return lock
 

@@ -51,38 +51,42 @@ class Crew:
         self.seconds = 0.0
         self.kernels: ModuleType | None = None
         self.forced: Literal["twins", "kernels"] | None = None
-        self._next = 0.0
+        self._next: dict[str, float] = {}  # when to look again, for each search
         self._given_up = False
         self._builder: _Left | None = None
         self._lock = threading.Lock()
 
     def call(self, name: str, twin: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         kernels = None if self.forced == "twins" else self.kernels
-        if kernels is not None:
+        if kernels is not None and (not self._next or time.monotonic() >= self._next.get(name, 0.0)):
             try:
                 return vars(kernels)[name](*args)
             except NotKept:
                 if self.forced:
                     raise
+                self._next[name] = time.monotonic() + AGAIN
         start = time.perf_counter()
         try:
             return twin(*args)
         finally:
             self.seconds += time.perf_counter() - start
             if self.seconds >= WORTH and kernels is None and not self.forced:
-                self.look()
+                self.look(name)
 
-    def look(self) -> None:
-        """Change over if machine code is there; see to it that it will be, if not."""
+    def look(self, name: str) -> None:
+        """Change over if there is machine code of a search; see to it that there will be, if not."""
         # a thread that finds another one here goes on as before
-        if time.monotonic() < self._next or self._given_up or not self._lock.acquire(blocking=False):
+        late = time.monotonic() >= self._next.get(name, 0.0)
+        if self._given_up or not late or told() == "off" or not self._lock.acquire(blocking=False):
             return
         try:
-            if self.kernels is None and told() == "auto":
-                self._next = time.monotonic() + AGAIN
-                if disk.found() is not None:
+            if self.kernels is None:
+                if disk.has(name):
                     self.load()
-                elif self._builder is None:
+                    self._next.clear()
+                    return
+                self._next[name] = time.monotonic() + AGAIN
+                if self._builder is None:
                     self._builder = _left_to_build()
                 else:
                     self._builder.poll()  # so that it is no zombie once it is done
@@ -116,7 +120,7 @@ def _left_to_build() -> _Left | None:
     program = Path(sys.executable or "")
     if "frozen" in vars(sys) or not program.name.lower().startswith(("python", "pypy")):
         return None
-    lock = disk.claim()
+    lock = disk.claim("later")
     if lock is None:
         return None
     paths = [str(disk.HERE.parent.parent), os.environ.get("PYTHONPATH", "")]
@@ -156,13 +160,13 @@ def engine() -> SimpleNamespace:
 
 
 @contextmanager
-def working(who: Literal["twins", "kernels"]) -> Iterator[None]:
-    """Have all work done by the searches as they stand, or compiled, which are built first if they are not there. For
-    tests and measurements."""
-    if who == "kernels" and CREW.kernels is None:
+def working(who: Literal["twins", "kernels"], *searches: str) -> Iterator[None]:
+    """Have all work done by the searches as they stand, or compiled: these, or all, are built first if they are not
+    there. For tests and measurements."""
+    if who == "kernels":
         from fewatoms.gram import build
 
-        build.there()
+        build.now(*searches)
         CREW.load()
     before, CREW.forced = CREW.forced, who
     try:
