@@ -25,7 +25,8 @@ THREADS = dict.fromkeys(
 
 PACKAGES = (
     "fewatoms", "numpy", "scipy", "numba", "scikit-learn", "celer", "skglm", "abess", "spgl1", "cmfrec",
-    "scikit-surprise", "fancyimpute", "pymanopt", "tensorly", "rpca", "cvxpy", "scs",
+    "scikit-surprise", "fancyimpute", "pymanopt", "tensorly", "rpca", "cvxpy", "scs", "adelie", "fastsparsegams",
+    "spams-bin", "skscope",
 )  # fmt: skip
 
 

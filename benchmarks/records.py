@@ -37,6 +37,19 @@ FIGURES: Mapping[str, Figure] = {
     "atoms": Figure("atoms; inf where misfit or k is not kept"),
     "loss": Figure("training loss"),
     "largest": Figure("largest coefficient", ""),
+    # every day: many small fits, paths, classes
+    "first": Figure("wall seconds of the first fit of a process, beyond the import"),
+    "first_cpu": Figure("CPU seconds of that fit in its own thread"),
+    "import": Figure("wall seconds of the import", ""),
+    "signal": Figure("CPU microseconds a signal"),
+    "over_truth": Figure("misfit over that of the planted atoms, the mean over signals", over="mean"),
+    "mse": Figure("squared error on rows that were not shown, over their variance", over="mean"),
+    "log_loss": Figure("mean of -log(probability) of the labels that were not shown", over="mean"),
+    "features": Figure("features that the answer uses", over="mean"),
+    "first_call": Figure("wall seconds until the first callback", over="max"),
+    "crashes": Figure("fits that ended in an exception", over="mean"),
+    "refused": Figure("sound problems that were refused by a message", over="mean"),
+    "wrong": Figure("answers that are not what they say", over="mean"),
     # matrices from entries
     "known": Figure("relative error over all known entries", percent=True),
     "held_out": Figure("relative error over known entries that were not shown", percent=True),
@@ -79,7 +92,7 @@ FIGURES: Mapping[str, Figure] = {
 class Limit:
     """A number to compare with: given, or a figure of somebody else on the same case.
 
-    rival : a name or a pattern of names; of several the best in the figure `by`
+    rival : a name or a pattern of names, or several of these with | between; of several the best in the figure `by`
     figure : of the rival; the one that is compared, if not said
     among : (figure, number): only rivals that have at most so much
     value : times * figure + plus, at least `floor`
@@ -122,6 +135,26 @@ class Bar:
 
 
 @dataclass(frozen=True)
+class Each:
+    """A demand fit by fit: how far a figure may be above the least of the rivals' for the same data.
+
+    rival : a pattern, as in Limit
+    most : the largest relative excess
+    share : the largest share of fits whose relative excess is beyond rounding; None: not judged
+    rounding : a relative excess that is none
+    floor : smaller values count as this one
+    """
+
+    figure: str
+    rival: str = "*"
+    most: float = 0.0
+    share: float | None = None
+    rounding: float = 1e-9
+    floor: float = 0.0
+    who: str = "fewatoms"
+
+
+@dataclass(frozen=True)
 class Who:
     """Somebody who solves: a name to print, the adapter (`module.function` in `benchmarks.peers`) and what it is told.
 
@@ -141,7 +174,7 @@ class Who:
 
     @property
     def ours(self) -> bool:
-        return self.solve.startswith("ours.")
+        return self.solve.startswith("ours")
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +184,8 @@ class Case:
     given : the generator's arguments; quick : what is changed in them for the quick form, None where it has none
     files : data that are needed
     at : (axis, size), where cases differ in one size only
+    fits : draws solved one after the other as one batch, and in the quick form; (0, 0): each draw by itself
+    each : demands on every single fit
     memory : everybody in a process of their own, and the memory that it takes is measured
     """
 
@@ -162,6 +197,8 @@ class Case:
     quick: Mapping[str, Any] | None = field(default_factory=dict)
     files: tuple[str, ...] = ()
     at: tuple[str, float] | None = None
+    fits: tuple[int, int] = (0, 0)
+    each: tuple[Each, ...] = ()
     memory: bool = False
 
     def solvers(self, quick: bool) -> list[Who]:
@@ -188,6 +225,7 @@ class Part:
     draws : seeds, unless somebody says; drawn_quickly : in the quick form
     repeat : runs of each fit, of which the middle time counts
     totals : bars on sums over all cases
+    ratios : bars on the geometric mean, over the cases, of a figure over the rival's
     """
 
     name: str
@@ -197,6 +235,7 @@ class Part:
     drawn_quickly: int = 1
     repeat: int = 1
     totals: tuple[Bar, ...] = ()
+    ratios: tuple[Bar, ...] = ()
     slopes: tuple[Slope, ...] = ()
     remarks: tuple[str, ...] = ()
     figure: str = ""  # who draws it: a function of `benchmarks.figures`
@@ -207,7 +246,11 @@ class Part:
 
 @dataclass(frozen=True)
 class Row:
-    """One answer by somebody to one draw of a case."""
+    """One answer by somebody to one draw of a case, or their answers to the fits of a batch.
+
+    cpu : of each repetition, or of each fit
+    series : figures fit by fit, where there are several
+    """
 
     part: str
     case: str
@@ -215,6 +258,7 @@ class Row:
     seed: int
     cpu: tuple[float, ...] = ()
     figures: Mapping[str, float] = field(default_factory=dict)
+    series: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     setting: Any = None
     note: str = ""  # why there is no answer
     shown: Any = field(default=None, repr=False, compare=False)  # traces and pictures, for figures

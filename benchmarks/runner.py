@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from benchmarks import data, measure
+from benchmarks.batches import Batch
 from benchmarks.peers import Adapter
 from benchmarks.records import ABSENT, FIGURES, Case, Limit, Part, Row, Who
-from benchmarks.results import Results
+from benchmarks.results import Results, together
 
 
 @dataclass(frozen=True)
@@ -47,9 +50,12 @@ def drawn(case: Case, seed: int, quick: bool, folder: Path) -> Any:
     """The problem of a case; the last one is kept, as everybody solves it, one after the other."""
     module, name = case.problem.split(".")
     files = {"folder": folder} if case.files else {}
-    make = getattr(import_module(f"benchmarks.problems.{module}"), name)
-    return make(seed=seed, **files, **case.arguments(quick))
+    make = partial(getattr(import_module(f"benchmarks.problems.{module}"), name), **files, **case.arguments(quick))
+    fits = case.fits[quick]
+    return Batch(tuple(make(seed=MANY * seed + i) for i in range(fits))) if fits else make(seed=seed)
 
+
+MANY = 100_000  # more than the fits of any batch: no two draws share a seed
 
 _warm: set[tuple[str, str, str]] = set()
 
@@ -108,6 +114,8 @@ def answered(part: Part, case: Case, who: Who, seed: int, options: Options) -> R
 
 def _tried(row: Row, case: Case, problem: Any, who: Who, repeat: int) -> Row:
     tool = adapter(who)
+    if isinstance(problem, Batch):
+        tool, repeat = problem.one_by_one(tool), 1
     ready = measure.timed(tool.prepare, problem, **who.words)
     if not ready.ok:
         return replace(row, note=ready.note)
@@ -116,11 +124,13 @@ def _tried(row: Row, case: Case, problem: Any, who: Who, repeat: int) -> Row:
         outcome, extra = _run(lambda: tool.solve(problem, ready.value, **who.words), case.memory)
         if not outcome.ok:
             return replace(row, note=outcome.note)
-        seconds.append(outcome.cpu)
+        seconds += getattr(outcome.value, "seconds", (outcome.cpu,))
     figures, shown = problem.judge(outcome.value)
     if case.memory and extra is not None:
         figures = {**figures, "mb": extra / 1e6, **problem.memory(extra)}
-    return replace(row, cpu=tuple(seconds), figures=_known(figures), shown=shown)
+    note = problem.said(outcome.value) if isinstance(problem, Batch) else ""
+    series = {name: tuple(map(float, v)) for name, v in figures.items() if np.ndim(v)}
+    return replace(row, cpu=tuple(seconds), figures=_known(figures), series=series, note=note, shown=shown)
 
 
 def _run(call: Callable[[], Any], memory: bool) -> tuple[measure.Outcome, int | None]:
@@ -131,11 +141,16 @@ def _run(call: Callable[[], Any], memory: bool) -> tuple[measure.Outcome, int | 
     return outcome, peak.extra
 
 
-def _known(figures: Mapping[str, float | None]) -> dict[str, float]:
-    """In the order of the columns, as plain numbers."""
+def _known(figures: Mapping[str, Any]) -> dict[str, float]:
+    """In the order of the columns, as plain numbers; what is known of each fit is put together as draws are."""
     unknown = set(figures) - set(FIGURES)
     assert not unknown, f"no such figures: {unknown}"
-    return {name: float(v) for name in FIGURES if (v := figures.get(name)) is not None}
+    known = {name: v for name in FIGURES if (v := figures.get(name)) is not None}
+    return {name: _put_together(name, v) if np.ndim(v) else float(v) for name, v in known.items()}
+
+
+def _put_together(name: str, values: Any) -> float:
+    return together([float(v) for v in values if not np.isnan(v)], FIGURES[name].over)
 
 
 def rows_of(part: Part, options: Options, told: Callable[[str], None], skipped: Callable[[str, str], None]) -> Results:

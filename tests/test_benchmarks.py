@@ -6,15 +6,21 @@ import subprocess
 import sys
 from dataclasses import replace
 from importlib import import_module
+from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from benchmarks import areas, cli, compare, data, report, runner
-from benchmarks.peers import Adapter
+from benchmarks.batches import Batch
+from benchmarks.peers import Adapter, brute
 from benchmarks.peers.answers import Array
-from benchmarks.records import FIGURES, Bar, Case, Limit, Part, Row, Slope, Who
-from benchmarks.results import Results, judged, slope, verdicts
+from benchmarks.problems import choice, exact, odd
+from benchmarks.records import FIGURES, Bar, Case, Each, Limit, Part, Row, Slope, Who
+from benchmarks.results import Results, judged, judged_each, slope, verdicts
 from benchmarks.spelled import NotThere, spelled
+from scipy.optimize import lsq_linear, minimize
 
 ROOT = Path(__file__).resolve().parents[1]
 SMALLEST = {
@@ -62,6 +68,49 @@ def test_the_smallest_row_of_each_area_runs_and_meets_its_bars(name, case, capsy
     assert len(shown.document["rows"]) == len(results.rows)
 
 
+# What is changed in a case to make it tiny, and who solves it: nobody who needs another package
+TINY = {
+    ("everyday.latency", "hard, 50 x 20, k=3"): ({"fits": (3, 3)}, ("fewatoms",)),
+    ("everyday.signals", "Gaussian, k=5"): (
+        {"quick": {"m": 16, "n": 24, "count": 4, "k": 2}},
+        ("fewatoms", "truth"),
+    ),
+    ("everyday.groups", "correlation 0.9, k=10"): (
+        {"fits": (2, 2), "quick": {"m": 40, "groups": 8, "size": 3, "k": 2}},
+        ("fewatoms", "group OMP"),
+    ),
+    ("everyday.positive", "gaussian, noise 5%, k=20"): (
+        {"fits": (2, 2), "quick": {"m": 30, "n": 40, "k": 3}},
+        ("fewatoms", "NNLS + prune"),
+    ),
+    ("everyday.pictures", "drawn"): ({"quick": {"side": 16, "k": 60, "misfit": 0.2}}, ("fewatoms",)),
+    ("choice.paths", "correlation 0.5"): ({"quick": {"m": 60, "n": 20, "k": 1}}, ("fewatoms",)),
+    ("choice.separating", "correlation 0.5, k=10"): (
+        {"fits": (2, 2), "quick": {"m": 80, "n": 12, "k": 2}},
+        ("fewatoms, signs in M",),
+    ),
+    ("exact.families", "signed"): ({"fits": (3, 3)}, ("fewatoms", "brute force")),
+    ("exact.families", "logistic, signs in M"): ({"fits": (2, 2)}, ("fewatoms", "brute force")),
+    ("exact.fuzz", "all kinds"): ({"fits": (8, 8)}, ("fewatoms",)),
+}
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize(("name", "case"), TINY)
+def test_tiny_rows_of_what_people_fit_every_day_run(name, case):
+    changes, whos = TINY[name, case]
+    part = only(name, case, *whos)
+    results, skipped = run(replace(part, cases=(replace(part.cases[0], **changes),)))
+    assert not skipped
+    assert [r.who for r in results.rows] == list(whos)
+    for row in results.rows:
+        assert "failed" not in row.note
+        assert row.figures
+        assert set(row.figures) <= set(FIGURES)
+        assert len(row.cpu) == (changes.get("fits", (1, 1))[1])
+        assert all(len(series) in (len(row.cpu), 3) for series in row.series.values())  # 3: the k of the path
+
+
 def test_every_part_has_its_pieces():
     """Generators, adapters, figures and rivals are named as data: each name must lead somewhere."""
     figures = import_module("benchmarks.figures")
@@ -76,10 +125,14 @@ def test_every_part_has_its_pieces():
             assert len(set(names)) == len(names)
             for who in case.who:
                 assert runner.adapter(who).package
-            for bar in case.bars:
+            for bar in (*case.bars, *part.ratios, *part.totals):
                 assert bar.figure in FIGURES
                 assert bar.who in names
-                assert "*" in bar.limit.rival or bar.limit.rival in ("", *names)
+                assert "*" in bar.limit.rival or set(bar.limit.rival.split("|")) <= {"", *names}
+            for demand in case.each:
+                assert demand.figure in FIGURES
+                assert demand.who in names
+                assert "*" in demand.rival or set(demand.rival.split("|")) <= set(names)
 
 
 def test_listing_names_every_part(capsys):
@@ -178,6 +231,149 @@ def test_slopes_and_totals():
     total, steep = verdicts(part, found, False)
     assert (total.value, total.limit, total.met) == (1110, 1_010_100, True)
     assert steep.met is False
+
+
+def series(case, who, seed, *values):
+    return Row("p", case, who, seed, (1.0,), {"loss": values[0]}, {"loss": values})
+
+
+def test_demands_on_every_single_fit():
+    case = Case("c", "vectors.sparco", {}, ())
+    found = Results(
+        [
+            series("c", "fewatoms", 0, 1.0, 2.0), series("c", "fewatoms", 1, 3.3), series("c", "truth", 0, 0.1, 0.1),
+            series("c", "A", 0, 1.0, 2.5), series("c", "A", 1, 3.0), series("c", "B", 0, 1.5, 1.9),
+        ]
+    )  # fmt: skip
+    largest, share = judged_each(case, Each("loss", most=0.1, share=0.5), found)
+    assert largest.value == pytest.approx(0.1)  # 3.3 against 3.0; the truth is no rival
+    assert share.value == pytest.approx(2 / 3)  # 2.0 against 1.9 too
+    assert not share.met
+    assert judged_each(case, Each("loss", "A", most=0.2, floor=3.3), found)[0].value == 0.0
+    assert judged_each(case, Each("loss", "nobody"), found)[0].met is None
+    assert judged_each(case, Each("loss", who="nobody"), found) == []
+    without = Results([row for row in found.rows if (row.who, row.seed) != ("fewatoms", 1)])
+    assert judged_each(case, Each("loss", "A", most=9.0), without)[0].met is False  # no answer is the worst
+
+
+def test_ratios_are_put_together_over_cases():
+    cases = tuple(Case(name, "vectors.sparco", {}, ()) for name in "cd")
+    theirs = {"c": 1.0, "d": 4.0}
+    found = Results()
+    for c, value in theirs.items():
+        found.rows += rows(c, "fewatoms", "mse", 2.0) + rows(c, "A", "mse", value) + rows(c, "B", "mse", 8.0)
+
+    def ratio(rival, results=found, most=1.0):
+        (verdict,) = verdicts(
+            Part("p", "", cases, ratios=(Bar("mse", Limit(rival=rival, times=most)),)), results, False
+        )
+        return verdict
+
+    assert ratio("A|B").value == pytest.approx(1.0)
+    assert ratio("A|B").met
+    assert ratio("B").value == pytest.approx(0.25)
+    assert ratio("nobody").met is None
+    failed = Results(
+        [r for r in found.rows if (r.case, r.who) != ("d", "fewatoms")] + [Row("p", "d", "fewatoms", 0, note="no")]
+    )
+    assert ratio("A", failed).met is False
+
+
+class Fit:
+    """A problem whose answer is a number, or an exception."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def judge(self, answer):
+        return {"loss": answer}, "odd" if answer > 2 else None
+
+
+def test_a_batch_counts_what_crashes_and_judges_the_rest():
+    def solve(problem, ready):
+        if isinstance(problem.answer, Exception):
+            raise problem.answer
+        return problem.answer
+
+    batch = Batch((Fit(1.0), Fit(RecursionError("too deep")), Fit(3.0)))
+    tool = batch.one_by_one(Adapter(solve, "numpy"))
+    answers = tool.solve(batch, tool.prepare(batch))
+    figures, _ = batch.judge(answers)
+    assert figures["crashes"] == 1
+    np.testing.assert_array_equal(figures["loss"], [1.0, np.nan, 3.0])
+    assert len(answers.seconds) == 3
+    assert batch.said(answers) == "2 odd: 1 x RecursionError too deep (fits 1); 1 x odd (fits 2)"
+    hopeless = Batch((Fit(ValueError("none")),))
+    with pytest.raises(ValueError, match="none"):  # where all fail, that is why there is no row
+        hopeless.one_by_one(Adapter(solve, "numpy")).solve(hopeless, [None])
+
+
+# What nobody can do better than
+
+
+def least(problem):
+    """Support by support, by SciPy."""
+    M, b, best = problem.centred(problem.M), problem.centred(problem.b), np.inf
+    low, high = 0.0 if problem.nonnegative else -np.inf, np.inf
+    if problem.cap:
+        low, high = max(low, -problem.cap), problem.cap
+    for some in combinations(range(M.shape[1]), problem.k):
+        if set(problem.include) <= set(some):
+            x = np.zeros(M.shape[1])
+            x[list(some)] = lsq_linear(M[:, some], b, (low, high), method="bvls", tol=1e-14).x
+            best = min(best, problem.loss(x))
+    return best
+
+
+@pytest.mark.parametrize(
+    "words", [{}, {"nonnegative": True}, {"capped": True}, {"capped": True, "nonnegative": True}, {"free": "intercept"},
+              {"forced": 2, "nonnegative": True}],
+)  # fmt: skip
+def test_brute_force_finds_the_best(words):
+    for seed in (1, 2, 5):
+        problem = exact.columns(seed, most=(7, 3), **words)
+        found = problem.judge(brute.search.solve(problem, None))[0]["loss"]
+        assert found == pytest.approx(least(problem), rel=1e-6, abs=1e-12)
+
+
+def test_brute_force_for_classes():
+    problem = exact.classes(4, free="intercept")
+    found = problem.judge(brute.search.solve(problem, None))[0]["loss"]
+    losses = []
+    for some in combinations(range(problem.M.shape[1]), problem.k):
+        A = np.c_[problem.M[:, some], np.ones(problem.b.size)] * problem.b[:, None]
+        losses.append(minimize(lambda v, A=A: np.logaddexp(0.0, -A @ v).sum(), np.zeros(A.shape[1])).fun)
+    assert found == pytest.approx(min(losses) / (problem.b.size * np.log(2)), rel=1e-6)
+
+
+def test_answers_that_are_not_what_they_say_are_noticed():
+    M, b = np.eye(3), np.array([3.0, 2.0, 0.0])
+    problem = odd.Odd(M, b, M, 1, "nonnegative", "fit", {"misfit": 0.6})
+
+    def complaints(x, loss, **words):
+        said = {"success": True, "status": SimpleNamespace(name="BOUND_MET"), "free_coefficients": np.zeros(0)}
+        return problem.complaints(SimpleNamespace(x=np.array(x), loss=loss, **{**said, **words}), b)
+
+    assert complaints([3.0, 0, 0], 2.0) == []
+    assert complaints([3.0, 2.0, 0], 0.0) == ["more than k atoms"]
+    assert complaints([3.0, 0, 0], 1.0) == ["a loss that is not its own"]
+    assert "a negative coefficient" in complaints([0, 0, -1.0], 7.0)
+    assert "a bound that is not met" in complaints([0, 2.0, 0], 4.5)
+    unreachable = SimpleNamespace(name="UNREACHABLE")
+    assert complaints([3.0, 0, 0], 2.0, success=False, status=unreachable) == ["a bound that can be met"]
+    assert complaints([math.nan, 0, 0], 2.0) == ["not finite"]
+
+
+def test_splits_show_no_row_twice_and_folds_spread_classes():
+    for seed in range(3):
+        split = choice._halved(*choice._labelled(50, 3, np.random.default_rng(seed)), (1,), seed, classes=True)
+        assert split.y.size + split.y_new.size == 50
+        assert not set(map(tuple, split.X)) & set(map(tuple, split.X_new))
+        for label in (-1.0, 1.0):
+            assert (split.y_new == label).any()
+            assert np.ptp(np.bincount(split.folds[split.y == label], minlength=5)) <= 1
+    table = choice.diabetes(2, (1,), 0) if runner.adapter(Who("", "sklearn.omp")).installed else None
+    assert table is None or table.X.shape[1] == 64
 
 
 def test_settings_go_on_until_enough(monkeypatch):

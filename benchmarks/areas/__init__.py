@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from benchmarks.areas import completion, demixing, phase, vectors
+from benchmarks.areas import choice, completion, demixing, everyday, exact, phase, vectors
 from benchmarks.records import Part
 
-AREAS = {"vectors": vectors.PARTS, "completion": completion.PARTS, "demixing": demixing.PARTS, "phase": phase.PARTS}
+AREAS = {
+    "vectors": vectors.PARTS,
+    "everyday": everyday.PARTS,
+    "choice": choice.PARTS,
+    "exact": exact.PARTS,
+    "completion": completion.PARTS,
+    "demixing": demixing.PARTS,
+    "phase": phase.PARTS,
+}
 TITLES = {
     "vectors": "sparse vectors",
+    "everyday": "vectors that are small, many, in groups, or seen through an operator",
+    "choice": "k and shrinkage chosen inside: rows and labels that were not shown",
+    "exact": "problems so small that the best answer is known, and odd ones",
     "completion": "matrices from some of their entries",
     "demixing": "sums of two parts told apart",
     "phase": "vectors from intensities",

@@ -14,6 +14,8 @@ MCP = Who("MCP", "skglm.mcp")
 ABESS = Who("abess", "abess.subsets")
 ABESS_WIDE = Who("abess wide", "abess.subsets", {"important_search": 0})
 SPGL1 = Who("spgl1", "spgl1.pursuit")
+ADELIE = Who("adelie", "adelie.lasso")
+L0 = Who("fastsparsegams", "fastsparsegams.subsets")
 
 # Sparco at a given misfit: k as in the paper's Table 2, but some draws of cosspike need all of their 122 atoms, where
 # the paper had 113; and the products that four of five draws must keep within.
@@ -102,8 +104,8 @@ def _planted(index: int) -> Case:
     return Case(
         f"{kind}, {'20 dB' if noise else 'clean'}, k={k}", "vectors.regression",
         {"m": 500, "n": 2000, "k": k, "noise": noise, **drawn},
-        (OURS, OMP, CELER, MCP, ABESS, SPGL1, Who("truth", "plain.truth")),
-        bars,
+        (OURS, OMP, CELER, MCP, ABESS, SPGL1, ADELIE, L0, Who("truth", "plain.truth")),
+        (*bars, Bar("misfit", Limit(rival="*", times=SLACK, floor=EXACT))),
     )  # fmt: skip
 
 
@@ -112,7 +114,7 @@ cases = Part(
     "ten planted regressions, 500 x 2000, k given",
     tuple(_planted(i) for i in range(len(PLANTED))),
     draws=5,
-    totals=(Bar("cpu", Limit(rival="celer")),),
+    totals=(Bar("cpu", Limit(rival="celer")), Bar("cpu", Limit(rival="adelie", times=2.0))),
 )
 
 # Real data

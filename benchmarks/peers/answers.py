@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,6 +54,35 @@ class Support:
 
     def misfit(self, M: Any, b: Vector) -> float:
         return float(np.linalg.norm(b - self.image(M)) / np.linalg.norm(b))
+
+
+@dataclass(frozen=True, eq=False)
+class Signals:
+    """The coefficients of many signals, n x p, and the CPU seconds that finding them took."""
+
+    x: Vector
+    spent: float
+
+
+@dataclass(frozen=True, eq=False)
+class Linearly:
+    """Predictions X x + intercept.
+
+    along : where a whole path is judged, the training residuals at each of its k, told the problem
+    """
+
+    x: Vector | None = None
+    intercept: float = 0.0
+    facts: Mapping[str, float] = field(default_factory=dict)
+    along: Callable[[Any], Sequence[Vector]] | None = None
+
+    @property
+    def features(self) -> int | None:
+        """None where nothing was chosen."""
+        return None if self.x is None else int(np.count_nonzero(self.x))
+
+    def predict(self, X: Any) -> Vector:
+        return X @ self.x + self.intercept
 
 
 @dataclass(frozen=True, eq=False)

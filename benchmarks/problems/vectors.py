@@ -119,6 +119,16 @@ def regression(
     return Linear(d.M, d.b, k, np.flatnonzero(d.x), level, size=d.M.nbytes)
 
 
+def table(m: int, n: int, k: int, noise: float, seed: int, *, coefficients: str) -> Linear:
+    """Rows and columns as they come from a file: no unit columns, row after row; nobody is told the truth."""
+    rng = np.random.default_rng(seed)
+    M, places = rng.standard_normal((m, n)), rng.choice(n, k, replace=False)
+    sizes = {"signs": np.ones(k), "sizes": rng.uniform(1, 2, k), "gaussian": np.abs(rng.standard_normal(k))}
+    clean = M[:, places] @ (rng.choice([-1.0, 1.0], k) * sizes[coefficients])
+    e = rng.standard_normal(m)
+    return Linear(M, clean + noise * np.linalg.norm(clean) / np.linalg.norm(e) * e, k)
+
+
 def expression(file: str, keys: tuple[str, str], k: int, folder: Path, seed: int, *, free: str = "") -> Linear:
     """Few genes out of thousands, the data as they come for us."""
     data = np.load(folder / file)

@@ -1,0 +1,22 @@
+"""adelie: paths of the 1-norm, for least squares and for classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.peers import needs
+from benchmarks.peers.answers import Support
+from benchmarks.peers.refits import ALPHAS, EPS, best_refit
+
+ALONE = {"n_threads": 1, "progress_bar": False}
+
+
+@needs("adelie", prepare=lambda problem, **words: problem.unit)
+def lasso(problem: Any, M: Any) -> Support:
+    import adelie as ad
+
+    path = ad.grpnet(
+        M, ad.glm.gaussian(problem.target), intercept=False, lmda_path_size=ALPHAS, min_ratio=EPS, early_exit=False,
+        **ALONE,
+    )  # fmt: skip
+    return best_refit(M, problem.target, path.betas.toarray(), problem.k)
