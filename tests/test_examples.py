@@ -203,3 +203,14 @@ def test_own_method(capsys):
     M = rng.standard_normal((30, 40))
     problem = fa.Problem.of(M, M[:, :3].sum(axis=1), atoms=fa.SignedOneHot(40), k=3)
     check_method(module("own_method").HardThresholding(np.linalg.norm(M, 2) ** 2), problem)
+
+
+def test_classes(capsys):
+    (s, right, path, few), out = run("classes", capsys)
+    assert sorted(s.indices.tolist()) == [5, 17, 31]
+    assert s.classes.tolist() == ["iris", "lily", "rose"]
+    assert right > 0.65
+    assert path.chosen == 3
+    assert few.status is fa.Status.SEPARABLE
+    assert not few.success
+    assert "feature 17: iris -" in out

@@ -162,7 +162,8 @@ def _images(M: Operator, X: Array) -> Array:
 
 def information(problem: Problem, answers: Sequence[Solution], gamma: float) -> FloatArray:
     """m log(loss / m), or twice a loss that is a likelihood, plus the price of the coefficients."""
-    m = problem.m
+    m, width = problem.m // problem.width, problem.width
+    telling = 1.0 if width == 1 else (width - 1) / width  # what all classes share says nothing
     scores = np.empty(len(answers))
     for i, answer in enumerate(answers):
         fit = (
@@ -174,7 +175,7 @@ def information(problem: Problem, answers: Sequence[Solution], gamma: float) -> 
         if gamma:
             size = min(answer.cardinality, problem.atoms.count)
             ways -= math.lgamma(size + 1) + math.lgamma(problem.atoms.count - size + 1)
-        free = answer.compact[0].freedom + problem.beside.count
+        free = telling * (answer.compact[0].freedom + problem.beside.count)
         nothing_left = free >= m  # to tell how well it fits
         scores[i] = math.inf if nothing_left else fit + math.log(m) * free + 2 * gamma * ways
     return scores

@@ -250,7 +250,7 @@ class Path:
         by : "cv", "held-out", "bic", "ebic" or "elbow"
             "cv": loss on rows left out, `folds` times, summed over all rows; "held-out": once, for a `share` of them
             (a fifth; where a ridge was chosen for each k by entries held out, those serve unless a share is given).
-            "bic": m log(loss) + log(m) times the coefficients (twice the loss for Logistic, whose scale is known);
+            "bic": m log(loss) + log(m) times the coefficients (twice the loss of classes, whose scale is known);
             "ebic" adds 2 gamma log of the number of ways to choose the atoms. "elbow": where the logarithm of the
             misfit lies farthest below the straight line between its ends. Fits to parts of the rows are made without
             the dearest steps of a search: they are for comparing budgets. The answer chosen is searched once more.

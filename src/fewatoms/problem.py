@@ -158,6 +158,11 @@ class Problem:
         return None if self.base_loss.labels is None else self.base_loss.labels.classes
 
     @property
+    def width(self) -> int:
+        """How many numbers a model says of one datum: one for each class where data are labels of several."""
+        return 1 if self.classes is None else self.base_loss.width(self.classes.names[0].size)
+
+    @property
     def plain(self) -> bool:
         """Whether nothing stands beside the atoms."""
         return self.beside.count == 0
