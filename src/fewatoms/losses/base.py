@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fewatoms.reduced import ReducedOperator
 
 
-NOTHING = 1e-15  # share of f(0) that is rounding
+INFIMUM = 1e-15  # share of f(0) that is rounding
 
 
 class Bend(Protocol):
@@ -94,7 +94,7 @@ class Loss(ABC):
     def nothing(self, size: int) -> float:
         """What is as good as the infimum of f, for so many data, where no residual reaches it: rounding of f(0). On
         separable classes f would fall for ever."""
-        return 0.0 if self.anchored else NOTHING * self.value(np.zeros(size))
+        return 0.0 if self.anchored else INFIMUM * self.value(np.zeros(size))
 
     # Labels -----------------------------------------------------------------------------------------------------------
 

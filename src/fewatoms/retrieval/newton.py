@@ -36,8 +36,7 @@ def newton(
     pays = np.broadcast_to(np.asarray(pays, dtype=np.float64), c.shape)
     residual = b - reduced.apply(c)
     value = loss.value(residual) + _paid(pays, c)
-    first, ridge, unit = None, 0.0, 0.0
-    nothing = loss.nothing(b.size)
+    first, ridge, unit, nothing = None, 0.0, 0.0, loss.nothing(b.size)
     boxed = bool(np.isfinite(lower).any() or np.isfinite(upper).any())
     for _ in range(steps):
         ledger.tick()
@@ -57,21 +56,17 @@ def newton(
             if promise > tol * abs(value) and value - promise > target:
                 return c, residual, H
             if promise <= tol * abs(value):  # nothing to gain, or what left the box has bent the step uphill
-                if not boxed:
-                    return c, residual, H
-                direction = _model_descent(H, slope, ridge, lower - c, upper - c)
+                direction = _model_descent(H, slope, ridge, lower - c, upper - c) if boxed else direction
                 if -float(np.dot(slope, direction)) <= tol * abs(value):
                     return c, residual, H
-            moves = _shortened(reduced, b, loss, value, c, slope, direction, lower, upper, pays)
-            trial, trial_residual, trial_value = moves
-            if trial_value < math.inf:
+            moved = _shortened(reduced, b, loss, value, c, slope, direction, lower, upper, pays)
+            if moved[2] < math.inf:
                 break
             ridge = max(100 * ridge, 1e-8 * unit)
         else:
             return c, residual, H
-        fallen = value - trial_value
-        c, residual, value = trial, trial_residual, trial_value
-        if fallen <= 0.1 * tol * abs(value) or value <= nothing:
+        before, (c, residual, value) = value, moved
+        if before - value <= 0.1 * tol * abs(value) or value <= nothing:
             break
     return c, residual, _hessian(reduced, loss, residual, pays)
 
