@@ -67,7 +67,7 @@ class Coordinates(Face):
         return restrict_columns(M, self)
 
     def measure(self, M: Operator, c: FloatArray) -> FloatArray:
-        return measure_columns(M, self, c)
+        return measure_columns(M, self, self.indices, self.signs * c, c)
 
     def images(self, M: Operator) -> Matrix:
         block = M.columns(self.indices)
@@ -139,7 +139,8 @@ def restrict_columns(M: Operator, face: Face) -> ReducedOperator:
     return Columns(face.images(M)) if at_hand else Implicit(M, face)
 
 
-def measure_columns(M: Operator, face: Face, c: FloatArray) -> FloatArray:
-    """M point(c): a few columns where they can be read and are few, a product elsewhere."""
-    few = FEW * face.dim <= M.shape[1] and M.offers(ColumnBlocks) is not None
-    return restrict_columns(M, face).apply(c) if few else face.image(M, c)
+def measure_columns(M: Operator, face: Face, indices: IntArray, entries: FloatArray, c: FloatArray) -> FloatArray:
+    """M point(c) for a point with these entries at these indices: their columns, where they can be read and are few,
+    and a product elsewhere."""
+    at_hand = M.offers(ColumnBlocks) if FEW * face.dim <= M.shape[1] else None
+    return face.image(M, c) if at_hand is None else np.asarray(at_hand.read(indices) @ entries)

@@ -99,7 +99,7 @@ class GroupCoordinates(Face):
         return restrict_columns(M, self)
 
     def measure(self, M: Operator, c: FloatArray) -> FloatArray:
-        return measure_columns(M, self, c)
+        return measure_columns(M, self, self.indices, c, c)
 
     def images(self, M: Operator) -> Matrix:
         return M.columns(self.indices)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
 from fewatoms.methods.base import Sketch
@@ -16,7 +18,6 @@ from fewatoms.methods.listed.job import ListedJob
 from fewatoms.methods.listed.ladder import WorkingSet
 from fewatoms.methods.listed.searching import Search
 from fewatoms.problem import Problem
-from fewatoms.relaxations import P3
 from fewatoms.solution import Solution
 
 LARGEST = 400  # atoms up to which steps that cost an outer product for each atom pay
@@ -43,8 +44,10 @@ class SearchJob(ListedJob):
         if first is not None and len(self._quick) == len(course):
             yield Iterate(first, first.primal)
             return
-        for stage, _ in enumerate(self._search().stages()):
-            yield Iterate(worth=float(stage))
+        search = self._search()
+        for stage, _ in enumerate(search.stages()):
+            best = min(search.supports.values(), key=lambda support: support.loss)
+            yield Iterate(worth=float(stage), at=best.residual)
 
     def _search(self) -> Search:
         if self._searching is None:
@@ -87,20 +90,27 @@ class SearchJob(ListedJob):
         }
 
     def evaluate(self, iterate: Iterate) -> DualPoint:
-        """The rung of a ladder of penalties that comes nearest to the answers: the last one above the lowest loss
-        found, or, where there is a bound, the one that proves most."""
+        """(P1) at the penalty for which the answer's own dual vector is feasible, or (P3): solved down a ladder of
+        penalties. The answer's own vector serves where it proves more."""
         view, problem = self._seen(), self.problem
+        assert isinstance(iterate.at, np.ndarray)
+        y = view.images.dual(iterate.at)
+        z = view.outer.adjoint(y)
+        ladder = WorkingSet()
+        top = float(view.alignments(view.pull(view.outer.adjoint(problem.loss.gradient(problem.b)))).max(initial=0.0))
+        lam = float(view.alignments(view.pull(z)).max(initial=0.0))
+        floor = min(max(lam / top, ladder.floor), 0.99) if top > 0 and problem.atoms.bounded else ladder.floor
         best: tuple[float, DualPoint] | None = None
-        lowest = min((s.loss for s in self._searching.supports.values()), default=0.0) if self._searching else 0.0
-        for dual in WorkingSet().along(problem, view):
-            bounded = isinstance(dual.relaxation, P3)
-            proven = dual.relaxation.feasible(dual.y, dual.z, dual.support)[1] if bounded else 0.0
-            if dual.series == 0 and (best is None or proven <= best[0]):
-                best = proven, replace(dual, z=dual.z.copy())
-            if dual.loss <= max(lowest, problem.tolerance):
-                break
+        for dual in WorkingSet(floor=floor).along(problem, view):
+            if dual.series == 0:
+                proven = dual.relaxation.feasible(dual.y, dual.z, dual.support)[1]
+                other = best is None or dual.relaxation != best[1].relaxation
+                if other or best is None or proven <= best[0]:
+                    best = proven, dual
         assert best is not None
-        return best[1]
+        relaxation = best[1].relaxation
+        own = replace(best[1], y=y, z=z, support=relaxation.problem.atoms.ceiling(z))
+        return own if relaxation.feasible(y, z, own.support)[1] < best[0] else best[1]
 
     def serves(self, problem: Problem) -> SearchJob:
         """Another ridge begins where this one ended."""
