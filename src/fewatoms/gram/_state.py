@@ -7,6 +7,8 @@ import numpy as np
 from fewatoms._types import Array, FloatArray
 from fewatoms.gram.state import PIVOT, State
 
+OUT = -2.0  # in the place of a squared length: nothing brings it above 0 again
+
 
 def blank(G: FloatArray, h: FloatArray, bb: float, most: int, may: Array, stays: Array) -> State:
     n = h.size
@@ -114,30 +116,27 @@ def cheapest(s: State) -> tuple[int, float]:
 
 
 def best_swap(s: State, signed: bool) -> tuple[int, int, float]:
-    n, d, z = s.z.size, s.d, s.z
-    outside = np.empty(n)
+    n, z = s.z.size, s.z
+    d = np.empty(n)
     for a in range(n):
-        outside[a] = 1.0 if s.may[a] and s.place[a] < 0 else 0.0
-    worth = np.empty(n)
+        d[a] = s.d[a] if s.may[a] and s.place[a] < 0 else OUT
     at, to, best = -1, -1, 0.0
     for i in range(s.count[0]):
         if s.stays[s.S[i]]:
             continue
         over = 1.0 / s.H[i, i]
         t, cost, row = s.c[i] * over, s.c[i] * s.c[i] * over, s.B[i]
-        most = 0.0
-        for a in range(n):
+        bar, hits = best + cost, 0
+        for a in range(n):  # most exchanges are no better: these are counted without branches or divisions
             reach = z[a] + t * row[a]
             left = d[a] + row[a] * row[a] * over
-            good = outside[a] if (left > PIVOT) and (signed or reach > 0.0) else 0.0
-            worth[a] = good * reach * reach / max(left, PIVOT)
-            most = max(most, worth[a])
-        if most > 0.0 and most - cost > best:
-            best, at = most - cost, i
-            for a in range(n):
-                if worth[a] == most:
-                    to = a
-                    break
+            hits += 1 if (left > PIVOT) & (signed | (reach > 0.0)) & (reach * reach > bar * left) else 0
+        for a in range(n if hits else 0):
+            reach = z[a] + t * row[a]
+            left = d[a] + row[a] * row[a] * over
+            if left > PIVOT and (signed or reach > 0.0) and reach * reach / left > bar:
+                bar, at, to = reach * reach / left, i, a
+                best = bar - cost
     return at, to, best
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fewatoms._types import Array, FloatArray, IntArray
+from fewatoms.gram.exchanges import best_nonnegative_swap, best_two, promising
 from fewatoms.gram.state import PIVOT, State, axpy, best_entry, best_swap, blank, enter, leave, swap_bounds
 
 if TYPE_CHECKING:
@@ -149,11 +150,9 @@ def swap_nonnegative(G: FloatArray, h: FloatArray, s: State, U: FloatArray, floo
 def swap(G: FloatArray, h: FloatArray, s: State, U: FloatArray, floor: float, rules: Rules) -> bool:
     """Make the best exchange, if it lowers the loss by more than half the floor; whether it did. U has room for bounds
     of all exchanges where coefficients are nonnegative."""
-    if not rules.signed:
-        return swap_nonnegative(G, h, s, U, floor, rules.trials)
-    i, j, gained = best_swap(s, True)
+    i, j, gained = best_swap(s, True) if rules.signed else best_nonnegative_swap(s)
     if not gained > floor:
-        return False
+        return not rules.signed and rules.trials > 0 and swap_nonnegative(G, h, s, U, floor, rules.trials)
     leave(s, i)
     enter(G, s, j)
     return True
@@ -170,13 +169,15 @@ def rung(
         if x[j] != 0.0:
             active[count] = j
             count += 1
-    for _ in range(passes):
+    for turn in range(passes):
         moved = False
         for j in range(x.size):  # those that do not stay at 0
             if x[j] == 0.0 and may[j] and (abs(q[j]) if signed else q[j]) > lam * (1.0 + tol):
                 active[count] = j
                 count += 1
                 moved = True
+        if turn and not moved:
+            break
         for _ in range(passes):
             largest = 0.0
             for a in range(count):
@@ -205,8 +206,6 @@ def rung(
                 active[kept] = active[a]
                 kept += 1
         count = kept
-        if not moved:
-            break
 
 
 def relax(
@@ -219,37 +218,4 @@ def relax(
 def best_pair(G: FloatArray, s: State, most: int, signed: bool) -> tuple[int, int, float]:
     """The two atoms outside that would lower the loss most together, one of them among the `most` best alone, and twice
     by how much; with nonnegative coefficients only pairs that leave all of them so."""
-    n, p = s.z.size, s.count[0]
-    worth = worths(s, True)
-    for j in range(n):
-        if not signed and s.z[j] <= 0.0:
-            worth[j] *= 1e-3
-    first, second, best = -1, -1, 0.0
-    v = np.empty(n)
-    for _ in range(min(most, n)):
-        a = int(worth.argmax())
-        if not worth[a] > 0.0:
-            break
-        worth[a] = 0.0
-        v[:] = G[a]
-        for i in range(p):
-            axpy(v, -s.B[i, a], G[s.S[i]])
-        da, za = s.d[a], s.z[a]
-        alone = za * za / da
-        for b in range(n):
-            left = s.d[b] - v[b] * v[b] / da
-            if not left > PIVOT or s.place[b] >= 0 or not s.may[b]:
-                continue
-            reach = s.z[b] - v[b] * za / da
-            together = alone + reach * reach / left
-            if together > best:
-                fits = True
-                if not signed:
-                    cb = reach / left
-                    ca = (za - v[b] * cb) / da
-                    fits = ca > 0.0 and cb > 0.0
-                    for i in range(p):
-                        fits = fits and s.c[i] - s.B[i, a] * ca - s.B[i, b] * cb >= 0.0
-                if fits:
-                    first, second, best = a, b, together
-    return first, second, best
+    return best_two(G, s, promising(s, most, signed, 0.0), signed, 0.0)
