@@ -179,8 +179,10 @@ class Solutions(Sequence[Solution]):
         )
 
     def __repr__(self) -> str:
-        met = int(self._numbers["success"].sum())
-        return f"Solutions({len(self)} data vectors, {met} as asked, largest misfit {self.misfit.max(initial=0.0):.3g})"
+        met, misfit, loss = int(self._numbers["success"].sum()), self.misfit, self.loss.max(initial=0.0)
+        means_nothing = misfit.size > 0 and np.isnan(misfit).all()
+        largest = f"loss {loss:.6g}" if means_nothing else f"misfit {misfit.max(initial=0.0):.3g}"
+        return f"Solutions({len(self)} data vectors, {met} as asked, largest {largest})"
 
     # Side by side -----------------------------------------------------------------------------------------------------
 

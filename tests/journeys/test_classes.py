@@ -115,6 +115,7 @@ def test_batches_are_the_fits_one_by_one():
         assert many[i].indices.tolist() == s.indices.tolist()
         assert many[i].classes.tolist() == many.classes[i].tolist() == s.classes.tolist()
         np.testing.assert_allclose(many.predict_proba(X[:4])[:, i], s.predict_proba(X[:4]), atol=1e-6)
+    assert f"largest loss {many.loss.max():.6g})" in repr(many)
     kept = pickle.loads(pickle.dumps(many))
     assert [names.tolist() for names in kept.classes] == [names.tolist() for names in many.classes]
     np.testing.assert_array_equal(kept.predict_proba(X[:4]), many.predict_proba(X[:4]))
@@ -175,6 +176,9 @@ def test_two_classes_either_way():
     assert many.loss == pytest.approx(two.loss, rel=1e-10)
     np.testing.assert_allclose(many.x[:, 1] - many.x[:, 0], two.x, atol=1e-6)
     np.testing.assert_allclose(many.predict_proba(X), two.predict_proba(X), atol=1e-7)
+    paths = [fa.fit_path(X, WORDS, atoms=ONE, k=[1, 2], loss=loss) for loss in (fa.Logistic(), fa.Multinomial())]
+    assert len({path.choose_k("bic") for path in paths}) == 1
+    np.testing.assert_allclose(paths[0].scores["bic"], paths[1].scores["bic"], rtol=1e-9)
 
 
 def test_weights_count_data():

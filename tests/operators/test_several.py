@@ -80,3 +80,12 @@ def test_a_product_with_several_is_counted_by_what_wraps_it():
     op.apply(np.ones((4, 3)))
     op.adjoint(np.ones(15))
     assert counting.products == 6
+
+
+@pytest.mark.parametrize(("count", "size"), [(3, 15), (9, 45), (10, 5), (25, 5)])
+def test_images_of_many_data_vectors_are_thin(count, size):
+    """Those of a few are told to be as long as the data, since they are kept so."""
+    op = Several(as_operator(generator(4).standard_normal((5, 4))), count)
+    columns = op.offers(ColumnBlocks)
+    assert columns.image_size == size
+    assert columns.read(np.arange(4 * count)).nnz == 5 * 4 * count
