@@ -5,12 +5,22 @@ from fewatoms.methods.demixing import Demixing
 from fewatoms.methods.exposed import Exposed
 from fewatoms.methods.general import General
 from fewatoms.methods.listed import Listed, WorkingSet
+from fewatoms.methods.listed.many import ManyAtoms
 from fewatoms.methods.lowrank import Completion
 from fewatoms.methods.paper import Paper
 from fewatoms.methods.phases import Phases
 from fewatoms.methods.separation import Separation
 
-METHODS: tuple[Method, ...] = (Separation(), Demixing(), Completion(), Phases(), Listed(), Exposed(), General())
+METHODS: tuple[Method, ...] = (
+    Separation(),
+    Demixing(),
+    Completion(),
+    Phases(),
+    ManyAtoms(),
+    Listed(),
+    Exposed(),
+    General(),
+)
 
 __all__ = [
     "METHODS",
@@ -20,6 +30,7 @@ __all__ = [
     "General",
     "Job",
     "Listed",
+    "ManyAtoms",
     "Method",
     "Pace",
     "Paper",
