@@ -140,25 +140,32 @@ def check_state(p, s, tol=1e-9):
     assert abs(s.loss[0] - (p.bb - p.h[S] @ c)) <= size * scale**2
 
 
+def fits_of(p, atoms, count):
+    """All sets of so many of these atoms that a Gram matrix can tell apart, their coefficients and losses."""
+    sets = list(combinations(atoms, count))
+    sets = np.array(sets, dtype=np.int64).reshape(len(sets), count)
+    G = p.G[sets[:, :, None], sets[:, None, :]]
+    if count:
+        good = np.linalg.eigvalsh(G)[:, 0] > 10 * PIVOT
+        sets, G = sets[good], G[good]
+    c = np.linalg.solve(G, p.h[sets][:, :, None])[:, :, 0]
+    return sets, c, p.bb - (p.h[sets] * c).sum(axis=1)
+
+
 def best_nonnegative(p, atoms):
     """The least loss over nonnegative coefficients of these atoms: over the subsets whose coefficients are."""
-    best = p.bb
-    for count in range(1, len(atoms) + 1):
-        for some in combinations(atoms, count):
-            if p.independent(some) and (p.coefficients(some) >= 0).all():
-                best = min(best, p.loss(some))
-    return best
+    return brute_force(p, len(atoms), False, among=atoms)
 
 
-def brute_force(p, k, signed=True, must=(), may=None):
-    """The least loss over at most k atoms that may be used, with those that must be."""
-    others = [j for j in range(p.n) if j not in must and (may is None or may[j])]
+def brute_force(p, k, signed=True, must=(), may=None, among=None):
+    """The least loss over at most k atoms that may be used, with those that must be (if they are of use)."""
+    among = [j for j in (range(p.n) if among is None else among) if may is None or may[j]]
     best = np.inf
-    for count in range(k - len(must) + 1):
-        for some in combinations(others, count):
-            atoms = [*must, *some]
-            if not signed:
-                best = min(best, best_nonnegative(p, atoms)) if count == min(k - len(must), len(others)) else best
-            elif p.independent(atoms):
-                best = min(best, p.loss(atoms))
+    for count in range(k + 1):
+        sets, c, losses = fits_of(p, among, count)
+        held = np.isin(sets, must).sum(axis=1)
+        good = count + len(must) - held <= k if not signed else held == len(must)
+        if not signed:
+            good &= (c >= 0).all(axis=1)
+        best = min(best, losses[good].min(initial=np.inf))
     return best
