@@ -7,7 +7,7 @@ from fewatoms.gram import columns
 from fewatoms.gram.columns import Asked
 from gram.instances import DICE, FAMILIES, best_nonnegative, brute_force, instance, rules
 
-PLAIN = Asked(k=3, fewest=False, ridge=0.0, kicks=64, rows=128, shakes=40, idle=4)
+PLAIN = Asked(k=3, fewest=False, ridge=0.0, rungs=24, kicks=64, rows=128, shakes=40, idle=4)
 QUICK = PLAIN._replace(rows=0, shakes=0)
 signs = pytest.mark.parametrize("signed", [True, False])
 
@@ -20,7 +20,7 @@ def found(p, asked, signed=True, targets=None, may=None, stays=None, first=0):
     columns.many(
         p[0].G, H, bbs, np.full(len(p), -1.0) if targets is None else targets,
         np.ones(n, dtype=bool) if may is None else may, np.zeros(n, dtype=bool) if stays is None else stays,
-        first, len(p), asked, rules(signed, trials=0), DICE, atoms, doubts,
+        first, len(p), asked, rules(signed, trials=0), rules(signed, trials=0, relief=3.0), DICE, atoms, doubts,
     )  # fmt: skip
     assert (atoms[:first] == 77).all()
     return [row[row >= 0].tolist() for row in atoms[first:]], doubts

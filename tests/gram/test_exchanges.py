@@ -1,5 +1,5 @@
-"""Exchanges that keep coefficients nonnegative, exchanges of two atoms at once, and rivals: in NumPy and as loops, against
-all that there are."""
+"""Exchanges that keep coefficients nonnegative, exchanges of two atoms, and rivals: in NumPy and as loops, against all
+that there are."""
 
 from itertools import combinations
 

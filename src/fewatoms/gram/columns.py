@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fewatoms._types import Array, FloatArray, IntArray
-from fewatoms.gram.drivers import SEEN, Rules, exchange
+from fewatoms.gram.drivers import SEEN, Rules, descend, exchange
 from fewatoms.gram.exchanges import best_two, promising, rivals
 from fewatoms.gram.single import clear, settle
 from fewatoms.gram.state import PIVOT, State, blank, cheapest, copy_state, enter, leave
@@ -21,7 +21,8 @@ RIVAL = 0.3  # share of what an atom explains that another must be able to, to b
 PROMISE = 0.25  # share of what two atoms explained that one alone must, to begin a pair
 SAME = 1e-7  # relative: losses this close are of one support
 REMEMBERED = 16  # losses of supports that pairs have been exchanged in
-PAIRED = 8  # atoms up to which all pairs of them are exchanged
+PAIRED = 8  # atoms up to which all pairs of them are exchanged; more are also taken from ladders of penalties
+SHRINK = 0.7  # from one rung to the next
 DEPENDENT = 1e-13  # squared length left of a unit column below which it is rounding
 
 
@@ -31,6 +32,7 @@ class Asked(NamedTuple):
     k : atoms at most
     fewest : whether fewer are wanted, once a bound is met
     ridge : what is on the diagonal of G beyond 1
+    rungs : of the ladders of penalties that large supports are taken from as well
     kicks : atoms put out for once, at most
     rows : atoms that pairs begin with, at most
     shakes, idle : at most, and in a row in vain
@@ -39,6 +41,7 @@ class Asked(NamedTuple):
     k: int
     fewest: bool
     ridge: float
+    rungs: int
     kicks: int
     rows: int
     shakes: int
@@ -83,6 +86,23 @@ def rivalled(s: State, signed: bool, share: FloatArray, out: IntArray) -> int:
         out[count] = s.S[i]
         share[i] = 0.0
     return int(s.count[0])
+
+
+def laddered(
+    G: FloatArray, aim: Aim, best: State, s: State, k: int, asked: Asked, rules: Rules, relieved: Rules
+) -> None:
+    """Supports from two ladders of penalties, where they are large: the best greedy one may be far off then."""
+    if k <= PAIRED or asked.rungs == 0:
+        return
+    top = 0.0
+    for j in range(aim.h.size):
+        if s.may[j]:
+            top = max(top, abs(aim.h[j]) if rules.signed else aim.h[j])
+    lams = top * SHRINK ** np.arange(1.0, asked.rungs + 1.0)
+    for turn in range(2):
+        if wanting(best, aim, asked):
+            x, q = np.zeros(aim.h.size), aim.h.copy()
+            descend(G, aim.h, aim.bb, best, s, x, q, lams, k, relieved if turn else rules)
 
 
 def kick(G: FloatArray, aim: Aim, best: State, s: State, k: int, asked: Asked, rules: Rules) -> None:
@@ -218,6 +238,7 @@ def many(
     last: int,
     asked: Asked,
     rules: Rules,
+    relieved: Rules,
     dice: FloatArray,
     atoms: IntArray,
     doubts: Array,
@@ -225,6 +246,7 @@ def many(
     """The supports of columns first to last, into the rows of `atoms`, filled up with -1.
 
     H : a column's inner products with all atoms in each row; bbs : squared lengths; targets : see `Aim`
+    relieved : the rules of the second ladder
     doubts : whether a Gram matrix is not enough
     """
     k, may = asked.k, may.copy()
@@ -238,6 +260,7 @@ def many(
         while True:
             exchange(G, aim.h, aim.bb, best, size, rules)
             if wanting(best, aim, asked) and (step < 0 or size >= k):
+                laddered(G, aim, best, s, size, asked, rules, relieved)
                 kick(G, aim, best, s, size, asked, rules)
                 shaken(G, aim, best, s, spare, size, asked, rules, dice)
             met = not wanting(best, aim, asked)
