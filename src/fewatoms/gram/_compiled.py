@@ -1,60 +1,85 @@
-"""The searches of `drivers.py`, compiled. Importing this imports numba.
+"""The searches, compiled. Importing this imports numba.
 
-The compiler is told that, inside what it compiles, a step of `state.py` or `blocks.py` means the loops of its namesake
-in `_state.py` or `_blocks.py`, and which of them a step of `steps.py` is. All else compiles as it stands.
+Texts compile as they stand, in a world of names of their own: there, a step of `state.py`, `exchanges.py` or
+`blocks.py` means the loops of its namesake in `_state.py`, `_exchanges.py` or `_blocks.py`, and a step of `steps.py`
+the one for single columns or, in another world, the one for blocks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from inspect import isfunction
+import sys
+from inspect import isfunction, ismodule
 from threading import Event
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from numba import config, njit
 from numba.core.compiler import Compiler
-from numba.extending import overload
 
-from fewatoms.gram import _blocks, _state, blocks, disk, drivers, single, state, steps
+from fewatoms.gram import _blocks, _exchanges, _state, blocks, columns, disk, drivers, exchanges, state, steps
 from fewatoms.gram.who import NotKept
 
 # what may be done with sums; infinities and nans keep their meaning
 LOOPS: Any = {"nogil": True, "fastmath": {"contract", "reassoc", "nsz", "arcp"}, "error_model": "numpy"}
-
-Step = Callable[..., object]
-MEANINGS: dict[Step, Step] = {}
-
-
-def _means(step: Step, text: Step) -> None:
-    MEANINGS[step] = text
-    overload(step, jit_options=LOOPS, strict=False)(lambda *kinds: text)
-
-
-def _means_either(step: Step, one: Step, block: Step) -> None:
-    def text(*kinds: Any) -> Step:
-        of_blocks = any(getattr(kind, "instance_class", None) is blocks.Blocks for kind in kinds)
-        return MEANINGS[block if of_blocks else one]
-
-    overload(step, jit_options=LOOPS, strict=False)(text)
-
-
-def _functions(module: ModuleType) -> dict[str, Step]:
-    return {name: f for name, f in vars(module).items() if isfunction(f) and f.__module__ == module.__name__}
-
-
-for _said, _loops in ((state, _state), (blocks, _blocks)):
-    for _name, _step in _functions(_loops).items():
-        _means(_step, _step)
-        if _name in _functions(_said):
-            _means(_functions(_said)[_name], _step)
-for _step in (*_functions(single).values(), *_functions(drivers).values(), blocks.relax):
-    _means(_step, _step)
-for _step, (_one, _block) in steps.KINDS.items():
-    _means_either(_step, _one, _block)
-
-NUMBA: Any = config
+PART: Any = {**LOOPS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # nobody calls it from Python
+# Parts that are short, or called from one place: by themselves they would be compiled and optimised once more for every
+# part that leads to them.
+INLINED = {
+    "best_nonnegative_swap", "better", "clear", "demanded", "descend", "fill", "fits", "fresh", "leading", "noted",
+    "pairs", "refill", "relax", "room", "settle", "shake", "shrunk", "sizes", "swap", "swap_bounds",
+    "swap_nonnegative", "wanting",
+}  # fmt: skip
 ONLY_KEPT = Event()  # once set, what is not on disk is not compiled
+NUMBA: Any = config
+
+MEANINGS = {
+    step: vars(loops)[name]
+    for said, loops in ((state, _state), (exchanges, _exchanges), (blocks, _blocks))
+    for name, step in vars(said).items()
+    if isfunction(step) and step.__module__ == said.__name__ and name in vars(loops)
+}
+
+
+class World:
+    """What names mean to the compiler, where atoms are single columns or where they are blocks."""
+
+    def __init__(self, of_blocks: bool) -> None:
+        self._of_blocks = of_blocks
+        self._rooms: dict[str, ModuleType] = {}
+        self._parts: dict[FunctionType, Any] = {}
+
+    def text(self, step: Any) -> FunctionType:
+        """The function that a step means, among the names of this world."""
+        step = self._meaning(step)
+        return FunctionType(step.__code__, vars(self._room(step.__module__)), step.__name__)
+
+    def _meaning(self, step: Any) -> FunctionType:
+        if step in steps.KINDS:
+            step = steps.KINDS[step][self._of_blocks]
+        return MEANINGS.get(step, step)
+
+    def _room(self, name: str) -> ModuleType:
+        """A module of this package in which steps are parts that compile."""
+        if name not in self._rooms:
+            room = self._rooms[name] = ModuleType(name)
+            vars(room).update(vars(sys.modules[name]))
+            for word, thing in vars(sys.modules[name]).items():
+                if ismodule(thing) and _ours(thing.__name__):
+                    vars(room)[word] = self._room(thing.__name__)
+                elif isfunction(thing) and _ours(thing.__module__):
+                    vars(room)[word] = self._part(self._meaning(thing))
+        return self._rooms[name]
+
+    def _part(self, step: FunctionType) -> Any:
+        text = self.text(step)  # which may lead to this part
+        if step not in self._parts:
+            inline: Any = "always" if step.__name__ in INLINED else "never"
+            self._parts[step] = njit(inline=inline, **PART)(text)
+        return self._parts[step]
+
+
+def _ours(module: str) -> bool:
+    return module.startswith(f"{__name__.rpartition('.')[0]}.")
 
 
 class _Compiler(Compiler):
@@ -65,18 +90,33 @@ class _Compiler(Compiler):
         return usual(func)
 
 
-def _kernel(text: Step) -> Any:
+def _kernel(world: World, step: Any) -> Any:
     """Compiled when it is called, and kept on disk where that can be."""
-    place = disk.folder()
-    if place is None:
-        return njit(pipeline_class=_Compiler, **LOOPS)(text)
-    before, NUMBA.CACHE_DIR = NUMBA.CACHE_DIR, str(place)
+    place, before = disk.folder(), NUMBA.CACHE_DIR
+    NUMBA.CACHE_DIR = before if place is None else str(place)
     try:
-        return njit(cache=True, pipeline_class=_Compiler, **LOOPS)(text)
+        return njit(cache=place is not None, pipeline_class=_Compiler, **LOOPS)(world.text(step))
     finally:
         NUMBA.CACHE_DIR = before
 
 
-search = _kernel(drivers.search)
-sweep = _kernel(drivers.sweep)
-rung = _kernel(drivers.rung)
+_one, _of_blocks = World(False), World(True)
+KERNELS = {
+    "rung": _kernel(_one, drivers.rung),
+    "sweep": _kernel(_one, drivers.sweep),
+    "search": _kernel(_one, drivers.search),
+    "many": _kernel(_one, columns.many),
+    "sweep-blocks": _kernel(_of_blocks, drivers.sweep),
+    "search-blocks": _kernel(_of_blocks, drivers.search),
+}
+rung, many = KERNELS["rung"], KERNELS["many"]
+
+
+def sweep(*args: Any) -> Any:
+    """Of single columns or of blocks."""
+    return KERNELS["sweep-blocks" if type(args[3]) is blocks.Blocks else "sweep"](*args)
+
+
+def search(*args: Any) -> Any:
+    """Of single columns or of blocks."""
+    return KERNELS["search-blocks" if type(args[3]) is blocks.Blocks else "search"](*args)

@@ -23,7 +23,7 @@ def samples() -> dict[str, tuple[object, ...]]:
     n, k = 4, 2
     G, h, bb = np.eye(n), np.ones(n), float(n)
     may, stays = np.ones(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)
-    rules, asked = Rules(True, 1e-9, 1, 1, 1, 0.0, 1), Asked(k, True, 0.0, 1, 1, 1, 1)
+    rules, asked = Rules(True, 1e-9, 1, 1, 1, 0.0, 1), Asked(k, True, 0.0, 1, 1, 1, 1, 1)
     table, losses = np.full((k + 1, k), -1), np.full(k + 1, np.inf)
     one = blank(G, h, bb, k, may, stays)
     block = blank_blocks(G, h, bb, k, may, stays, np.arange(n + 1), h)
@@ -31,7 +31,7 @@ def samples() -> dict[str, tuple[object, ...]]:
         "rung": (G, h, h, 1.0, rules, may, 1, 1e-2),
         "sweep": (G, h, bb, one, one, table, losses, 1, k, -1.0, rules),
         "search": (G, h, bb, one, one, table, h, h, k, rules, h),
-        "many": (G, G, h, h, may, stays, 0, 1, asked, rules, h, table, may),
+        "many": (G, G, h, h, may, stays, 0, 1, asked, rules, rules, h, table, may),
         "sweep-blocks": (G, h, bb, block, block, table, losses, 1, k, -1.0, rules),
         "search-blocks": (G, h, bb, block, block, table, h, h, k, rules, h),
     }
@@ -46,8 +46,7 @@ def make(searches: Iterable[str]) -> None:
     before = _compiled.ONLY_KEPT.is_set()
     _compiled.ONLY_KEPT.clear()
     for search in searches:
-        entry, _, _ = search.partition("-")
-        vars(_compiled)[entry].compile(tuple(map(typeof, samples()[search])))
+        _compiled.KERNELS[search].compile(tuple(map(typeof, samples()[search])))
         place = disk.folder()
         if place is not None:
             (place / search).touch()
