@@ -296,7 +296,8 @@ base = time.process_time() - start
 start = time.process_time()
 import fewatoms
 print(time.process_time() - start, base)
-print(",".join(sorted(set(sys.modules) & {"numba", "sklearn", "matplotlib", "dask", "rich", "pandas", "polars", "pyarrow", "cvxpy"})))
+heavy = {"numba", "sklearn", "matplotlib", "dask", "rich", "pandas", "polars", "pyarrow", "cvxpy"}
+print(",".join(sorted(set(sys.modules) & heavy)))
 """
 
 
