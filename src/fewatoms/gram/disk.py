@@ -77,9 +77,10 @@ def tidy(place: Path) -> None:
 # Who makes it --------------------------------------------------------------------------------------------------------
 
 
-def _alive(lock: Path) -> bool:
+def _left_behind(lock: Path) -> bool:
+    """Whether whoever has claimed is gone."""
     try:
-        return time.time() - lock.stat().st_mtime < STALE
+        return time.time() - lock.stat().st_mtime > STALE
     except OSError:
         return False
 
@@ -94,7 +95,7 @@ def claim(kind: str) -> Path | None:
         return None
     lock = place.with_suffix("." + kind)
     try:
-        if not _alive(lock):
+        if _left_behind(lock):
             lock.unlink(missing_ok=True)
         lock.touch(exist_ok=False)
     except OSError:
