@@ -15,13 +15,12 @@ from fewatoms._types import Array
 TILE = 256  # entries gathered at a time: with a dozen features they stay in the first-level cache
 
 
-def jit(loop: Any) -> Any:
+def jit(loop: Any, keep: bool = True) -> Any:
     """Compiled on first use, and kept on disk where there is a place for it."""
-    settings: Any = {"nogil": True, "fastmath": {"contract", "reassoc", "nsz"}}
     try:
-        return njit(cache=True, **settings)(loop)
+        return njit(cache=keep, nogil=True, fastmath={"contract", "reassoc", "nsz"})(loop)
     except RuntimeError:  # numba finds no folder that it may write to
-        return njit(**settings)(loop)
+        return jit(loop, keep=False)
 
 
 @jit

@@ -111,7 +111,7 @@ def test_arguments_that_no_machine_code_is_for(clock, shelf):
     crew.kernels.search = search
     for _ in range(10):
         assert crew.call("search", clock.work(0.5), (3,)) == ("twin", 3)
-    assert np.diff(tries).min() >= who.AGAIN
+    assert np.diff(tries).min() >= who.LOOK
     assert len(tries) == 2
     assert crew.call("sweep", clock.work(0.1), ()) == ("kernel",)  # others are not hindered
 

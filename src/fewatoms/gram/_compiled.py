@@ -8,6 +8,7 @@ the one for single columns or, in another world, the one for blocks.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from inspect import isfunction, ismodule
 from threading import Event
 from types import FunctionType, ModuleType
@@ -20,19 +21,21 @@ from fewatoms.gram import _blocks, _exchanges, _state, blocks, columns, disk, dr
 from fewatoms.gram.who import NotKept
 
 # what may be done with sums; infinities and nans keep their meaning
-LOOPS: Any = {"nogil": True, "fastmath": {"contract", "reassoc", "nsz", "arcp"}, "error_model": "numpy"}
-PART: Any = {**LOOPS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # nobody calls it from Python
-# Parts that are short, or called from one place: by themselves they would be compiled and optimised once more for every
-# part that leads to them.
+LOOPS: dict[str, object] = {"nogil": True, "fastmath": {"contract", "reassoc", "nsz", "arcp"}, "error_model": "numpy"}
+PART = {**LOOPS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # nobody calls it from Python
+# Parts that only say what is done when, from one place or a few: by themselves they would be compiled and optimised once
+# more for every part that leads to them. Long loops stay apart, and are faster so.
 INLINED = {
-    "best_nonnegative_swap", "better", "clear", "demanded", "descend", "fill", "fits", "fresh", "leading", "noted",
-    "pairs", "refill", "relax", "room", "settle", "shake", "shrunk", "sizes", "swap", "swap_bounds",
-    "swap_nonnegative", "wanting",
+    "better", "clear", "demanded", "descend", "fill", "fits", "fresh", "leading", "noted", "pairs", "refill", "relax",
+    "room", "settle", "shake", "shrunk", "sizes", "swap", "swap_nonnegative", "wanting",
 }  # fmt: skip
 ONLY_KEPT = Event()  # once set, what is not on disk is not compiled
 NUMBA: Any = config
+COMPILE: Any = njit
 
-MEANINGS = {
+Step = Callable[..., object]
+
+MEANINGS: dict[Step, Step] = {
     step: vars(loops)[name]
     for said, loops in ((state, _state), (exchanges, _exchanges), (blocks, _blocks))
     for name, step in vars(said).items()
@@ -46,17 +49,19 @@ class World:
     def __init__(self, of_blocks: bool) -> None:
         self._of_blocks = of_blocks
         self._rooms: dict[str, ModuleType] = {}
-        self._parts: dict[FunctionType, Any] = {}
+        self._parts: dict[FunctionType, object] = {}
 
-    def text(self, step: Any) -> FunctionType:
+    def text(self, step: Step) -> FunctionType:
         """The function that a step means, among the names of this world."""
-        step = self._meaning(step)
-        return FunctionType(step.__code__, vars(self._room(step.__module__)), step.__name__)
+        meant = self._meaning(step)
+        return FunctionType(meant.__code__, vars(self._room(meant.__module__)), meant.__name__)
 
-    def _meaning(self, step: Any) -> FunctionType:
+    def _meaning(self, step: Step) -> FunctionType:
         if step in steps.KINDS:
             step = steps.KINDS[step][self._of_blocks]
-        return MEANINGS.get(step, step)
+        meant = MEANINGS.get(step, step)
+        assert isfunction(meant)
+        return meant
 
     def _room(self, name: str) -> ModuleType:
         """A module of this package in which steps are parts that compile."""
@@ -70,11 +75,11 @@ class World:
                     vars(room)[word] = self._part(self._meaning(thing))
         return self._rooms[name]
 
-    def _part(self, step: FunctionType) -> Any:
+    def _part(self, step: FunctionType) -> object:
         text = self.text(step)  # which may lead to this part
         if step not in self._parts:
-            inline: Any = "always" if step.__name__ in INLINED else "never"
-            self._parts[step] = njit(inline=inline, **PART)(text)
+            inline = "always" if step.__name__ in INLINED else "never"
+            self._parts[step] = COMPILE(inline=inline, **PART)(text)
         return self._parts[step]
 
 
@@ -83,19 +88,19 @@ def _ours(module: str) -> bool:
 
 
 class _Compiler(Compiler):
-    def compile_extra(self, func: Any) -> Any:
+    def compile_extra(self, func: FunctionType) -> object:
         if ONLY_KEPT.is_set():
             raise NotKept(f"no machine code for {func.__name__} of these arguments")
-        usual: Any = super().compile_extra
+        usual: Step = super().compile_extra
         return usual(func)
 
 
-def _kernel(world: World, step: Any) -> Any:
+def _kernel(world: World, step: Step) -> Any:
     """Compiled when it is called, and kept on disk where that can be."""
     place, before = disk.folder(), NUMBA.CACHE_DIR
     NUMBA.CACHE_DIR = before if place is None else str(place)
     try:
-        return njit(cache=place is not None, pipeline_class=_Compiler, **LOOPS)(world.text(step))
+        return COMPILE(cache=place is not None, pipeline_class=_Compiler, **LOOPS)(world.text(step))
     finally:
         NUMBA.CACHE_DIR = before
 
@@ -112,11 +117,11 @@ KERNELS = {
 rung, many = KERNELS["rung"], KERNELS["many"]
 
 
-def sweep(*args: Any) -> Any:
+def sweep(*args: object) -> object:
     """Of single columns or of blocks."""
     return KERNELS["sweep-blocks" if type(args[3]) is blocks.Blocks else "sweep"](*args)
 
 
-def search(*args: Any) -> Any:
+def search(*args: object) -> object:
     """Of single columns or of blocks."""
     return KERNELS["search-blocks" if type(args[3]) is blocks.Blocks else "search"](*args)

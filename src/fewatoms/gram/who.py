@@ -17,13 +17,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any, Literal
+from typing import Literal, TypeVar
 
 from fewatoms.gram import columns, disk, drivers
 
 WORTH = 0.5  # seconds of work after which a process loads machine code: the import and the first call take as long
-AGAIN = 3.0  # seconds between two looks whether there is some
+LOOK = 3.0  # seconds between two looks whether there is some
 VARIABLE = "FEWATOMS_KERNELS"
+R = TypeVar("R")
 
 _log = logging.getLogger("fewatoms")
 
@@ -56,7 +57,7 @@ class Crew:
         self._builder: _Left | None = None
         self._lock = threading.Lock()
 
-    def call(self, name: str, twin: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    def call(self, name: str, twin: Callable[..., R], args: tuple[object, ...]) -> R:
         kernels = None if self.forced == "twins" else self.kernels
         if kernels is not None and (not self._next or time.monotonic() >= self._next.get(name, 0.0)):
             try:
@@ -64,7 +65,7 @@ class Crew:
             except NotKept:
                 if self.forced:
                     raise
-                self._next[name] = time.monotonic() + AGAIN
+                self._next[name] = time.monotonic() + LOOK
         start = time.perf_counter()
         try:
             return twin(*args)
@@ -85,7 +86,7 @@ class Crew:
                     self.load()
                     self._next.clear()
                     return
-                self._next[name] = time.monotonic() + AGAIN
+                self._next[name] = time.monotonic() + LOOK
                 if self._builder is None:
                     self._builder = _left_to_build()
                 else:
@@ -145,7 +146,7 @@ if "register_at_fork" in vars(os):
     os.register_at_fork(after_in_child=CREW.after_fork)
 
 
-def _entry(twin: Callable[..., Any]) -> Callable[..., Any]:
+def _entry(twin: Callable[..., R]) -> Callable[..., R]:
     return lambda *args: CREW.call(twin.__name__, twin, args)
 
 
