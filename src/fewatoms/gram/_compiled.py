@@ -23,8 +23,8 @@ from fewatoms.gram.who import NotKept
 # what may be done with sums; infinities and nans keep their meaning
 LOOPS: dict[str, object] = {"nogil": True, "fastmath": {"contract", "reassoc", "nsz", "arcp"}, "error_model": "numpy"}
 PART = {**LOOPS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # nobody calls it from Python
-# Parts that only say what is done when, from one place or a few: by themselves they would be compiled and optimised once
-# more for every part that leads to them. Long loops stay apart, and are faster so.
+# Parts that only say what is done when, from one place or a few: by themselves they would be compiled and optimised
+# once more for every part that leads to them. Long loops stay apart, and are faster so.
 INLINED = {
     "better", "clear", "demanded", "descend", "fill", "fits", "fresh", "leading", "noted", "pairs", "refill", "relax",
     "room", "settle", "shake", "shrunk", "sizes", "swap", "swap_nonnegative", "wanting",
