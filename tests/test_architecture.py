@@ -30,7 +30,7 @@ LAYERS = [
     {"candidates", "files", "profiled", "units"},
     {"beside", "ridged"},
     {"lowrank", "points", "problem"},
-    {"asked", "goals", "recession", "relaxations"},
+    {"asked", "goals", "reach", "recession", "relaxations"},
     {"evidence"},
     {"certificates"},
     {"solution"},

@@ -11,7 +11,6 @@ from threading import RLock
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, lsmr
 
 from fewatoms import ledger, linalg
 from fewatoms._types import FloatArray, ModelDual
@@ -23,8 +22,7 @@ from fewatoms.problem import Problem
 from fewatoms.relaxations import P1, P2, P3, Relaxation
 
 ROUNDING = 16 * np.finfo(float).eps
-HOPELESS = 1e12  # times the gauge of the first Newton step: what no x needs, whatever the units of its atoms
-PROOF = 100  # steps of LSMR at most, at the end of a run that failed, to prove that the bound cannot be met
+HOPELESS = 1e12  # times the gauge of the first Newton step: whoever needs more is not found by going on
 
 
 class LevelBounds:
@@ -219,7 +217,8 @@ class Evidence:
 
     @property
     def hopeless(self) -> bool:
-        """Whether every x that meets alpha is proven to be larger than any sensible one."""
+        """Whether every x that meets alpha is so large that it will not be found. That is no proof that there is none:
+        see `reach`."""
         levels = self.relaxed  # in units in which atoms are of one size, where those are known
         return levels.first_step is not None and levels.tau_low > HOPELESS * levels.first_step
 
@@ -317,27 +316,3 @@ def rounded_gap(primal: float, dual: float, terms: float) -> float:
     if math.isinf(primal) or math.isinf(dual):
         return math.inf
     return max(primal + dual, 0.0) + ROUNDING * (abs(primal) + abs(dual) + terms)
-
-
-def prove_unreachable(evidence: Evidence) -> None:
-    """Add the dual vector of a fit with all atoms, by LSMR: where a bound is out of reach for any x, it may prove it.
-
-    Least squares over sets with free coefficients only; elsewhere the method's own dual vectors have to do.
-    """
-    problem = evidence.problem
-    loss, M = problem.loss, problem.M
-    if not (loss.squares and problem.atoms.centrosymmetric and M.model_shape == (M.shape[1],)):
-        return
-    root = np.ones(1) if loss.weights is None else np.sqrt(loss.weights)
-
-    def apply(x: FloatArray) -> FloatArray:
-        ledger.tick()
-        return root * M.apply(x)
-
-    whole = LinearOperator(M.shape, matvec=apply, rmatvec=lambda r: M.adjoint(root * r), dtype=np.float64)
-    with ledger.stage("proving the bound out of reach"):
-        x, *_ = lsmr(whole, root * problem.b, atol=1e-15, btol=1e-15, conlim=0.0, maxiter=min(PROOF, *M.shape))
-    y = loss.gradient(problem.b - M.apply(x))
-    z = M.adjoint(y)
-    levels = evidence.relaxed
-    levels.see_dual(DualPoint(y, z, levels.problem.atoms.ceiling(z), P3(levels.problem)))

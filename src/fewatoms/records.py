@@ -9,9 +9,10 @@ from functools import cached_property
 from fewatoms import ledger
 from fewatoms.candidates import Candidate, DualPoint, Iterate
 from fewatoms.certificates import Certificate, certify, no_atoms
-from fewatoms.evidence import Evidence, prove_unreachable
+from fewatoms.evidence import Evidence
 from fewatoms.methods.base import Job
 from fewatoms.problem import Problem
+from fewatoms.reach import out_of_reach
 from fewatoms.recession import separates
 from fewatoms.solution import Solution, Status
 from fewatoms.words import message
@@ -148,7 +149,7 @@ class Record:
         if self.goal.enough(best):
             self.status = self._settled()
         elif self.evidence.hopeless:
-            self.status = Status.UNREACHABLE
+            self.status = Status.NOT_REACHED
         elif self.since >= self.goal.patience(self.job.pace.patience):
             self.status = self._settled()
         elif problem.alpha is None and best.isolated:
@@ -189,8 +190,7 @@ class Record:
         problem, status = self.problem, self.status
         assert status is not None
         if status is Status.NOT_REACHED:
-            prove_unreachable(self.evidence)
-            status = Status.UNREACHABLE if self.evidence.hopeless else status
+            status = Status.UNREACHABLE if out_of_reach(problem) else status
         best = self.best
         if best is not None:
             last = problem.alpha is None and status is not Status.STOPPED
@@ -210,7 +210,7 @@ class Record:
             final.c,
             status=status,
             success=success,
-            message=message(problem, status, self.goal, final, misfit, self.evidence, notes),
+            message=message(problem, status, self.goal, final, misfit, notes),
             loss=final.loss,
             misfit=misfit,
             r2=problem.r2_of(final.loss),

@@ -14,7 +14,6 @@ from fewatoms.budget import Budget
 if TYPE_CHECKING:
     from fewatoms.candidates import Candidate
     from fewatoms.certificates import Certificate
-    from fewatoms.evidence import Evidence
     from fewatoms.goals import Goal
     from fewatoms.points import Point
     from fewatoms.price import Price
@@ -28,7 +27,6 @@ def message(
     goal: Goal,
     final: Candidate,
     misfit: float,
-    evidence: Evidence,
     notes: Sequence[str],
 ) -> str:
     """What was asked, what was found, whether it holds, and what has to be said beside that."""
@@ -39,7 +37,7 @@ def message(
     ending = _ending(problem, status, goal)
     text = (
         f"Asked: {_asked(problem, goal)}. Found: {found.words} with loss {final.loss:.6g}{shown}. "
-        f"{ending[0].upper()}{ending[1:]}{_proof(status, evidence)}"
+        f"{ending[0].upper()}{ending[1:]}{_proof(status)}"
     )
     return f"{text} Note: {'; '.join(notes)}." if notes else text
 
@@ -75,14 +73,10 @@ def _ending(problem: Problem, status: Status, goal: Goal) -> str:
     return status.value if told is None else told
 
 
-def _proof(status: Status, evidence: Evidence) -> str:
+def _proof(status: Status) -> str:
     if status.name != "UNREACHABLE":
         return ""
-    size = evidence.relaxed.tau_low
-    if math.isinf(size):
-        return " Proved: no atom is aligned, to working precision, with a dual vector that excludes it."
-    units = "" if evidence.relaxed is evidence.levels else " over atoms in units of their images"
-    return f" Proved: any x that reaches it has a gauge of at least {size:.3g}{units}."
+    return " Proved: all columns of M together, whatever their coefficients, leave more of b, rounding included."
 
 
 # Answers -------------------------------------------------------------------------------------------------------------

@@ -11,10 +11,8 @@ are those of fitting noise, and are not taken: a loss lower by a quarter came wi
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -27,6 +25,7 @@ from fewatoms.capabilities import ColumnBlocks
 from fewatoms.effort import QUICK, THOROUGH, Effort
 from fewatoms.goals import FewestAtoms, Goal, LowestLoss, MeetBound
 from fewatoms.methods.base import Job, Method, Pace
+from fewatoms.methods.listed.budgeted import Allowed, Search, Unlimited
 from fewatoms.methods.listed.images import IMAGE_ROOM
 from fewatoms.methods.listed.pursuit import Pursuit
 from fewatoms.methods.listed.space import Descent, Ends, Fit, Space
@@ -116,185 +115,6 @@ class ManyAtoms(Method):
         largest = 1 if listing.blocks is None else max(block.size for block in listing.blocks)
         k = budget.most * largest
         return (dear and (k > self.many or k * M.shape[0] > self.large)) or min(2 * k, M.shape[1]) > room
-
-
-class Search(ABC):
-    """What is looked for along the ladder, for one budget.
-
-    done : whether further rungs are no use
-    spent : whether exchanges are no use either
-    """
-
-    def __init__(self, problem: Problem, space: Space, method: ManyAtoms) -> None:
-        self.problem, self.space, self.method = problem, space, method
-        self.done = self.spent = False
-        self.idle = 0  # rungs or exchanges in a row that gained nothing
-
-    @property
-    @abstractmethod
-    def best(self) -> Fit | None:
-        """The answer so far."""
-
-    @abstractmethod
-    def first(self, dual: DualPoint) -> Candidate | None:
-        """An answer at once, from the dual vector of x = 0."""
-
-    @abstractmethod
-    def near(self, descent: Descent) -> bool:
-        """Whether answers are to be expected from here on."""
-
-    @abstractmethod
-    def see(self, descent: Descent) -> None:
-        """Take what a rung gives."""
-
-    @abstractmethod
-    def exchange(self) -> None:
-        """Go on from the best fit: a gradient step gives atoms outside the coefficients that they would have alone, and
-        those that are larger than some inside come in for these."""
-
-    def answer(self) -> Candidate | None:
-        return None if self.best is None else self.space.candidate(self.best)
-
-    def _fit(self, u: FloatArray, pulled: FloatArray, k: int, low: float = -math.inf) -> Fit:
-        """The k atoms that contribute most to u, fitted, down to a loss that is low enough."""
-        space = self.space
-        return space.descend(space.start(space.leading(u, pulled, k), u), self.method.refit._replace(low=low))
-
-    def _stepped(self, fit: Fit, k: int, low: float = -math.inf) -> Fit:
-        """The fit of k atoms after a gradient step from another fit."""
-        return self._fit(self.space.spread(fit.spots, fit.c) + fit.pulled, fit.pulled, k, low)
-
-
-class Allowed(Search):
-    """The lowest loss with at most k atoms, or the first that meets the bound with as many.
-
-    lowest : the fit with the lowest loss
-    full : the best one up to the first rung whose own point has k atoms
-    final : the answer, fitted closely
-    """
-
-    def __init__(self, problem: Problem, space: Space, method: ManyAtoms) -> None:
-        super().__init__(problem, space, method)
-        self.lowest: Fit | None = None
-        self.full: Fit | None = None
-        self.final: Fit | None = None
-        self.rungs = self.exchanges = 0  # since then
-
-    @property
-    def k(self) -> int:
-        return self.problem.budget.single
-
-    @property
-    def best(self) -> Fit | None:
-        lowest, full = self.lowest, self.full
-        if self.final is not None:
-            return self.final
-        if lowest is None or full is None or self.problem.meets(lowest.loss):
-            return lowest
-        return lowest if lowest.loss <= self._telling * full.loss else full
-
-    @cached_property
-    def _telling(self) -> float:
-        """The share of the loss that must not be left by answers that count."""
-        share = self.k / self.problem.m
-        told_apart = share * (1.0 + math.log(self.space.view.count / self.k)) <= self.method.telling
-        return 1.0 if told_apart else max(0.0, 1.0 - share) ** self.method.much
-
-    def first(self, dual: DualPoint) -> Candidate:
-        pursuit, space = self.method.pursuit, self.space
-        if pursuit.applies(self.problem, space.view):
-            return pursuit.chase(self.problem, space.view, dual.z)[0]
-        return space.candidate(self._fit(np.zeros(space.size), space.pull(dual.z), self.k))
-
-    def near(self, descent: Descent) -> bool:
-        return 2 * descent.held >= self.k
-
-    def see(self, descent: Descent) -> None:
-        if self.done or 4 * descent.held < self.k:
-            return
-        fit = self._fit(descent.u, descent.here.pulled, self.k)
-        if self.lowest is not None and np.array_equal(np.sort(fit.classes), np.sort(self.lowest.classes)):
-            fit = self.space.descend(fit, self.method.last)  # these may be the ones
-        self._take(fit)
-        if descent.held >= self.k:
-            self.full, self.rungs = self.full or self.lowest or fit, self.rungs + 1
-            self.done = self._over(self.rungs) or self.problem.meets(self.full.loss)
-
-    def exchange(self) -> None:
-        if self.lowest is None:
-            self.spent = True
-            return
-        if self.exchanges == 0:
-            self.done, self.idle = True, 0
-        self.exchanges += 1
-        if not self._over(self.exchanges) and not self.problem.meets(self.lowest.loss):
-            self._take(self._stepped(self.lowest, self.k))
-        else:
-            assert self.best is not None
-            self.spent = True
-            self.final = self.space.descend(self.best, self.method.last)
-
-    def _over(self, count: int) -> bool:
-        """Whether so many are enough."""
-        return count > self.method.beyond or self.idle >= self.method.idle
-
-    def _take(self, fit: Fit) -> None:
-        before = np.inf if self.lowest is None else self.lowest.loss
-        self.idle = 0 if fit.loss < 0.99 * before else self.idle + 1
-        if fit.loss < before:
-            self.lowest = fit
-
-
-class Unlimited(Search):
-    """As few atoms as meet the bound."""
-
-    fewest: Fit | None = None
-
-    @property
-    def best(self) -> Fit | None:
-        return self.fewest
-
-    def first(self, dual: DualPoint) -> None:
-        return None
-
-    def near(self, descent: Descent) -> bool:
-        return self.problem.meets(descent.here.loss / self.method.sight)
-
-    def see(self, descent: Descent) -> None:
-        if self.done or not descent.held or not self.near(descent):
-            return
-        most = descent.held if self.fewest is None else min(descent.held, self._fewer(self.fewest))
-        fit = self._fit(descent.u, descent.here.pulled, most, self.problem.tolerance)
-        if self.problem.meets(fit.loss):
-            self.fewest, self.idle = self._bisected(fit, descent), 0
-        elif self.fewest is not None:
-            self.idle += 1
-            self.done = self.idle >= self.method.idle
-
-    def exchange(self) -> None:
-        self.done = True
-        if self.fewest is None or self.fewest.classes.size == 1:
-            self.spent = True
-            return
-        fit = self._stepped(self.fewest, self._fewer(self.fewest), self.problem.tolerance)
-        self.spent = not self.problem.meets(fit.loss)
-        self.fewest = self.fewest if self.spent else fit
-
-    def _fewer(self, fit: Fit) -> int:
-        return max(1, fit.classes.size - max(1, int(self.method.close * fit.classes.size)))
-
-    def _bisected(self, fewest: Fit, descent: Descent) -> Fit:
-        """The fewest of the atoms that contribute most to the ladder's point, by halving steps."""
-        low = 0
-        while self._fewer(fewest) > low:
-            ledger.keep(self.space.candidate(fewest))
-            k = (low + fewest.classes.size) // 2
-            fit = self._fit(descent.u, descent.here.pulled, k, self.problem.tolerance)
-            if self.problem.meets(fit.loss):
-                fewest = fit
-            else:
-                low = k
-        return fewest
 
 
 class Telling(LowestLoss):
