@@ -13,6 +13,7 @@ from fewatoms import _checks, files, kept
 from fewatoms._renamed import renamed
 from fewatoms._types import Array, BudgetLike, FloatArray
 from fewatoms.asked import plain_budget, read_budget
+from fewatoms.atoms import AtomicSet
 from fewatoms.budget import Budget
 from fewatoms.choosing import REPEATS, cross_validated, elbow, folded, grid_of, held_out, information, rows_of
 from fewatoms.fit import Words, posed
@@ -53,7 +54,9 @@ def fit_path(M: object, b: npt.ArrayLike, *, k: Iterable[object], **words: Unpac
     Path: path[k] is the Solution for k; `path.choose_k("cv")` and its like choose one; `path.plot()` draws.
     """
     given = words.pop("ridge", None)
-    several = isinstance(given, (list, tuple, np.ndarray)) and np.ndim(given) == 1
+    atoms = words.get("atoms")
+    listed = isinstance(atoms, AtomicSet) and atoms.listing() is not None
+    several = listed and isinstance(given, (list, tuple, np.ndarray)) and np.ndim(given) == 1
     if several:
         words["ridge"] = 0.0
     elif given is not None:

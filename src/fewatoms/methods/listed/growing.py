@@ -33,7 +33,7 @@ class Growing(Search):
         return self.supports[self.ks[-1]]
 
     def stages(self) -> Iterator[None]:
-        self._begin()
+        self.ready()
         self._grow()
         yield
         if not self.problem.meets(self.answer.loss):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 IMAGE_ROOM = 16_000_000  # numbers kept as images of atoms at most, and as many in their Gram matrix
 THIN = 0.1  # share of nonzeros up to which images are kept sparse
 FIRST_ROWS = 64  # images that there is space for at first; it is doubled whenever it is full
-TOGETHER = 16  # products of a block, from one tick to the next
+AT_A_TIME = 16  # products of a block, from one tick to the next
 EVEN = 2.0  # lengths of images that differ by less are all the same
 ONE_COSINE = 1 - 1e-13  # the cosine of two images that may be one
 SAME_IMAGE = 1e-14  # the largest difference between two images of length 1 that are one
@@ -247,9 +247,9 @@ class Crossings:
             larger = np.empty((max(end, min(2 * end, self._most)), view.count))
             larger[: self._size] = self._rows[: self._size]
             self._rows = larger
-        for first in range(0, missing.size, TOGETHER):
+        for first in range(0, missing.size, AT_A_TIME):
             ledger.tick()
-            some = slice(first, min(first + TOGETHER, missing.size))
+            some = slice(first, min(first + AT_A_TIME, missing.size))
             at = slice(self._size + some.start, self._size + some.stop)
             self._rows[at] = view.pull_block(view.outer.adjoint_block(Y[:, some]))
         self._place[missing] = np.arange(self._size, end)

@@ -13,6 +13,7 @@ import numpy as np
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
 from fewatoms.methods.base import Sketch
+from fewatoms.methods.listed.grids import grid
 from fewatoms.methods.listed.growing import Growing
 from fewatoms.methods.listed.job import ListedJob
 from fewatoms.methods.listed.ladder import WorkingSet
@@ -82,7 +83,7 @@ class SearchJob(ListedJob):
     def sketched(self, ridges: Sequence[float]) -> Sketch | None:
         view, ks = self._seen(), [min(budget.single, self.listing.atoms.count) for budget in self.budgets]
         search = Search(self._retriever(self.budgets[0]).fits, sorted(set(ks)), self.method.effort)
-        found = search.grid(ridges)
+        found = grid(search, ridges)
         order = [search.ks.index(k) for k in ks]
         return {
             ridge: [(view.face(classes), c * view.user_scale(classes)) for classes, c in (rows[i] for i in order)]

@@ -27,16 +27,15 @@ FALL = 1e-9  # the share by which an exchange must lower the objective
 ISOLATED = 12.0  # an answer whose least atom is worth this many times the best one outside is not searched further
 WHOLE = 2e7  # multiplications, for each budget, that the Gram matrix of all atoms may cost
 FIRST, EACH = 64, 6  # atoms that a search begins with at least, and for each one asked for
-ROUNDS = 12  # looks outside of the working set, for each support
+OUTWARD = 12  # looks outside of the working set, for each support
 RUNGS = 24  # of a ladder of penalties
 SHRINK = 0.7  # from one rung to the next
 RELIEF = 3.0  # of the second ladder: coefficients so many times the penalty pay no more
 RIDGES = np.array([3.0, 1.0, 0.3, 0.1, 0.03])  # of the ladder of ridges, above the one asked for
-MANY = 16  # atoms from which on exchanges of many at once come before those of one at a time
+CROWD = 16  # atoms from which on exchanges of many at once come before those of one at a time
 SWEPT = 64  # atoms up to which supports of all smaller sizes are searched on the way
 CROSSING = 4_000_000  # inner products of a support with all atoms, for a look at all exchanges
 PAIRED = 8  # atoms up to which exchanges of two at a time are looked at, where coefficients are nonnegative
-LOOKS, WANTED = 3, 256  # at all atoms, for many sizes and ridges at once, and atoms taken in after each
 DEEP = 0.9  # coefficients as a share of the data with which a ladder for many atoms ends: the last rungs find most
 HOPE = 1.1  # supports with more than this many times the lowest loss of their ladder seldom end up better
 AT_ONCE = 3e7  # multiplications from one look at the clock to the next, roughly
@@ -67,7 +66,7 @@ class Search:
 
     def begin(self, k: int, classes: IntArray) -> None:
         """Take up an earlier answer."""
-        self._begin()
+        self.ready()
         self.small.take(classes)
         self.supports[k] = self.fits.fit(classes)
         self._run(k, NOTHING, self.rules, NO_RUNGS, NO_RUNGS)
@@ -76,7 +75,7 @@ class Search:
 
     def stages(self) -> Iterator[None]:
         """Answers at once; better ones from ladders; better ones by shaking."""
-        self._begin()
+        self.ready()
         self._swept()
         yield
         if not self.effort.ladders or all(self.isolated[k] for k in self.ks):
@@ -99,7 +98,7 @@ class Search:
 
     # The working set --------------------------------------------------------------------------------------------------
 
-    def _begin(self) -> None:
+    def ready(self) -> None:
         """All atoms where their Gram matrix costs little, else those best aligned with the data."""
         if self._z is not None:
             return
@@ -195,7 +194,7 @@ class Search:
 
     def _blockwise(self, places: IntArray, k: int) -> IntArray:
         """A start, exchanged many atoms at a time where there are many."""
-        return places if k < MANY or self.view.blocks is not None else exchanged(self.small, places, k)
+        return places if k < CROWD or self.view.blocks is not None else exchanged(self.small, places, k)
 
     def _alone(self, state: Held, k: int) -> bool:
         """Whether the least atom inside is worth many times the best one outside. Nonnegative atoms may have nothing to
@@ -211,7 +210,7 @@ class Search:
         if self.small.whole:
             self._settle(k)
             return
-        for _ in range(ROUNDS):
+        for _ in range(OUTWARD):
             if self._met(self.supports[k]):
                 self.isolated[k] = False
                 return
@@ -340,7 +339,7 @@ class Search:
     def _rungs(self, k: int, relief: float, *, looks: bool) -> None:
         """Down a ladder of penalties, one call a rung; with `looks` the working set takes in what it asks for."""
         small, lowest = self.small, np.inf
-        limit = 4 * k + 32 if k < MANY else DEEP * self.problem.m
+        limit = 4 * k + 32 if k < CROWD else DEEP * self.problem.m
         rules = self.rules._replace(relief=relief)
         x, q, tried = np.zeros(small.h.size), small.h.copy(), set[bytes]()
         for lam in small.penalties(RUNGS, SHRINK):
@@ -392,37 +391,3 @@ class Search:
                 break
         if tries:
             self._look_outside(k)
-
-    # Many sizes and ridges at once ------------------------------------------------------------------------------------
-
-    def grid(self, ridges: Sequence[float]) -> dict[float, list[tuple[IntArray, FloatArray]]]:
-        """For each ridge the classes and coefficients of every size asked for, as the Gram matrix sees them: down from
-        the largest ridge, each begun where the one above ended."""
-        self._begin()
-        found: dict[float, list[tuple[IntArray, FloatArray]]] = {}
-        for _ in range(LOOKS):
-            table: IntArray | None = None
-            for ridge in sorted(ridges, reverse=True):
-                table, _ = self.swept(ridge, 1, table)
-                rows = [table[k][table[k] >= 0] for k in self.ks]
-                found[ridge] = [(row, self.small.solved(row)) for row in rows]
-            if self.small.whole or not self.small.take(self._wanted(found)):
-                break
-        return {ridge: [(self.small.classes[row], c) for row, c in rows] for ridge, rows in found.items()}
-
-    def _wanted(self, found: dict[float, list[tuple[IntArray, FloatArray]]]) -> IntArray:
-        """Classes outside of the working set that are better aligned with what some support leaves than its least atom
-        is worth."""
-        view, images, small = self.view, self.fits.images, self.small
-        rows = [pair for pairs in found.values() for pair in pairs]
-        left = np.stack([images.target - images.combine(small.slots(row), c) for row, c in rows], axis=1)
-        Z = view.pull_block(view.outer.adjoint_block(linalg.rowwise(images.root, left)))
-        best = np.zeros(view.count)
-        for (row, c), z in zip(rows, Z, strict=True):
-            a = self.small.promise(z)
-            sizes = np.sqrt(view.totals(small.classes[row], (c * small.lengths[small.slots(row)]) ** 2))
-            least = float(sizes.min(initial=0.0))
-            np.maximum(best, np.where(a > least, a / max(least, 1e-300), 0.0), out=best)
-        best[small.classes] = 0.0
-        offers = linalg.top_k(best, WANTED)
-        return offers[best[offers] > 0]
