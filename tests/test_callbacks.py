@@ -20,7 +20,7 @@ def clock(monkeypatch):
     return now
 
 
-@pytest.mark.parametrize("name", ["signed", "completion, auto", "robust", "psd", "huber"])
+@pytest.mark.parametrize("name", ["cap", "completion, auto", "robust", "psd", "huber"])
 def test_a_deadline_ends_the_run_with_the_best_so_far(name, clock, monkeypatch):
     monkeypatch.setattr(ledger, "EVERY", 0.0)
     deadline, seen = callbacks.Deadline(5.0), []

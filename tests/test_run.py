@@ -7,6 +7,7 @@ import fewatoms as fa
 from answers import assert_same_arrays, cases
 from fewatoms import datasets, ledger
 from fewatoms.candidates import Candidate, DualPoint, Iterate
+from fewatoms.effort import QUICK
 from fewatoms.methods.base import Job, Method, Pace
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P1
@@ -27,7 +28,7 @@ class Thresholds(Method):
         self.diary.append(("open", len(budgets)))
         return ThresholdsJob(problem, budgets, self)
 
-    def quick(self):
+    def at(self, effort):
         return Thresholds(1)
 
 
@@ -116,7 +117,7 @@ def test_limits_and_ends_of_streams():
     assert (s.status, s.iterations) == (fa.Status.SMALLEST_LOSS, 2)
     (s,) = solve(problem, [problem.budget], Way([Thresholds(0)]))
     assert (s.iterations, s.cardinality, s.success) == (0, 0, False)
-    (s,) = solve(problem, [problem.budget], Way([Thresholds(4)]), quick=True)
+    (s,) = solve(problem, [problem.budget], Way([Thresholds(4)], effort=QUICK))
     assert s.iterations == 1
     bounded = posed(alpha=0.7)
     (s,) = solve(bounded, [bounded.budget], Way([Thresholds()]))
