@@ -10,7 +10,7 @@ import numpy as np
 
 from fewatoms._types import FloatArray, IntArray
 from fewatoms.gram import state
-from fewatoms.gram.blocks import Blocks
+from fewatoms.gram.blocks import EATEN, Blocks
 from fewatoms.gram.state import PIVOT
 
 
@@ -43,7 +43,7 @@ def without(s: Blocks, i: int, W: FloatArray, y: FloatArray, L: FloatArray, at: 
             L[w, u] = f
             left -= f * f
             y[w] -= f * y[u]
-        L[w, w] = np.sqrt(left)
+        L[w, w] = np.sqrt(max(left, EATEN * t.H[at[w], at[w]]))
         y[w] /= L[w, w]
         if W.shape[1] > 0:
             over, row, to = 1.0 / L[w, w], t.B[at[w]], W[w]
@@ -59,31 +59,32 @@ def without(s: Blocks, i: int, W: FloatArray, y: FloatArray, L: FloatArray, at: 
 def added(G: FloatArray, s: Blocks, j: int, W: FloatArray, y: FloatArray, L: FloatArray, at: IntArray) -> int:
     """W and y for the support with block j, how many rows they have and, in `at`, of which columns: those that are
     independent, and not inside. L L' is D there."""
-    w, t, start = 0, s.columns, s.starts[j]
+    w, t = 0, s.columns
     p = t.count[0]
     f = np.empty(p)
-    for a in range(start, s.starts[j + 1]):
+    for a in range(s.starts[j], s.starts[j + 1]):
         left = s.D[0, a]
         for u in range(w):
             L[w, u] = W[u, a]
             left -= W[u, a] * W[u, a]
         if t.place[a] >= 0 or not left > PIVOT:
             continue
-        L[w, w] = np.sqrt(left)
-        at[w] = a
-        over, to, row = 1.0 / L[w, w], W[w], G[a]
-        y[w] = t.z[a]
-        for u in range(w):
-            y[w] -= L[w, u] * y[u]
-        y[w] *= over
+        to, row = W[w], G[a]
         for i in range(p):
             f[i] = row[t.S[i]]
         for b in range(to.size):
             to[b] = row[b]
         less(to, f, t.B, p)
         less(to, L[w], W, w)
+        L[w, w] = np.sqrt(max(to[a], PIVOT))  # steps before have rounded D
+        over = 1.0 / L[w, w]
         for b in range(to.size):
             to[b] *= over
+        y[w] = t.z[a]
+        for u in range(w):
+            y[w] -= L[w, u] * y[u]
+        y[w] *= over
+        at[w] = a
         w += 1
     return w
 

@@ -26,6 +26,8 @@ from fewatoms.gram.state import PIVOT, State, axpy
 if TYPE_CHECKING:
     from fewatoms.gram.drivers import Rules
 
+EATEN = 1e-12  # share of a squared length below which rounding may have made what is left of it
+
 
 class Blocks(NamedTuple):
     """S, place, may, stays as in `State`, of blocks; count has a fourth number: columns that blocks inside lack."""
@@ -130,7 +132,7 @@ def _without(s: Blocks, at: IntArray) -> tuple[FloatArray, FloatArray, FloatArra
     """W and y for the support without the columns in these places, and the rows that make these of B and c; y'y is
     twice what their going costs."""
     t = s.columns
-    rows = np.linalg.inv(np.linalg.cholesky(t.H[np.ix_(at, at)]))
+    rows = _rows(t.H[np.ix_(at, at)])
     return rows @ t.B[at], rows @ t.c[at], rows
 
 
@@ -141,7 +143,7 @@ def _with(G: FloatArray, s: Blocks, j: int) -> tuple[FloatArray, FloatArray, Flo
     columns = np.arange(s.starts[j], s.starts[j + 1])
     columns = columns[_independent(_left(s, columns[None])[0]) & (t.place[columns] < 0)]
     V = G[columns] - G[np.ix_(columns, t.S[:p])] @ t.B[:p]
-    rows = np.linalg.inv(np.linalg.cholesky(V[:, columns]))
+    rows = _rows(V[:, columns].copy())
     return rows @ V, rows @ t.z[columns], rows, columns
 
 
@@ -153,6 +155,16 @@ def _independent(E: FloatArray) -> Array:
         if good[t]:
             E[t + 1 :, t + 1 :] -= np.outer(E[t + 1 :, t], E[t, t + 1 :]) / E[t, t]
     return good
+
+
+def _rows(E: FloatArray) -> FloatArray:
+    """inv(L) with L L' = E, which is overwritten; pivots that rounding has eaten are taken for very small."""
+    least = EATEN * E.diagonal()
+    for t in range(E.shape[0]):
+        E[t, t] = np.sqrt(max(E[t, t], least[t]))
+        E[t + 1 :, t] /= E[t, t]
+        E[t + 1 :, t + 1 :] -= np.outer(E[t + 1 :, t], E[t + 1 :, t])
+    return np.linalg.inv(np.tril(E))
 
 
 def _explain(s: Blocks, W: FloatArray, y: FloatArray, sign: float) -> None:
