@@ -164,7 +164,7 @@ def _rows(E: FloatArray) -> FloatArray:
         E[t, t] = np.sqrt(max(E[t, t], least[t]))
         E[t + 1 :, t] /= E[t, t]
         E[t + 1 :, t + 1 :] -= np.outer(E[t + 1 :, t], E[t + 1 :, t])
-    return np.linalg.inv(np.tril(E))
+    return np.asarray(np.linalg.inv(np.tril(E)), dtype=np.float64)
 
 
 def _explain(s: Blocks, W: FloatArray, y: FloatArray, sign: float) -> None:
