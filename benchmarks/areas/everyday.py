@@ -27,7 +27,7 @@ FAST = (
     Who("abess path", "abess.path"),
     Who("fastsparsegams", "fastsparsegams.subsets"),
     Who("OMP", "sklearn.omp"),
-    Who("adelie", "adelie.lasso"),
+    Who("adelie, 20 points", "adelie.lasso", {"points": 20}),
 )
 
 latency = Part(

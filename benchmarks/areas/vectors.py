@@ -15,6 +15,7 @@ ABESS = Who("abess", "abess.subsets")
 ABESS_WIDE = Who("abess wide", "abess.subsets", {"important_search": 0})
 SPGL1 = Who("spgl1", "spgl1.pursuit")
 ADELIE = Who("adelie", "adelie.lasso")
+ADELIE_20 = Who("adelie, 20 points", "adelie.lasso", {"points": 20})
 L0 = Who("fastsparsegams", "fastsparsegams.subsets")
 
 # Sparco at a given misfit: k as in the paper's Table 2, but some draws of cosspike need all of their 122 atoms, where
@@ -104,7 +105,7 @@ def _planted(index: int) -> Case:
     return Case(
         f"{kind}, {'20 dB' if noise else 'clean'}, k={k}", "vectors.regression",
         {"m": 500, "n": 2000, "k": k, "noise": noise, **drawn},
-        (OURS, OMP, CELER, MCP, ABESS, SPGL1, ADELIE, L0, Who("truth", "plain.truth")),
+        (OURS, OMP, CELER, MCP, ABESS, SPGL1, ADELIE, ADELIE_20, L0, Who("truth", "plain.truth")),
         (*bars, Bar("misfit", Limit(rival="*", times=SLACK, floor=EXACT))),
     )  # fmt: skip
 

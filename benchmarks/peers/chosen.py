@@ -17,6 +17,7 @@ from scipy.special import expit
 
 from benchmarks.peers import needs
 from benchmarks.peers.answers import Linearly, Vector
+from benchmarks.peers.fastsparsegams import SOUND, coefficients
 from benchmarks.peers.refits import largest
 
 PENALTIES = 60  # on a path of the lasso
@@ -24,7 +25,7 @@ SMALLEST = 0.01  # the last of them against the first
 MIXES = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the lasso and least squares on its support
 RIDGES = (1e-3, 1e-2, 0.03, 0.1, 0.3, 1.0)  # of classes, in units of unit columns
 CLASS_PENALTIES = 15
-GAMMAS = 5
+GAMMAS = 8
 SCREENED = 3000  # words that fastsparsegams gets at most, those best aligned with the labels: more take minutes
 
 
@@ -114,10 +115,10 @@ def l0l2(problem: Any, ready: Standard, *, gammas: int = 10) -> Linearly:
     import fastsparsegams as fs
 
     centre, unit = problem.y.mean(), problem.y.std()
-    squares = {"penalty": "L0L2", "num_gamma": gammas} if gammas > 1 else {"penalty": "L0"}
+    squares = {"penalty": "L0L2", "num_gamma": gammas, "gamma_min": 1e-3} if gammas > 1 else {"penalty": "L0"}
     model = fs.cvfit(
-        ready.X, (problem.y - centre) / unit, algorithm="CDPSI", num_folds=5,
-        max_support_size=min(max(problem.ks), ready.X.shape[1] - 1), **squares,
+        np.array(ready.X, order="F"), (problem.y - centre) / unit, algorithm="CD", num_folds=5,
+        max_support_size=min(max(problem.ks), ready.X.shape[1] - 1), **squares, **SOUND,
     )  # fmt: skip
     means = [np.ravel(m) for m in model.cv_means]
     g = int(np.argmin([m.min() for m in means]))
@@ -260,8 +261,8 @@ def _l0l2(X: Any, t: Vector, most: int, grid: Any) -> tuple[list[Any], list[Line
         A.indices, A.indptr = A.indices.astype(np.int32), A.indptr.astype(np.int32)  # it takes no others
     found = {"num_gamma": GAMMAS} if grid is None else {"lambda_grid": grid, "num_lambda": None, "num_gamma": None}
     model = fs.fit(
-        A, t, loss="Logistic", penalty="L0L2", algorithm="CD" if sparse.issparse(A) else "CDPSI", gamma_max=10.0,
-        gamma_min=1e-3, max_support_size=most, **found,
+        A, t, loss="Logistic", penalty="L0L2", algorithm="CD", gamma_max=10.0, gamma_min=1e-3,
+        max_support_size=most, **found, **SOUND,
     )  # fmt: skip
     answers = []
     for g, penalties in enumerate(model.lambda_0 if grid is None else grid):
@@ -303,10 +304,9 @@ def abess_classes(problem: Any, X: Vector, *, path: bool = False) -> Linearly:
 def l0_classes(problem: Any, X: Vector) -> Linearly:
     import fastsparsegams as fs
 
-    from benchmarks.peers.fastsparsegams import coefficients
     from benchmarks.peers.refits import supports
 
-    model = fs.fit(X, problem.t, loss="Logistic", penalty="L0", algorithm="CDPSI", max_support_size=problem.k)
+    model = fs.fit(X, problem.t, loss="Logistic", penalty="L0", algorithm="CDPSI", max_support_size=problem.k, **SOUND)
     return _refitted(problem, supports(coefficients(model), problem.k))
 
 
