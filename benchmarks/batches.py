@@ -51,20 +51,27 @@ class Batch:
         return {**series, "crashes": sum(isinstance(answer, Exception) for answer in answers.found)}, None
 
     def _judged(self, answers: Answers) -> list[tuple[dict[str, float], Any]]:
-        pairs = zip(self.fits, answers.found, strict=True)
-        return [({}, None) if isinstance(answer, Exception) else p.judge(answer) for p, answer in pairs]
+        return [_figures(problem, answer) for problem, answer in zip(self.fits, answers.found, strict=True)]
 
     def said(self, answers: Answers) -> str:
         """What was wrong with some: how many, of each kind the first fits."""
         kinds: dict[str, list[int]] = {}
         shown = [words for _, words in self._judged(answers)]
-        for i, (answer, words) in enumerate(zip(answers.found, shown, strict=True)):
-            if isinstance(answer, Exception):
-                words = f"{type(answer).__name__} {answer}".split("\n")[0]
+        for i, words in enumerate(shown):
             if words:
                 kinds.setdefault(re.sub(r"[-+]?[0-9][-+.0-9e]*", "#", str(words))[:90], []).append(i)
         told = [f"{len(i)} x {words} (fits {', '.join(map(str, i[:5]))})" for words, i in kinds.items()]
         return f"{sum(map(len, kinds.values()))} odd: {'; '.join(told)}" if told else ""
+
+
+def _figures(problem: Any, answer: Any) -> tuple[dict[str, float], Any]:
+    """None, and why, of an answer that is an exception, or that cannot be judged: more atoms than k, say."""
+    try:
+        if isinstance(answer, Exception):
+            raise answer
+        return problem.judge(answer)
+    except Exception as error:
+        return {}, f"{type(error).__name__} {error}".split("\n")[0]
 
 
 def _timed(call: Callable[[], Any]) -> tuple[Any, float]:

@@ -125,7 +125,10 @@ def _tried(row: Row, case: Case, problem: Any, who: Who, repeat: int) -> Row:
         if not outcome.ok:
             return replace(row, note=outcome.note)
         seconds += getattr(outcome.value, "seconds", (outcome.cpu,))
-    figures, shown = problem.judge(outcome.value)
+    judged = measure.timed(problem.judge, outcome.value)
+    if not judged.ok:
+        return replace(row, note=judged.note)
+    figures, shown = judged.value
     if case.memory and extra is not None:
         figures = {**figures, "mb": extra / 1e6, **problem.memory(extra)}
     note = problem.said(outcome.value) if isinstance(problem, Batch) else ""

@@ -286,6 +286,7 @@ class Fit:
         self.answer = answer
 
     def judge(self, answer):
+        assert answer < 4, "too large"
         return {"loss": answer}, "odd" if answer > 2 else None
 
 
@@ -295,14 +296,15 @@ def test_a_batch_counts_what_crashes_and_judges_the_rest():
             raise problem.answer
         return problem.answer
 
-    batch = Batch((Fit(1.0), Fit(RecursionError("too deep")), Fit(3.0)))
+    batch = Batch((Fit(1.0), Fit(RecursionError("too deep")), Fit(3.0), Fit(5.0)))
     tool = batch.one_by_one(Adapter(solve, "numpy"))
     answers = tool.solve(batch, tool.prepare(batch))
     figures, _ = batch.judge(answers)
     assert figures["crashes"] == 1
-    np.testing.assert_array_equal(figures["loss"], [1.0, np.nan, 3.0])
-    assert len(answers.seconds) == 3
-    assert batch.said(answers) == "2 odd: 1 x RecursionError too deep (fits 1); 1 x odd (fits 2)"
+    np.testing.assert_array_equal(figures["loss"], [1.0, np.nan, 3.0, np.nan])
+    assert len(answers.seconds) == 4
+    told = "3 odd: 1 x RecursionError too deep (fits 1); 1 x odd (fits 2); 1 x AssertionError too large"
+    assert batch.said(answers).startswith(told)
     hopeless = Batch((Fit(ValueError("none")),))
     with pytest.raises(ValueError, match="none"):  # where all fail, that is why there is no row
         hopeless.one_by_one(Adapter(solve, "numpy")).solve(hopeless, [None])
