@@ -158,6 +158,11 @@ class Images:
         self._held = sp.csc_array(sp.hstack([self._held, block])) if self.size else sp.csc_array(block)
 
     def _extend_gram(self, start: int, end: int) -> None:
+        if start == 0 and end > len(self.gram):  # all at once: large arrays that are new cost more than their numbers
+            held = self._held if self._sparse else self._held[:end].T
+            self.gram = (held.T @ held).toarray() if self._sparse else held.T @ held
+            self.moments = np.asarray(held.T @ self.target)
+            return
         if end > len(self.gram):
             side = self._space(len(self.gram), end)
             gram, moments = np.empty((side, side)), np.empty(side)

@@ -13,11 +13,12 @@ import numpy as np
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
 from fewatoms.methods.base import Sketch
+from fewatoms.methods.listed.crowd import Crowd
 from fewatoms.methods.listed.grids import grid
 from fewatoms.methods.listed.growing import Growing
 from fewatoms.methods.listed.job import ListedJob
 from fewatoms.methods.listed.ladder import WorkingSet
-from fewatoms.methods.listed.searching import Search
+from fewatoms.methods.listed.searching import SWEPT, Search
 from fewatoms.problem import Problem
 from fewatoms.solution import Solution
 
@@ -57,8 +58,11 @@ class SearchJob(ListedJob):
                 self._searching = Growing(fits, self.method.effort)
             else:
                 ks = {min(budget.single, self.listing.atoms.count) for budget in self.budgets}
-                self._searching = Search(fits, sorted(ks), self.method.effort)
+                self._searching = (Crowd if self._crowded(ks) else Search)(fits, sorted(ks), self.method.effort)
         return self._searching
+
+    def _crowded(self, ks: set[int]) -> bool:
+        return len(ks) == 1 and max(ks) > SWEPT and self.listing.blocks is None
 
     def begin(self, start: Solution, problem: Problem) -> Candidate:
         search, view = self._search(), self._seen()

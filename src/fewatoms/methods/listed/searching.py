@@ -19,7 +19,6 @@ from fewatoms.gram.drivers import Rules, build, demanded, leading
 from fewatoms.gram.state import PIVOT
 from fewatoms.gram.steps import Support as Held
 from fewatoms.gram.steps import best_entry, cheapest
-from fewatoms.methods.listed.blockwise import exchanged
 from fewatoms.methods.listed.small import small
 from fewatoms.methods.listed.support import Support, SupportFits
 
@@ -32,11 +31,9 @@ RUNGS = 24  # of a ladder of penalties
 SHRINK = 0.7  # from one rung to the next
 RELIEF = 3.0  # of the second ladder: coefficients so many times the penalty pay no more
 RIDGES = np.array([3.0, 1.0, 0.3, 0.1, 0.03])  # of the ladder of ridges, above the one asked for
-CROWD = 16  # atoms from which on exchanges of many at once come before those of one at a time
 SWEPT = 64  # atoms up to which supports of all smaller sizes are searched on the way
 CROSSING = 4_000_000  # inner products of a support with all atoms, for a look at all exchanges
 PAIRED = 8  # atoms up to which exchanges of two at a time are looked at, where coefficients are nonnegative
-DEEP = 0.9  # coefficients as a share of the data with which a ladder for many atoms ends: the last rungs find most
 HOPE = 1.1  # supports with more than this many times the lowest loss of their ladder seldom end up better
 AT_ONCE = 3e7  # multiplications from one look at the clock to the next, roughly
 WORK = 1e9  # multiplications that shaking may cost, roughly
@@ -102,16 +99,19 @@ class Search:
         """All atoms where their Gram matrix costs little, else those best aligned with the data."""
         if self._z is not None:
             return
-        view, m, most = self.view, self.problem.m, self.ks[-1]
+        view, most = self.view, self.ks[-1]
         self._z = view.pull(view.outer.adjoint(self.problem.loss.gradient(self.problem.b)))
         first = max(FIRST // view.largest, EACH * most)
         columns = int(view.sizes(np.arange(view.count)).sum())
-        few = view.count <= first or m * float(columns) ** 2 <= WHOLE * (1 + len(self.ks))
-        if few and columns <= view.images.room:
+        if (view.count <= first or self._few(columns)) and columns <= view.images.room:
             self.small.take(np.arange(view.count))
             return
         alignments = self.small.promise(self._z)
         self.small.take(np.concatenate([view.forced, linalg.top_k(alignments, first)]))
+
+    def _few(self, columns: int) -> bool:
+        """Whether the Gram matrix of so many columns costs little."""
+        return self.problem.m * float(columns) ** 2 <= WHOLE * (1 + len(self.ks))
 
     # One size, or all up to it ----------------------------------------------------------------------------------------
 
@@ -182,8 +182,7 @@ class Search:
         rows = np.full((1 + len(starts), max(k, starts.shape[1])), -1, dtype=np.int64)
         rows[0, : held.size] = small.places(held)
         for i, start in enumerate(starts):
-            places = self._blockwise(start[start >= 0], k)
-            rows[1 + i, : places.size] = places
+            rows[1 + i, : start.size] = start
         with linalg.single_thread():
             engine().search(small.G, small.h, small.bb, best, spare, rows, lams, ridges, k, rules, dice)
         places = best.S[: best.count[0]]
@@ -191,10 +190,6 @@ class Search:
         if small.whole:
             self.isolated[k] = self._alone(best, k)
         return better
-
-    def _blockwise(self, places: IntArray, k: int) -> IntArray:
-        """A start, exchanged many atoms at a time where there are many."""
-        return places if k < CROWD or self.view.blocks is not None else exchanged(self.small, places, k)
 
     def _alone(self, state: Held, k: int) -> bool:
         """Whether the least atom inside is worth many times the best one outside. Nonnegative atoms may have nothing to
@@ -337,12 +332,25 @@ class Search:
         self._look_outside(k)
 
     def _rungs(self, k: int, relief: float, *, looks: bool) -> None:
-        """Down a ladder of penalties, one call a rung; with `looks` the working set takes in what it asks for."""
-        small, lowest = self.small, np.inf
-        limit = 4 * k + 32 if k < CROWD else DEEP * self.problem.m
-        rules = self.rules._replace(relief=relief)
-        x, q, tried = np.zeros(small.h.size), small.h.copy(), set[bytes]()
-        for lam in small.penalties(RUNGS, SHRINK):
+        """Exchange from the rungs of a ladder of penalties, one call each."""
+        small, lowest, tried = self.small, np.inf, set[bytes]()
+        for x, _ in self.rungs(relief, small.penalties(RUNGS, SHRINK), 4 * k + 32, looks=looks):
+            if 2 * np.count_nonzero(x) >= k:
+                places = np.sort(leading(x, k, small.stays))
+                loss = small.bb - float(small.h[places] @ (small.solved(places) * small.lengths[places]))
+                lowest = min(lowest, loss)
+                if places.tobytes() not in tried and loss <= HOPE * lowest:
+                    tried.add(places.tobytes())
+                    self._run(k, places[None, :], self.rules, NO_RUNGS, NO_RUNGS)
+
+    def rungs(
+        self, relief: float, lams: FloatArray, limit: float, *, looks: bool
+    ) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """The coefficients of each rung of a ladder of penalties and what is left of the alignments, until there are
+        `limit` of them; with `looks` the working set takes in what they ask for."""
+        small, rules = self.small, self.rules._replace(relief=relief)
+        x, q = np.zeros(small.h.size), small.h.copy()
+        for lam in lams:
             for _ in range(3):
                 ledger.tick()
                 with linalg.single_thread():
@@ -351,15 +359,8 @@ class Search:
                     break
                 x = np.concatenate([x, np.zeros(small.h.size - x.size)])
                 q = small.h - small.G @ x
-            held = np.count_nonzero(x)
-            if 2 * held >= k:
-                places = np.sort(leading(x, k, small.stays))
-                loss = small.bb - float(small.h[places] @ (small.solved(places) * small.lengths[places]))
-                lowest = min(lowest, loss)
-                if places.tobytes() not in tried and loss <= HOPE * lowest:
-                    tried.add(places.tobytes())
-                    self._run(k, places[None, :], self.rules, NO_RUNGS, NO_RUNGS)
-            if held >= limit:
+            yield x, q
+            if np.count_nonzero(x) >= limit:
                 break
 
     def _violators(self, x: FloatArray, lam: float) -> IntArray:

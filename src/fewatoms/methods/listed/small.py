@@ -57,7 +57,7 @@ class Small:
         if size == self._size:
             return
         self._size, self.classes = size, images.classes
-        G, h = np.array(images.gram[:size, :size], order="C"), images.moments[:size].copy()
+        G, h = images.gram[:size, :size], images.moments[:size].copy()
         self.lengths = np.ones(size)
         if view.scale is None:
             self.lengths = np.sqrt(G.diagonal())
@@ -73,13 +73,16 @@ class Small:
         self._fill(G, h)
 
     def _fill(self, G: FloatArray, h: FloatArray) -> None:
-        self.G, self.h = G, h
+        self.G, self.h = np.ascontiguousarray(G), h
         self.pay(self.ridge)
 
     def pay(self, ridge: float) -> None:
         """Put another ridge on the diagonal."""
         self.ridge = ridge
-        self.G[np.diag_indices_from(self.G)] = self._squares + ridge * self.may
+        if ridge and np.may_share_memory(self.G, self.images.gram):
+            self.G = self.G.copy()
+        if not np.may_share_memory(self.G, self.images.gram):
+            self.G[np.diag_indices_from(self.G)] = self._squares + ridge * self.may
 
     def places(self, classes: IntArray) -> IntArray:
         """Where these classes are; they must have been taken."""
