@@ -19,7 +19,7 @@ from fewatoms.gram.state import PIVOT
 from fewatoms.methods.listed.blockwise import Fit, exchanged, fitted
 from fewatoms.methods.listed.searching import FALL, ISOLATED, NO_RUNGS, NOTHING, RELIEF, Search
 
-WHOLE = 5e7  # multiplications, for each atom asked for, that the Gram matrix of all atoms may cost
+ALL_ATOMS = 5e7  # multiplications, for each atom asked for, that the Gram matrix of all atoms may cost
 RUNGS, SHRINK = 40, 0.8  # of a ladder of penalties
 DEEP = 0.9  # coefficients as a share of the data with which the first ladder ends: its last rungs find most
 BEYOND = 1.5  # times as many coefficients as atoms asked for with which the second one ends
@@ -28,7 +28,7 @@ FAR, NEAR = 0.5, 0.125  # share of the atoms in the first exchange, from rough s
 LOOKS = 6  # outside of the working set, for each support
 SHAKEN = 0.1  # share of the atoms that a shake replaces, by some of AMONG times as many well aligned ones
 AMONG = 4
-WORK = 3e8  # multiplications that shaking may cost, roughly
+SHAKING = 3e8  # multiplications that shaking may cost, roughly
 
 
 class Crowd(Search):
@@ -50,7 +50,7 @@ class Crowd(Search):
                 return
 
     def _few(self, columns: int) -> bool:
-        return self.problem.m * float(columns) ** 2 <= WHOLE * self.ks[-1]
+        return self.problem.m * float(columns) ** 2 <= ALL_ATOMS * self.ks[-1]
 
     # What is best so far ----------------------------------------------------------------------------------------------
 
@@ -164,7 +164,7 @@ class Crowd(Search):
         """Replace some atoms at random by others that are well aligned with what is then left, and exchange."""
         size = self.supports[k].classes.size
         work = 20.0 * size * (size * size / 3.0 + self.small.columns)
-        tries = int(min(self.effort.shakes, self.effort.shakes / 40 * WORK / max(work, 1.0)))
+        tries = int(min(self.effort.shakes, self.effort.shakes / 40 * SHAKING / max(work, 1.0)))
         rng, idle = np.random.default_rng(0), 0
         for _ in range(tries):
             best = self._best
