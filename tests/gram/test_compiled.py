@@ -12,7 +12,7 @@ from fewatoms.gram.blocks import blank_blocks
 from fewatoms.gram.who import NotKept, engine, working
 from gram.instances import CASES, DICE, inside, instance, rules
 
-FIRST = ("rung", "sweep")
+FIRST = ("ladder", "sweep")
 kept = pytest.mark.skipif(
     not all(map(disk.has, build.samples())), reason="machine code of all searches is made by make soak"
 )
@@ -89,16 +89,26 @@ def test_sweeps_are_the_same(signed):
 
 @pytest.mark.parametrize("signed", [True, False])
 @pytest.mark.parametrize("relief", [0.0, 3.0])
-def test_rungs_are_the_same(signed, relief):
+def test_ladders_are_the_same(signed, relief):
     for p in problems():
-        results = []
+        results, counts = [], []
         for hand in ("twins", "kernels"):
-            x, q = np.zeros(p.n), p.h.copy()
             with working(hand, *FIRST):
-                lam = 0.3 * np.abs(p.h).max()
-                engine().rung(p.G, x, q, lam, rules(signed, relief=relief), np.ones(p.n, dtype=bool), 50, 1e-8)
-            results.append(x)
-        np.testing.assert_allclose(*results, rtol=0, atol=1e-9 * np.sqrt(p.bb))
+                X, count = climbed(p, rules(signed, relief=relief), 1e-8)
+            results.append(X)
+            counts.append(count)
+        assert counts[0] == counts[1]
+        np.testing.assert_allclose(*results, rtol=0, atol=1e-8 * np.sqrt(p.bb))
+
+
+def climbed(p, how, tol):
+    """Three rungs, and where the last one led."""
+    x, q, X = np.zeros(p.n), p.h.copy(), np.zeros((3, p.n))
+    lams = np.abs(p.h).max() * np.array([0.6, 0.3, 0.2])
+    count = engine().ladder(p.G, x, q, lams, p.n, how, np.ones(p.n, dtype=bool), 50, tol, X)
+    np.testing.assert_array_equal(X[count - 1], x)
+    np.testing.assert_allclose(q, p.h - p.G @ x, rtol=0, atol=1e-9 * max(1.0, np.abs(p.h).max()))
+    return X, count
 
 
 def check_everything(signed, blocks):
@@ -163,7 +173,6 @@ def test_kernels_change_no_input():
     before = p.G.copy(), p.h.copy()
     with working("kernels", *FIRST):
         swept(p, rules())
-        x, q, lam = np.zeros(p.n), p.h.copy(), 0.2 * np.abs(p.h).max()
-        engine().rung(p.G, x, q, lam, rules(), np.ones(p.n, dtype=bool), 20, 1e-4)
+        climbed(p, rules(), 1e-4)
     np.testing.assert_array_equal(p.G, before[0])
     np.testing.assert_array_equal(p.h, before[1])

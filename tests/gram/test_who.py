@@ -327,7 +327,7 @@ def test_the_variable_keeps_the_compiler_out(tmp_path):
 
 def test_a_process_changes_over_to_what_is_there():
     """Machine code that `test_compiled.py` needs as well."""
-    build.now("rung", "sweep")
+    build.now("ladder", "sweep")
     first, last, _, changed = alone()
     assert changed
     np.testing.assert_allclose(last, first, rtol=1e-10)

@@ -67,7 +67,7 @@ class AtomicSet(Offering, ABC):
     @property
     def n(self) -> int:
         """The dimension of the model space."""
-        return int(np.prod(self.shape))
+        return math.prod(self.shape)
 
     @property
     @abstractmethod

@@ -107,14 +107,14 @@ def _kernel(world: World, step: Step) -> Any:
 
 _one, _of_blocks = World(False), World(True)
 KERNELS = {
-    "rung": _kernel(_one, drivers.rung),
+    "ladder": _kernel(_one, drivers.ladder),
     "sweep": _kernel(_one, drivers.sweep),
     "search": _kernel(_one, drivers.search),
     "many": _kernel(_one, columns.many),
     "sweep-blocks": _kernel(_of_blocks, drivers.sweep),
     "search-blocks": _kernel(_of_blocks, drivers.search),
 }
-rung, many = KERNELS["rung"], KERNELS["many"]
+ladder, many = KERNELS["ladder"], KERNELS["many"]
 
 
 def sweep(*args: object) -> object:

@@ -28,7 +28,7 @@ def samples() -> dict[str, tuple[object, ...]]:
     one = blank(G, h, bb, k, may, stays)
     block = blank_blocks(G, h, bb, k, may, stays, np.arange(n + 1), h)
     return {
-        "rung": (G, h, h, 1.0, rules, may, 1, 1e-2),
+        "ladder": (G, h, h, h, 1, rules, may, 1, 1e-2, G),
         "sweep": (G, h, bb, one, one, table, losses, 1, k, -1.0, rules),
         "search": (G, h, bb, one, one, table, h, h, k, rules, h),
         "many": (G, G, h, h, may, stays, 0, 1, asked, rules, rules, h, table, may),

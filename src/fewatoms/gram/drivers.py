@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fewatoms._types import Array, FloatArray, IntArray
-from fewatoms.gram.single import rung as rung
+from fewatoms.gram.single import rung
 from fewatoms.gram.steps import (
     Support,
     best_entry,
@@ -241,6 +241,32 @@ def descend(
             try_atoms(G, h, bb, best, s, atoms, k, rules)
         if held >= 3 * k + 8:
             break
+
+
+def ladder(
+    G: FloatArray,
+    x: FloatArray,
+    q: FloatArray,
+    lams: FloatArray,
+    limit: int,
+    rules: Rules,
+    may: Array,
+    passes: int,
+    tol: float,
+    X: FloatArray,
+) -> int:
+    """Down a ladder of penalties from x, with q = h - Gx, over single atoms: what each rung has, into the rows of X,
+    until there are `limit` coefficients; how many rungs."""
+    for step in range(lams.size):
+        rung(G, x, q, lams[step], rules, may, passes, tol)
+        held = 0
+        for j in range(x.size):
+            X[step, j] = x[j]
+            if x[j] != 0.0:
+                held += 1
+        if held >= limit:
+            return step + 1
+    return int(lams.size)
 
 
 def shrunk(

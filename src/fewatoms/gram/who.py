@@ -150,12 +150,12 @@ def _entry(twin: Callable[..., R]) -> Callable[..., R]:
     return lambda *args: CREW.call(twin.__name__, twin, args)
 
 
-TWINS = (drivers.search, drivers.sweep, drivers.rung, columns.many)
+TWINS = (drivers.search, drivers.sweep, drivers.ladder, columns.many)
 ENTRIES = SimpleNamespace(**{twin.__name__: _entry(twin) for twin in TWINS})
 
 
 def engine() -> SimpleNamespace:
-    """What has `search`, `sweep`, `rung` and `many`, done by whoever does the work at the time."""
+    """What has `search`, `sweep`, `ladder` and `many`, done by whoever does the work at the time."""
     told()
     return ENTRIES
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from fewatoms import _checks
 from fewatoms._types import Array, FloatArray, IntArray, Matrix
-from fewatoms.capabilities import FactorImages, SeenAsIs
+from fewatoms.capabilities import FactorImages, SeenAsIs, keeps
 from fewatoms.names import Names
 from fewatoms.operators.base import Operator
 from fewatoms.operators.boxes import refuse_complex
@@ -58,7 +58,7 @@ class MatrixOperator(Operator):
     def offers(self, capability: type[C]) -> C | None:
         filled = capability is FactorImages and sp.issparse(self.matrix)  # pairs one by one cost less than zeros do
         found = None if filled else self._picked if capability is SeenAsIs else self
-        return found if isinstance(found, capability) else None
+        return found if keeps(found, capability) else None
 
     @cached_property
     def _picked(self) -> Picked | None:

@@ -75,8 +75,8 @@ class Listed(Method):
         self._refuse(problem, budgets, given, listing)
         if listing is None:
             return None
-        job = ListedJob(problem, budgets, self, listing)
-        return SearchJob(problem, budgets, self, listing) if SearchJob.serves_all(job, budgets) else job
+        searched = SearchJob(problem, budgets, self, listing)
+        return searched if searched.serves_all(budgets) else ListedJob(problem, budgets, self, listing)
 
     def _refuse(self, problem: Problem, budgets: Sequence[Budget], given: Listing, listing: Listing | None) -> None:
         """What nobody can do: demands that only exchanges by way of images keep, where those are not to be had."""

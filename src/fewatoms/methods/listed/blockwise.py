@@ -62,6 +62,16 @@ class Fit:
         """Whether there is more left than a Gram matrix sees."""
         return self.loss > SEEN * self.small.bb
 
+    def apart(self, times: float) -> bool:
+        """Whether the least atom inside is worth so many times the best one outside."""
+        small = self.small
+        promise, least = np.maximum(self.promise, 0.0) ** 2, float(self.costs.min(initial=np.inf)) / times
+        if float(promise.max(initial=0.0)) > least * (1.0 + small.ridge):  # not even if all of it were new
+            return False
+        K = small.G[self.places]
+        left = small.G.diagonal() - np.einsum("ij,ij->j", K, lapack.dpotrs(self.factor, K)[0])
+        return not ((left > PIVOT) & (promise > least * left)).any()
+
     def without(self, gone: IntArray) -> IntArray:
         """The places but for some."""
         return np.delete(self.places, gone)

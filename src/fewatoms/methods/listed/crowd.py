@@ -10,17 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.linalg import lapack
 
 from fewatoms import ledger, linalg
 from fewatoms._types import FloatArray, IntArray
-from fewatoms.gram.drivers import leading
-from fewatoms.gram.state import PIVOT
 from fewatoms.methods.listed.blockwise import Fit, exchanged, fitted
+from fewatoms.methods.listed.rungs import ladder, suggested
 from fewatoms.methods.listed.searching import FALL, ISOLATED, NO_RUNGS, NOTHING, RELIEF, Search
 
 ALL_ATOMS = 5e7  # multiplications, for each atom asked for, that the Gram matrix of all atoms may cost
-RUNGS, SHRINK = 40, 0.8  # of a ladder of penalties
+STEPS, STEP = 40, 0.8  # of a ladder of penalties
 DEEP = 0.9  # coefficients as a share of the data with which the first ladder ends: its last rungs find most
 BEYOND = 1.5  # times as many coefficients as atoms asked for with which the second one ends
 TRIED = 3  # rungs of each that exchanges begin from
@@ -94,17 +92,12 @@ class Crowd(Search):
 
     def _apart(self, k: int) -> bool:
         """Whether the least atom inside is worth many times the best one outside."""
-        best, small = self._best, self.small
+        best = self._best
         if best is None or not self.signed or best.places.size < k or self.view.forced.size or not best.seen:
             return False
-        if not small.whole:
+        if not self.small.whole:
             return self._promising(k)[1]
-        promise, least = np.maximum(best.promise, 0.0) ** 2, float(best.costs.min()) / ISOLATED
-        if float(promise.max(initial=0.0)) > least * (1.0 + small.ridge):  # not even if all of it were new
-            return False
-        K = small.G[best.places]
-        left = small.G.diagonal() - np.einsum("ij,ij->j", K, lapack.dpotrs(best.factor, K)[0])
-        return not (promise > least * np.maximum(left, PIVOT)).any()
+        return best.apart(ISOLATED)
 
     # Stages -----------------------------------------------------------------------------------------------------------
 
@@ -120,24 +113,20 @@ class Crowd(Search):
         self._grown_by_qr(k)
 
     def _laddered(self, k: int) -> None:
-        self._down(k, 0.0, DEEP * self.problem.m)
+        self._down(k, 0.0, int(DEEP * self.problem.m))
 
     def _relieved(self, k: int) -> None:
-        self._down(k, RELIEF, BEYOND * k)
+        self._down(k, RELIEF, int(BEYOND * k))
 
-    def _down(self, k: int, relief: float, limit: float) -> None:
+    def _down(self, k: int, relief: float, limit: int) -> None:
         """The supports of the rungs of a ladder whose fits come nearest, exchanged."""
         small, found = self.small, dict[bytes, tuple[float, IntArray]]()
-        looks = relief == 0.0 and not small.whole
-        for x, q in self.rungs(relief, small.penalties(RUNGS, SHRINK), limit, looks=looks):
-            if 2 * np.count_nonzero(x) < k:
-                continue
-            places = np.sort(self._leading(x, q, k))
-            if places.tobytes() not in found:
+        rules, lams = self.rules._replace(relief=relief), small.penalties(STEPS, STEP)
+        for x in ladder(small, rules, lams, limit, looks=relief == 0.0 and not small.whole):
+            if 2 * np.count_nonzero(x) >= k:
+                places = np.sort(self._leading(x, k))
                 fit = fitted(small, places)
                 found[places.tobytes()] = (np.inf if fit is None else fit.loss), places
-                if fit is not None and not fit.seen:
-                    break
         best = sorted(found.values(), key=lambda pair: pair[0])
         for _, places in best[:TRIED]:
             self._try(places, k, NEAR if relief else FAR)
@@ -145,11 +134,13 @@ class Crowd(Search):
                 break
         self._look_around(k)
 
-    def _leading(self, x: FloatArray, q: FloatArray, k: int) -> IntArray:
+    def _leading(self, x: FloatArray, k: int) -> IntArray:
         """The k largest coefficients, and where there are fewer the best aligned atoms beside them."""
-        places = leading(x, k, self.small.stays)
+        small, used = self.small, np.flatnonzero(x)
+        (places,) = suggested(x[None, :], k, small.stays)
         if places.size < k:
-            a = np.where(self.small.may, np.abs(q) if self.signed else q, -np.inf)
+            q = small.h - x[used] @ small.G[used]
+            a = np.where(small.may, np.abs(q) if self.signed else q, -np.inf)
             a[places] = -np.inf
             more = linalg.top_k(a, k - places.size)
             places = np.concatenate([places, more[a[more] > 0]])

@@ -212,6 +212,10 @@ class Images:
         """The sum of images times coefficients."""
         return np.asarray(self._held[:, slots] @ c if self._sparse else c @ self._held[slots])
 
+    def combined(self, X: FloatArray) -> FloatArray:
+        """The sums of all images times each row of X, as columns."""
+        return np.asarray(self._held @ X.T if self._sparse else (X @ self._held[: self.size]).T)
+
     def correlate(self, slots: IntArray, r: FloatArray) -> FloatArray:
         """The inner products of images with r."""
         return np.asarray(self._held[:, slots].T @ r if self._sparse else self._held[slots] @ r)

@@ -30,12 +30,11 @@ class SearchJob(ListedJob):
 
     _searching: Search | None = None
 
-    @classmethod
-    def serves_all(cls, job: ListedJob, budgets: Sequence[Budget]) -> bool:
+    def serves_all(self, budgets: Sequence[Budget]) -> bool:
         """Whether these budgets are searched in this way."""
-        method, problem, listing = job.method, job.problem, job.listing
+        method, problem, listing = self.method, self.problem, self.listing
         plain = problem.loss.squares and problem.price.cap is None
-        if not plain or method.oracle is not None or not job.at_hand:
+        if not plain or method.oracle is not None or not self.at_hand:
             return False
         if any(budget.nothing_said for budget in budgets):
             return len(budgets) == 1

@@ -15,10 +15,12 @@ from fewatoms import ledger, linalg
 from fewatoms._types import FloatArray, IntArray
 from fewatoms.effort import Effort
 from fewatoms.gram import engine
-from fewatoms.gram.drivers import Rules, build, demanded, leading
+from fewatoms.gram.drivers import Rules, build, demanded
 from fewatoms.gram.state import PIVOT
 from fewatoms.gram.steps import Support as Held
 from fewatoms.gram.steps import best_entry, cheapest
+from fewatoms.methods.listed.blockwise import fitted
+from fewatoms.methods.listed.rungs import ladder, suggested
 from fewatoms.methods.listed.small import small
 from fewatoms.methods.listed.support import Support, SupportFits
 
@@ -33,8 +35,8 @@ RELIEF = 3.0  # of the second ladder: coefficients so many times the penalty pay
 RIDGES = np.array([3.0, 1.0, 0.3, 0.1, 0.03])  # of the ladder of ridges, above the one asked for
 SWEPT = 64  # atoms up to which supports of all smaller sizes are searched on the way
 CROSSING = 4_000_000  # inner products of a support with all atoms, for a look at all exchanges
+LOOKED = 1 << 16  # of them at a time
 PAIRED = 8  # atoms up to which exchanges of two at a time are looked at, where coefficients are nonnegative
-HOPE = 1.1  # supports with more than this many times the lowest loss of their ladder seldom end up better
 AT_ONCE = 3e7  # multiplications from one look at the clock to the next, roughly
 WORK = 1e9  # multiplications that shaking may cost, roughly
 SETTLING = 20  # exchanges after a shake at most, and two for each atom replaced
@@ -192,11 +194,14 @@ class Search:
         return better
 
     def _alone(self, state: Held, k: int) -> bool:
-        """Whether the least atom inside is worth many times the best one outside. Nonnegative atoms may have nothing to
-        add and be better all the same, once another one is gone."""
-        if not self.signed or state.count[0] < k or self.view.forced.size:
+        """Whether the least atom inside is worth many times the best one outside."""
+        if not self._may_be_alone(int(state.count[0]), k):
             return False
         return cheapest(state)[1] >= ISOLATED * best_entry(state, self.signed)[1]
+
+    def _may_be_alone(self, size: int, k: int) -> bool:
+        """Nonnegative atoms may have nothing to add and be better all the same, once another one is gone."""
+        return self.signed and size >= k and not self.view.forced.size
 
     # Against all atoms ------------------------------------------------------------------------------------------------
 
@@ -219,11 +224,15 @@ class Search:
 
     def _settle(self, k: int) -> None:
         """Where all atoms are in the working set: what the Gram matrix could not see, and whether others come near."""
-        support, state = self.supports[k], self.small.state(k)
+        support, small, self.isolated[k] = self.supports[k], self.small, False
         if self._grown_by_qr(k) or self._met(support):
-            self.isolated[k] = False
             return
-        build(self.small.G, self.small.h, self.small.bb, state, self.small.places(support.classes))
+        if self.view.blocks is None:
+            fit = fitted(small, small.places(support.classes)) if self._may_be_alone(support.classes.size, k) else None
+            self.isolated[k] = fit is not None and fit.apart(ISOLATED)
+            return
+        state = small.state(k)
+        build(small.G, small.h, small.bb, state, small.places(support.classes))
         self.isolated[k] = self._alone(state, k)
 
     def _promising(self, k: int) -> tuple[IntArray, bool]:
@@ -258,15 +267,14 @@ class Search:
         alone = bool(full and self.signed and not self.view.forced.size)
         alone = alone and float(costs.min()) >= ISOLATED * float(entry.max(initial=0.0))
         best = np.zeros(n) if full else entry
-        for i in range(size):
-            if self.view.forced.size and support.classes[i] in self.view.forced:
-                continue
-            reach = z + (c[i] / eta[i]) * HK[i]
+        movable = np.flatnonzero(~np.isin(support.classes, self.view.forced))
+        for some in np.array_split(movable, -(-movable.size * n // LOOKED) or 1):
+            reach = z + (c[some] / eta[some])[:, None] * HK[some]
             if not self.signed:
                 reach = np.maximum(reach, 0.0)
-            room = left + HK[i] ** 2 / eta[i]
-            gain = 0.5 * reach**2 / np.maximum(room, PIVOT) - costs[i]
-            np.maximum(best, np.where(room > PIVOT, gain, 0.0), out=best)
+            room = left + HK[some] ** 2 / eta[some][:, None]
+            gain = 0.5 * reach**2 / np.maximum(room, PIVOT) - costs[some][:, None]
+            np.maximum(best, np.where(room > PIVOT, gain, 0.0).max(axis=0, initial=0.0), out=best)
         best[~open_] = 0.0
         return best, alone
 
@@ -326,51 +334,26 @@ class Search:
             self._run(k, NOTHING, self.rules, lams, NO_RUNGS)
             self._run(k, NOTHING, self.rules._replace(relief=RELIEF), lams, NO_RUNGS)
         else:
-            self._rungs(k, 0.0, looks=not self.small.whole)
-            self._rungs(k, RELIEF, looks=False)
+            self._rungs(k)
         self._run(k, NOTHING, self.rules, NO_RUNGS, RIDGES[self.problem.ridge < RIDGES])
         self._look_outside(k)
 
-    def _rungs(self, k: int, relief: float, *, looks: bool) -> None:
-        """Exchange from the rungs of a ladder of penalties, one call each."""
-        small, lowest, tried = self.small, np.inf, set[bytes]()
-        for x, _ in self.rungs(relief, small.penalties(RUNGS, SHRINK), 4 * k + 32, looks=looks):
-            if 2 * np.count_nonzero(x) >= k:
-                places = np.sort(leading(x, k, small.stays))
-                loss = small.bb - float(small.h[places] @ (small.solved(places) * small.lengths[places]))
-                lowest = min(lowest, loss)
-                if places.tobytes() not in tried and loss <= HOPE * lowest:
-                    tried.add(places.tobytes())
-                    self._run(k, places[None, :], self.rules, NO_RUNGS, NO_RUNGS)
-
-    def rungs(
-        self, relief: float, lams: FloatArray, limit: float, *, looks: bool
-    ) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """The coefficients of each rung of a ladder of penalties and what is left of the alignments, until there are
-        `limit` of them; with `looks` the working set takes in what they ask for."""
-        small, rules = self.small, self.rules._replace(relief=relief)
-        x, q = np.zeros(small.h.size), small.h.copy()
-        for lam in lams:
-            for _ in range(3):
-                ledger.tick()
-                with linalg.single_thread():
-                    engine().rung(small.G, x, q, lam, rules, small.may, 20, 1e-2)
-                if not looks or not small.take(self._violators(x, lam)):
-                    break
-                x = np.concatenate([x, np.zeros(small.h.size - x.size)])
-                q = small.h - small.G @ x
-            yield x, q
-            if np.count_nonzero(x) >= limit:
-                break
-
-    def _violators(self, x: FloatArray, lam: float) -> IntArray:
-        """Classes outside of the working set that do not stay at zero."""
-        images, small, view = self.fits.images, self.small, self.view
-        r = images.target - images.combine(np.arange(x.size), x / np.where(small.lengths > 0, small.lengths, 1.0))
-        a = small.promise(view.pull(view.outer.adjoint(images.dual(r))))
-        a[small.classes] = -np.inf
-        fresh = linalg.top_k(a, max(32, x.size // 4))
-        return fresh[a[fresh] > lam]
+    def _rungs(self, k: int) -> None:
+        """Exchange from the rungs of two ladders of penalties."""
+        small, limit = self.small, 4 * k + 32
+        lams = small.penalties(RUNGS, SHRINK)
+        X = ladder(small, self.rules, lams, limit, looks=not small.whole)
+        rows = suggested(X, k, small.stays)
+        rows += suggested(ladder(small, self.rules._replace(relief=RELIEF), lams, limit), k, small.stays)
+        most = max(4, int(AT_ONCE / max(1, k * k * small.columns)))
+        if len(rows) > most:
+            fits = [fitted(small, row) for row in rows]
+            losses = [np.inf if fit is None else fit.loss for fit in fits]
+            rows = [rows[i] for i in np.argsort(losses, kind="stable")[:most]]
+        starts = np.full((len(rows), k), -1, dtype=np.int64)
+        for start, row in zip(starts, rows, strict=True):
+            start[: row.size] = row
+        self._run(k, starts, self.rules, NO_RUNGS, NO_RUNGS)
 
     def _shaken(self, k: int) -> None:
         """Replace some atoms at random and exchange, as often as the effort and the work that it takes allow."""

@@ -1,0 +1,68 @@
+"""Ladders of penalties over a working set: the coefficients of all rungs, and the supports that they suggest."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fewatoms import ledger, linalg
+from fewatoms._types import Array, FloatArray, IntArray
+from fewatoms.gram import engine
+from fewatoms.gram.drivers import Rules
+from fewatoms.methods.listed.small import Small
+
+PASSES, TOLERANCE = 20, 1e-2  # over the coefficients of a rung, and the share of the penalty that they settle to
+TURNS = 2  # looks at all atoms, and ladders after that
+FRESH = 32  # atoms taken in after a look at least, or half as many as there are
+RUNGS_AT_ONCE = 6  # rungs from one tick to the next
+
+
+def ladder(small: Small, rules: Rules, lams: FloatArray, limit: int, *, looks: bool = False) -> FloatArray:
+    """The coefficients of each rung in a row, down to where there are `limit` of them; with `looks` the working set
+    takes in atoms that do not stay at zero."""
+    X = _down(small, rules, lams, limit)
+    for _ in range(TURNS if looks else 0):
+        if not small.take(_violators(small, X, lams)):
+            break
+        X = _down(small, rules, lams, limit)
+    return X
+
+
+def _down(small: Small, rules: Rules, lams: FloatArray, limit: int) -> FloatArray:
+    n = small.h.size
+    x, q, X, count = np.zeros(n), small.h.copy(), np.zeros((lams.size, n)), 0
+    while count < lams.size:
+        ledger.tick()
+        some = slice(count, count + RUNGS_AT_ONCE)
+        with linalg.single_thread():
+            done = engine().ladder(small.G, x, q, lams[some], limit, rules, small.may, PASSES, TOLERANCE, X[some])
+        count += done
+        if done < X[some].shape[0] or np.count_nonzero(x) >= limit:
+            break
+    return X[:count]
+
+
+def _violators(small: Small, X: FloatArray, lams: FloatArray) -> IntArray:
+    """Classes outside of the working set that do not stay at zero on some rung, the farthest first."""
+    view, images = small.view, small.images
+    scale = np.where(small.lengths > 0, 1.0 / np.where(small.lengths > 0, small.lengths, 1.0), 0.0)
+    left = images.target[:, None] - images.combined(X * scale)
+    Z = view.pull_block(view.outer.adjoint_block(linalg.rowwise(images.root, left)))
+    excess = np.zeros(view.count)
+    for z, lam in zip(Z, lams, strict=False):
+        np.maximum(excess, small.promise(z) / lam, out=excess)
+    excess[small.classes] = 0.0
+    fresh = linalg.top_k(excess, max(FRESH, small.columns // 2))
+    return fresh[excess[fresh] > 1.0]
+
+
+def suggested(X: FloatArray, k: int, stays: Array) -> list[IntArray]:
+    """For each rung with half as many coefficients as that, the places of the k largest, none twice."""
+    k = min(k, X.shape[1])
+    size = np.abs(X)
+    full = 2 * np.count_nonzero(X, axis=1) >= k
+    size[:, stays] = np.inf
+    size = size[full]
+    top = np.argpartition(-size, k - 1, axis=1)[:, :k] if k < X.shape[1] else np.tile(np.arange(k), (len(size), 1))
+    top.sort(axis=1)
+    rows = [places[one[places] > 0] for places, one in zip(top.astype(np.int64), size, strict=True)]
+    return list({row.tobytes(): row for row in rows}.values())
