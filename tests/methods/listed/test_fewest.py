@@ -11,6 +11,7 @@ import pytest
 import fewatoms as fa
 from fewatoms import datasets
 from fewatoms.datasets.sparco import CausalConvolution, CosinesAndSpikes, HaarSynthesis
+from fewatoms.gram.who import working
 from journeys.planting import as_operator, spikes, squares
 from methods.listed.small import (
     N,
@@ -48,7 +49,9 @@ def test_a_bound_alone_takes_no_more_atoms_than_matching_pursuit(kind, misfit):
         assert s.status is fa.Status.BOUND_MET
         assert np.linalg.norm(b - A @ s.x) <= misfit * np.linalg.norm(b) * (1 + 1e-9)
         assert s.cardinality == np.count_nonzero(s.x) <= pursued(A, b, misfit**2 * squares(b))
-        by_alpha = fa.fit(A, b, atoms=fa.SignedOneHot(60), alpha=misfit**2 * squares(b))
+        with working("twins"):  # whoever works may change from one fit to the next, and with it the last digits
+            s = fa.fit(A, b, atoms=fa.SignedOneHot(60), misfit=misfit)
+            by_alpha = fa.fit(A, b, atoms=fa.SignedOneHot(60), alpha=misfit**2 * squares(b))
         assert by_alpha.cardinality == s.cardinality
 
 

@@ -91,10 +91,11 @@ def fitted(small: Small, places: IntArray) -> Fit | None:
         places = places[c > 0] if (c > 0).any() else places[c > c.min()]
 
 
-def exchanged(here: Fit, k: int, size: int) -> Fit:
-    """Where exchanges by blocks lead from a support, with k atoms at most, and so many at once in the first one."""
-    for _ in range(ROUNDS):
-        if not here.seen:
+def exchanged(here: Fit, k: int, size: int, rounds: int = ROUNDS, target: float = -1.0) -> Fit:
+    """Where exchanges by blocks lead from a support, with k atoms at most, and so many at once in the first one; a loss
+    that meets the target will do."""
+    for _ in range(rounds):
+        if not here.seen or here.loss <= target:
             break
         trial = fitted(here.small, _next(here, size, k))
         if trial is not None and trial.loss < here.loss * (1 - LOWER):

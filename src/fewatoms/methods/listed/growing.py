@@ -11,12 +11,15 @@ from fewatoms._types import IntArray
 from fewatoms.effort import Effort
 from fewatoms.gram import engine
 from fewatoms.gram.drivers import build
+from fewatoms.methods.listed.blockwise import exchanged, fitted
 from fewatoms.methods.listed.searching import NO_RUNGS, NOTHING, SWEPT, Search
 from fewatoms.methods.listed.support import Support, SupportFits
 
 SHARE = 0.25  # by which a support may grow from one look at all atoms to the next
 OFFERED = 4  # atoms taken into the working set after a look, for each that may come in
 AT_LEAST = 32  # and never fewer than these
+SOLVED = 2e9  # cubes of atoms that such exchanges may cost
+QUICKLY, PATIENTLY = 12, 60  # exchanges by blocks, where they are many, on the way and at the end
 
 
 class Growing(Search):
@@ -65,8 +68,34 @@ class Growing(Search):
                 k = held.classes.size
 
     def _up(self, held: Support, low: int, high: int) -> tuple[Support, bool]:
-        """Supports of every size from low to high; the first that meets the bound, or the last, and whether there was
-        something to add."""
+        """A support of high atoms at most that is better, and whether there was something to add."""
+        support = self._by_blocks(held, high) if self._crowded(high) else self._one_by_one(held, low, high)
+        better = support.objective < held.objective
+        return (support if better else held), better and support.classes.size > held.classes.size
+
+    def _crowded(self, k: int) -> bool:
+        """Whether atoms are exchanged by blocks."""
+        return k > SWEPT and self.view.blocks is None
+
+    def _by_blocks(self, held: Support, k: int, rounds: int = QUICKLY) -> Support:
+        """A support of k atoms at most, from one with more or fewer: the cheapest go, the best aligned come in."""
+        small, problem = self.small, self.problem
+        target = -1.0 if problem.ridge else 2 * (problem.tolerance + problem.slack)
+        with linalg.single_thread():
+            start = fitted(small, small.places(held.classes))
+            if start is None:
+                return held
+            moved = abs(k - start.places.size)
+            if start.places.size > k:
+                start = fitted(small, start.without(start.leaving[:moved])) or start
+            if start.places.size > k:
+                return held
+            rounds = max(4, min(rounds, int(SOLVED / k**3)))
+            found = exchanged(start, k, max(1, moved // 2), rounds, target)
+            return self.fits.fit(small.classes[found.places])
+
+    def _one_by_one(self, held: Support, low: int, high: int) -> Support:
+        """Supports of every size from low to high; the first that meets the bound, or the last."""
         small, problem = self.small, self.problem
         table, losses = np.full((high + 1, high), -1, dtype=np.int64), np.full(high + 1, np.inf)
         state, spare = small.state(high), small.state(high)
@@ -75,9 +104,7 @@ class Growing(Search):
             target = 2 * problem.tolerance
             top = engine().sweep(small.G, small.h, small.bb, state, spare, table, losses, low, high, target, self.rules)
         row = table[top]
-        support = self.fits.fit(small.classes[row[row >= 0]])
-        better = support.objective < held.objective
-        return (support if better else held), better and support.classes.size > held.classes.size
+        return self.fits.fit(small.classes[row[row >= 0]])
 
     def _offers(self, held: Support, count: int) -> IntArray:
         """The atoms outside of the working set that are best aligned with what is left."""
@@ -114,6 +141,10 @@ class Growing(Search):
         """A support of k atoms that meets the bound still, if one is found."""
         if held.factor is None:
             return None
+        if self._crowded(k):
+            found = self._by_blocks(held, k, PATIENTLY if hard else QUICKLY)
+            self._hold(k, found)
+            return found if found.classes.size <= k and self.problem.meets(found.loss) else None
         costs = np.where(np.isin(held.classes, self.view.forced), np.inf, held.costs)
         stays = held.classes[np.sort(np.argsort(-costs, kind="stable")[:k])]
         self._hold(k, self.fits.fit(stays))
