@@ -13,9 +13,11 @@ import numpy as np
 
 from fewatoms import ledger, linalg
 from fewatoms._types import FloatArray, IntArray
+from fewatoms.effort import NORMAL
 from fewatoms.methods.listed.blockwise import Fit, exchanged, fitted
+from fewatoms.methods.listed.outside import ISOLATED
 from fewatoms.methods.listed.rungs import ladder, suggested
-from fewatoms.methods.listed.searching import FALL, ISOLATED, NO_RUNGS, NOTHING, RELIEF, Search
+from fewatoms.methods.listed.searching import FALL, NO_RUNGS, NOTHING, RELIEF, Search
 
 ALL_ATOMS = 5e7  # multiplications, for each atom asked for, that the Gram matrix of all atoms may cost
 STEPS, STEP = 40, 0.8  # of a ladder of penalties
@@ -23,7 +25,7 @@ DEEP = 0.9  # coefficients as a share of the data with which the first ladder en
 BEYOND = 1.5  # times as many coefficients as atoms asked for with which the second one ends
 TRIED = 3  # rungs of each that exchanges begin from
 FAR, NEAR = 0.5, 0.125  # share of the atoms in the first exchange, from rough starts and from better ones
-LOOKS = 6  # outside of the working set, for each support
+AROUND = 6  # outside of the working set, for each support
 SHAKEN = 0.1  # share of the atoms that a shake replaces, by some of AMONG times as many well aligned ones
 AMONG = 4
 SHAKING = 3e8  # multiplications that shaking may cost, roughly
@@ -68,7 +70,7 @@ class Crowd(Search):
     def _look_around(self, k: int) -> None:
         """Hold the best support against all atoms: those outside of the working set that are well aligned with what
         is left are taken in, and exchanges go on."""
-        for _ in range(0 if self.small.whole else LOOKS):
+        for _ in range(0 if self.small.whole else AROUND):
             if self._met(self.supports[k]):
                 return
             held = self.supports[k].classes
@@ -155,7 +157,7 @@ class Crowd(Search):
         """Replace some atoms at random by others that are well aligned with what is then left, and exchange."""
         size = self.supports[k].classes.size
         work = 20.0 * size * (size * size / 3.0 + self.small.columns)
-        tries = int(min(self.effort.shakes, self.effort.shakes / 40 * SHAKING / max(work, 1.0)))
+        tries = int(min(self.effort.shakes, self.effort.shakes / NORMAL.shakes * SHAKING / max(work, 1.0)))
         rng, idle = np.random.default_rng(0), 0
         for _ in range(tries):
             best = self._best

@@ -13,19 +13,17 @@ import numpy as np
 
 from fewatoms import ledger, linalg
 from fewatoms._types import FloatArray, IntArray
-from fewatoms.effort import Effort
+from fewatoms.effort import NORMAL, Effort
 from fewatoms.gram import engine
 from fewatoms.gram.drivers import Rules, build, demanded
-from fewatoms.gram.state import PIVOT
 from fewatoms.gram.steps import Support as Held
-from fewatoms.gram.steps import best_entry, cheapest
 from fewatoms.methods.listed.blockwise import fitted
+from fewatoms.methods.listed.outside import ISOLATED, Look, isolated
 from fewatoms.methods.listed.rungs import ladder, suggested
 from fewatoms.methods.listed.small import small
 from fewatoms.methods.listed.support import Support, SupportFits
 
 FALL = 1e-9  # the share by which an exchange must lower the objective
-ISOLATED = 12.0  # an answer whose least atom is worth this many times the best one outside is not searched further
 WHOLE = 2e7  # multiplications, for each budget, that the Gram matrix of all atoms may cost
 FIRST, EACH = 64, 6  # atoms that a search begins with at least, and for each one asked for
 OUTWARD = 12  # looks outside of the working set, for each support
@@ -34,11 +32,9 @@ SHRINK = 0.7  # from one rung to the next
 RELIEF = 3.0  # of the second ladder: coefficients so many times the penalty pay no more
 RIDGES = np.array([3.0, 1.0, 0.3, 0.1, 0.03])  # of the ladder of ridges, above the one asked for
 SWEPT = 64  # atoms up to which supports of all smaller sizes are searched on the way
-CROSSING = 4_000_000  # inner products of a support with all atoms, for a look at all exchanges
-LOOKED = 1 << 16  # of them at a time
 PAIRED = 8  # atoms up to which exchanges of two at a time are looked at, where coefficients are nonnegative
 AT_ONCE = 3e7  # multiplications from one look at the clock to the next, roughly
-WORK = 1e9  # multiplications that shaking may cost, roughly
+SHAKING_COST = 1e8  # multiplications that shaking may cost, roughly; more with more effort
 SETTLING = 20  # exchanges after a shake at most, and two for each atom replaced
 NOTHING = np.zeros((0, 1), dtype=np.int64)
 NO_RUNGS = np.zeros(0)
@@ -195,9 +191,7 @@ class Search:
 
     def _alone(self, state: Held, k: int) -> bool:
         """Whether the least atom inside is worth many times the best one outside."""
-        if not self._may_be_alone(int(state.count[0]), k):
-            return False
-        return cheapest(state)[1] >= ISOLATED * best_entry(state, self.signed)[1]
+        return self._may_be_alone(int(state.count[0]), k) and isolated(state, self.signed)
 
     def _may_be_alone(self, size: int, k: int) -> bool:
         """Nonnegative atoms may have nothing to add and be better all the same, once another one is gone."""
@@ -238,56 +232,16 @@ class Search:
     def _promising(self, k: int) -> tuple[IntArray, bool]:
         """Classes outside of the working set that would lower the objective, the best first, and whether none of all
         those that are not in the support comes near those that are."""
-        support, view, fits = self.supports[k], self.view, self.fits
+        support = self.supports[k]
         ledger.tick()
-        self._z = z = view.pull(view.outer.adjoint(fits.images.dual(support.residual)))
-        promise = self.small.promise(z)
-        promise[support.classes] = -np.inf
-        gained, alone = self._gains(support, z, promise, k)
-        gained[self.small.classes] = 0.0
+        alone = self._may_be_alone(support.classes.size, k)
+        look = Look(self.small, support, k, self._room(support, k), alone)
+        gained = look.gains.copy()
+        gained[self.small.classes] = -np.inf
         offers = linalg.top_k(gained, max(16, k))
-        return offers[gained[offers] > FALL * support.objective], alone
-
-    def _gains(self, support: Support, z: FloatArray, promise: FloatArray, k: int) -> tuple[FloatArray, bool]:
-        """What each atom outside would lower the objective by, in place of the best atom inside for that; where that
-        is too much to compute, what it promises alone."""
-        size, n = support.classes.size, self.view.count
-        open_ = np.isfinite(promise)
-        if not size or support.factor is None or size * n > CROSSING or not self.view.single:
-            gains = 0.5 * np.where(open_, promise, 0.0) ** 2
-            return gains, self._alone_among(support, gains, k)
-        H, c, unit = support.inverse, support.c, 1.0 + self.problem.ridge
-        K = self.view.crossings.rows(support.classes)
-        HK, eta = H @ K, H.diagonal()
-        left = np.maximum(unit - np.einsum("ij,ij->j", K, HK), 0.0)
-        usable = open_ & (promise > 0)
-        entry = np.where(usable & (left > PIVOT), 0.5 * promise**2 / np.maximum(left, PIVOT), 0.0)
-        costs = 0.5 * c * c / eta
-        full = self._room(support, k) <= 0
-        alone = bool(full and self.signed and not self.view.forced.size)
-        alone = alone and float(costs.min()) >= ISOLATED * float(entry.max(initial=0.0))
-        best = np.zeros(n) if full else entry
-        movable = np.flatnonzero(~np.isin(support.classes, self.view.forced))
-        for some in np.array_split(movable, -(-movable.size * n // LOOKED) or 1):
-            reach = z + (c[some] / eta[some])[:, None] * HK[some]
-            if not self.signed:
-                reach = np.maximum(reach, 0.0)
-            room = left + HK[some] ** 2 / eta[some][:, None]
-            gain = 0.5 * reach**2 / np.maximum(room, PIVOT) - costs[some][:, None]
-            np.maximum(best, np.where(room > PIVOT, gain, 0.0).max(axis=0, initial=0.0), out=best)
-        best[~open_] = 0.0
-        return best, alone
-
-    def _alone_among(self, support: Support, gains: FloatArray, k: int) -> bool:
-        """The same where the atoms of the working set are known exactly, and others by what they promise alone: half
-        of them is taken to be new."""
-        if self.view.blocks is None or not support.classes.size:
-            return False
-        state, small = self.small.state(k), self.small
-        build(small.G, small.h, small.bb, state, small.places(support.classes))
-        others = gains.copy()
-        others[small.classes] = 0.0
-        return self._alone(state, k) and cheapest(state)[1] >= ISOLATED * 4.0 * float(others.max(initial=0.0))
+        # what blocks gain is known from below alone: the best few are looked at more closely in any case
+        least = FALL * support.objective if self.view.blocks is None else -np.inf
+        return offers[gained[offers] > least], look.isolated
 
     def _grown_by_qr(self, k: int) -> bool:
         """Where a Gram matrix sees nothing more to add, the images themselves may: atoms that those inside nearly
@@ -328,20 +282,22 @@ class Search:
 
     def _laddered(self, k: int) -> None:
         """Supports from two ladders of penalties and one of ridges."""
-        few = self.small.whole and k * k * self.small.columns <= AT_ONCE
-        if few or self.view.blocks is not None:
-            lams = self.small.penalties(RUNGS, SHRINK)
-            self._run(k, NOTHING, self.rules, lams, NO_RUNGS)
-            self._run(k, NOTHING, self.rules._replace(relief=RELIEF), lams, NO_RUNGS)
+        rules, lams = self.rules, self.small.penalties(RUNGS, SHRINK)
+        few, single = self.small.whole and k * k * self.small.columns <= AT_ONCE, self.view.blocks is None
+        patient = few or single or self.effort.shakes > NORMAL.shakes  # of many blocks, the others are seldom better
+        if few or not single:
+            self._run(k, NOTHING, rules, lams, NO_RUNGS)
+            if patient:
+                self._run(k, NOTHING, rules._replace(relief=RELIEF), lams, NO_RUNGS)
         else:
-            self._rungs(k)
-        self._run(k, NOTHING, self.rules, NO_RUNGS, RIDGES[self.problem.ridge < RIDGES])
+            self._rungs(k, lams)
+        if patient:
+            self._run(k, NOTHING, rules, NO_RUNGS, RIDGES[self.problem.ridge < RIDGES])
         self._look_outside(k)
 
-    def _rungs(self, k: int) -> None:
+    def _rungs(self, k: int, lams: FloatArray) -> None:
         """Exchange from the rungs of two ladders of penalties."""
         small, limit = self.small, 4 * k + 32
-        lams = small.penalties(RUNGS, SHRINK)
         X = ladder(small, self.rules, lams, limit, looks=not small.whole)
         rows = suggested(X, k, small.stays)
         rows += suggested(ladder(small, self.rules._replace(relief=RELIEF), lams, limit), k, small.stays)
@@ -359,8 +315,9 @@ class Search:
         """Replace some atoms at random and exchange, as often as the effort and the work that it takes allow."""
         replaced = max(2, k // 10)
         swaps = SETTLING + 2 * replaced
-        work = max(1.0, self.supports[k].classes.size * self.small.h.size * (4.0 * replaced + 3.0 * swaps))
-        tries = int(min(self.effort.shakes, 5 * k, WORK / work))
+        work = self.supports[k].c.size * self.small.columns * self.view.largest * (4.0 * replaced + 3.0 * swaps)
+        work = max(1.0, work)
+        tries = int(min(self.effort.shakes, 5 * k, self.effort.shakes / NORMAL.shakes * SHAKING_COST / work))
         pairs = self.effort.pairs if k <= PAIRED and not self.signed else 0
         rules, idle, die = self.rules._replace(pairs=pairs, swaps=swaps), 0, 0
         if pairs and self._run(k, NOTHING, rules, NO_RUNGS, NO_RUNGS):

@@ -64,13 +64,16 @@ class Support:
     @cached_property
     def costs(self) -> FloatArray:
         """What the objective would rise by without each class, the others fitted anew (to second order)."""
-        H, view = self.inverse, self.view
-        if view.blocks is None:
+        H = self.inverse
+        if self.view.blocks is None:
             return 0.5 * self.c**2 / np.diag(H)
-        sizes = view.sizes(self.classes)
-        ends = np.cumsum(sizes)
-        spans = [slice(e - s, e) for s, e in zip(sizes, ends, strict=True)]
-        return np.array([0.5 * self.c[s] @ np.linalg.solve(H[s, s], self.c[s]) for s in spans])
+        return np.array([0.5 * self.c[s] @ np.linalg.solve(H[s, s], self.c[s]) for s in self.spans])
+
+    @property
+    def spans(self) -> list[slice]:
+        """Where the coefficients of each class are."""
+        sizes = self.view.sizes(self.classes)
+        return [slice(end - size, end) for size, end in zip(sizes, np.cumsum(sizes), strict=True)]
 
     def by_class(self) -> dict[int, FloatArray]:
         """The coefficients of each class."""
@@ -78,6 +81,15 @@ class Support:
             return dict(zip(self.classes.tolist(), self.c[:, None], strict=True))
         cuts = np.cumsum(self.view.sizes(self.classes))[:-1]
         return dict(zip(self.classes.tolist(), np.split(self.c, cuts), strict=True)) if self.classes.size else {}
+
+
+def without_each(support: Support) -> FloatArray:
+    """The best coefficients without each class, a column each: zero for that one, the others fitted anew."""
+    H, c = support.inverse, support.c
+    C = np.stack([c - H[:, s] @ np.linalg.solve(H[s, s], c[s]) for s in support.spans], axis=1)
+    for i, s in enumerate(support.spans):
+        C[s, i] = 0.0
+    return C
 
 
 class SupportFits:

@@ -1,0 +1,138 @@
+"""A support held against all atoms: what those outside would gain, and whether any comes near those inside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fewatoms import linalg
+from fewatoms._types import FloatArray
+from fewatoms.gram.drivers import build
+from fewatoms.gram.state import PIVOT
+from fewatoms.gram.steps import Support as Held
+from fewatoms.gram.steps import best_entry, cheapest
+from fewatoms.methods.listed.small import Small
+from fewatoms.methods.listed.support import Support, without_each
+from fewatoms.methods.listed.view import View
+
+ISOLATED = 12.0  # an answer whose least atom is worth this many times the best one outside is not searched further
+CROSSING = 4_000_000  # inner products of a support with all atoms, for a look at all exchanges
+LOOKED = 1 << 16  # of them at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What a support's residual says about all atoms.
+
+    room : how many more atoms are allowed
+    alone : whether the least atom inside may be compared with others outside
+    """
+
+    small: Small
+    support: Support
+    k: int
+    room: int
+    alone: bool
+
+    @property
+    def _view(self) -> View:
+        return self.small.view
+
+    @cached_property
+    def z(self) -> FloatArray:
+        """The alignments of all atoms with what is left: one product."""
+        view, images = self._view, self.small.images
+        return view.pull(view.outer.adjoint(images.dual(self.support.residual)))
+
+    @cached_property
+    def _alone_gains(self) -> FloatArray:
+        """What each atom outside promises to lower the objective by, alone; 0 for those that must stay out."""
+        promise = self.small.promise(self.z)
+        promise[self.support.classes] = -np.inf
+        return np.asarray(0.5 * np.maximum(promise, 0.0) ** 2)
+
+    @cached_property
+    def _crossed(self) -> tuple[FloatArray, FloatArray] | None:
+        """H K, with K the inner products of the images inside with all others and H the inverse of their Gram matrix,
+        and the squared lengths that those inside leave of all; None where that is too much to compute."""
+        support, view = self.support, self._view
+        size = support.classes.size
+        if not size or support.factor is None or size * view.count > CROSSING or not view.single:
+            return None
+        K = view.crossings.rows(support.classes)
+        HK = support.inverse @ K
+        return HK, np.maximum(1.0 + self.small.ridge - np.einsum("ij,ij->j", K, HK), 0.0)
+
+    @cached_property
+    def _entries(self) -> FloatArray:
+        """What atoms would gain beside those inside."""
+        assert self._crossed is not None
+        left = self._crossed[1]
+        return np.where(left > PIVOT, self._alone_gains / np.maximum(left, PIVOT), 0.0)
+
+    @cached_property
+    def gains(self) -> FloatArray:
+        """What each atom outside would lower the objective by, in place of the best atom inside for that or, where
+        there is room, beside them; of blocks, what it would at least. Where that is too much to compute, what it
+        promises alone."""
+        if self._view.blocks is not None:
+            return self._of_blocks()
+        if self._crossed is None:
+            return self._alone_gains
+        (HK, left), support = self._crossed, self.support
+        c, eta, costs, n = support.c, support.inverse.diagonal(), support.costs, self._view.count
+        best = np.zeros(n) if self.room <= 0 else self._entries.copy()
+        movable = np.flatnonzero(~np.isin(support.classes, self._view.forced))
+        for some in np.array_split(movable, -(-movable.size * n // LOOKED) or 1):
+            reach = self.z + (c[some] / eta[some])[:, None] * HK[some]
+            reach = reach if self.small.signed else np.maximum(reach, 0.0)
+            new = left + HK[some] ** 2 / eta[some][:, None]
+            gain = 0.5 * reach**2 / np.maximum(new, PIVOT) - costs[some][:, None]
+            np.maximum(best, np.where(new > PIVOT, gain, 0.0).max(axis=0, initial=0.0), out=best)
+        best[support.classes] = best[self._view.barred] = 0.0
+        return best
+
+    def _of_blocks(self) -> FloatArray:
+        """Negative where they would lose so much at most. Of two blocks that are alike, the one inside hides the other
+        from what is left: so each goes for once."""
+        view, images, support = self._view, self.small.images, self.support
+        if support.factor is None or not support.classes.size:
+            return self._alone_gains
+        best = self._alone_gains.copy() if self.room > 0 else np.full(view.count, -np.inf)
+        A = linalg.dense(images.columns(images.slots(support.classes)))
+        left = images.target[:, None] - A @ without_each(support)
+        Z = view.pull_block(view.outer.adjoint_block(linalg.rowwise(images.root, left)))
+        for g, z, cost in zip(support.classes, Z, support.costs, strict=True):
+            if g not in view.forced:
+                best = np.maximum(best, 0.5 * self.small.promise(z) ** 2 - cost)
+        best[support.classes] = best[view.barred] = -np.inf
+        return best
+
+    @property
+    def isolated(self) -> bool:
+        """Whether the least atom inside is worth many times the best one outside."""
+        support = self.support
+        if not self.alone or support.factor is None or not support.classes.size:
+            return False
+        least, best = float(support.costs.min()), float(self._alone_gains.max(initial=0.0))
+        if least < ISOLATED * best / (1.0 + self.small.ridge):  # not even if all of it were new
+            return False
+        if self._view.blocks is not None:
+            return self._block_is_isolated()
+        return self._crossed is not None and least >= ISOLATED * float(self._entries.max(initial=0.0))
+
+    def _block_is_isolated(self) -> bool:
+        """Blocks of the working set are known exactly, others by what they promise alone: half of them is taken to be
+        new."""
+        small = self.small
+        state, others = small.state(self.k), self._alone_gains.copy()
+        build(small.G, small.h, small.bb, state, small.places(self.support.classes))
+        others[small.classes] = 0.0
+        return isolated(state, small.signed) and cheapest(state)[1] >= ISOLATED * 4.0 * float(others.max(initial=0.0))
+
+
+def isolated(state: Held, signed: bool) -> bool:
+    """The same within a working set."""
+    return cheapest(state)[1] >= ISOLATED * best_entry(state, signed)[1]
