@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import lapack
 
 from fewatoms import ledger, linalg
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.gram import engine
 from fewatoms.gram.drivers import Rules
+from fewatoms.gram.state import PIVOT
 from fewatoms.methods.listed.small import Small
 
 PASSES, TOLERANCE = 20, 1e-2  # over the coefficients of a rung, and the share of the penalty that they settle to
@@ -66,3 +68,24 @@ def suggested(X: FloatArray, k: int, stays: Array) -> list[IntArray]:
     top.sort(axis=1)
     rows = [places[one[places] > 0] for places, one in zip(top.astype(np.int64), size, strict=True)]
     return list({row.tobytes(): row for row in rows}.values())
+
+
+def nested(small: Small, X: FloatArray, most: int) -> IntArray:
+    """For every size up to that, in a row filled up with -1, the places of the largest coefficients of the rung where
+    so many fit best: a triangular factor of all of them, in their order, has the fits of all sizes."""
+    table, lowest = np.full((most + 1, most), -1, dtype=np.int64), np.full(most, np.inf)
+    size = np.abs(X)
+    size[:, small.stays] = np.inf
+    for one in size:
+        places = linalg.top_k(one, most)
+        places = places[one[places] > 0]
+        factor, bad = lapack.dpotrf(small.G[places[:, None], places], clean=0) if places.size else (np.eye(0), 0)
+        fits = int(bad) - 1 if bad else places.size
+        weak = np.flatnonzero(factor.diagonal()[:fits] ** 2 < PIVOT)
+        fits = int(weak[0]) if weak.size else fits
+        if fits:
+            u = lapack.dtrtrs(factor[:fits, :fits], small.h[places[:fits]], trans=1)[0]
+            losses = small.bb - np.cumsum(u**2)
+            for k in np.flatnonzero(losses < lowest[:fits]):
+                table[k + 1, : k + 1], lowest[k] = places[: k + 1], losses[k]
+    return table

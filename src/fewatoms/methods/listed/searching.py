@@ -19,7 +19,7 @@ from fewatoms.gram.drivers import Rules, build, demanded
 from fewatoms.gram.steps import Support as Held
 from fewatoms.methods.listed.blockwise import fitted
 from fewatoms.methods.listed.outside import ISOLATED, Look, isolated
-from fewatoms.methods.listed.rungs import ladder, suggested
+from fewatoms.methods.listed.rungs import ladder, nested, suggested
 from fewatoms.methods.listed.small import small
 from fewatoms.methods.listed.support import Support, SupportFits
 
@@ -123,11 +123,26 @@ class Search:
         for ridge in [*ridges, self.problem.ridge]:
             table, top = self.swept(ridge, low, table)
         assert table is not None
+        if self._continued and self.view.blocks is None and self.problem.alpha is None:
+            table = self._swept_from_rungs(low, table)
         self.table = table
         for k in self.ks:
             row = table[min(k, top)]
             self._take(k, self.small.classes[row[row >= 0]])
             self._look_outside(k)
+
+    def _swept_from_rungs(self, low: int, table: IntArray) -> IntArray:
+        """The better one of a table's supports and those that a sweep finds from ladders of penalties, swept again."""
+        small, most = self.small, self.ks[-1]
+        lams, limit = small.penalties(RUNGS, SHRINK), 2 * most + 32
+        X = [ladder(small, self.rules._replace(relief=relief), lams, limit) for relief in (0.0, RELIEF)]
+        other = self.swept(self.problem.ridge, low, nested(small, np.concatenate(X), most))[0]
+        for k in range(low, most + 1):
+            fits = [fitted(small, row[row >= 0]) for row in (table[k], other[k])]
+            losses = [np.inf if fit is None else fit.loss for fit in fits]
+            if losses[0] < losses[1]:
+                other[k] = table[k]
+        return self.swept(self.problem.ridge, low, other)[0]
 
     @property
     def _continued(self) -> bool:
