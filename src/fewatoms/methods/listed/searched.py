@@ -13,6 +13,7 @@ import numpy as np
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
 from fewatoms.methods.base import Sketch
+from fewatoms.methods.listed.capped import Capped
 from fewatoms.methods.listed.crowd import Crowd
 from fewatoms.methods.listed.grids import grid
 from fewatoms.methods.listed.growing import Growing
@@ -33,12 +34,15 @@ class SearchJob(ListedJob):
     def serves_all(self, budgets: Sequence[Budget]) -> bool:
         """Whether these budgets are searched in this way."""
         method, problem, listing = self.method, self.problem, self.listing
-        plain = problem.loss.squares and problem.price.cap is None
-        if not plain or method.oracle is not None or not self.at_hand:
+        capped = problem.price.cap is not None
+        if not problem.loss.squares or method.oracle is not None or not self.at_hand:
+            return False
+        if capped and listing.blocks is not None:
             return False
         if any(budget.nothing_said for budget in budgets):
-            return len(budgets) == 1
-        return all(min(budget.single, listing.atoms.count) <= LARGEST for budget in budgets)
+            return len(budgets) == 1 and not capped
+        most = SWEPT if capped else LARGEST
+        return all(min(budget.single, listing.atoms.count) <= most for budget in budgets)
 
     def iterates(self, course: Sequence[Budget]) -> Iterator[Iterate]:
         first = None if self._along is None else self._tried(self._along, course)
@@ -57,11 +61,15 @@ class SearchJob(ListedJob):
                 self._searching = Growing(fits, self.method.effort)
             else:
                 ks = {min(budget.single, self.listing.atoms.count) for budget in self.budgets}
-                self._searching = (Crowd if self._crowded(ks) else Search)(fits, sorted(ks), self.method.effort)
+                self._searching = self._kind(ks)(fits, sorted(ks), self.method.effort)
         return self._searching
 
-    def _crowded(self, ks: set[int]) -> bool:
-        return len(ks) == 1 and max(ks) > SWEPT and self.listing.blocks is None
+    def _kind(self, ks: set[int]) -> type[Search]:
+        """Who searches for supports of these sizes."""
+        if self.problem.price.cap is not None:
+            return Capped
+        crowded = len(ks) == 1 and max(ks) > SWEPT and self.listing.blocks is None
+        return Crowd if crowded else Search
 
     def begin(self, start: Solution, problem: Problem) -> Candidate:
         search, view = self._search(), self._seen()

@@ -110,7 +110,10 @@ class Small:
     def promise(self, z: FloatArray) -> FloatArray:
         """What single atoms promise: half the square of this is what one alone would lower the objective by; minus
         infinity for those that must stay out."""
-        return self.view.alignments(z)
+        a, lengths = self.view.alignments(z), self.view.lengths
+        if lengths is None or self.view.blocks is not None:
+            return a
+        return np.where(lengths > 0, a / np.where(lengths > 0, lengths, 1.0), np.minimum(a, 0.0))
 
 
 class SmallBlocks(Small):

@@ -1,0 +1,85 @@
+"""Least squares over single columns at hand, with a cap on coefficients: what is found without it is fitted with it,
+and exchanged by trials where the cap holds.
+
+Without the cap an exchange can only gain more: what it would gain then bounds what it gains, and those that would gain
+most are tried first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from fewatoms import ledger, linalg
+from fewatoms._types import IntArray
+from fewatoms.gram.drivers import build
+from fewatoms.gram.state import State, best_entry, swap_bounds
+from fewatoms.methods.listed.searching import FALL, RIDGES, Search
+from fewatoms.methods.listed.support import Support
+
+CLOSE = 1e-9  # relative: coefficients that are at the cap
+TRIALS = 5  # times as many exchanges are tried for each that is made as where coefficients have signs
+SWAPS = 4  # exchanges made at most, for each atom asked for, and some more
+
+
+class Capped(Search):
+    """The search where no coefficient may be larger than the cap."""
+
+    def stages(self) -> Iterator[None]:
+        for _ in super().stages():
+            yield
+        self.isolated = {}  # of answers without a cap
+        with linalg.single_thread():
+            for k in self.ks:
+                if self._holds(self.supports[k]):
+                    self._shrunk(k)
+                    self._exchanged(k)
+        yield
+
+    def _holds(self, support: Support) -> bool:
+        """Whether the cap holds some coefficient back."""
+        caps = self.view.caps(support.classes)
+        return bool((np.abs(support.c) >= caps * (1 - CLOSE)).any()) and not self._met(support)
+
+    def _shrunk(self, k: int) -> None:
+        """Supports of larger ridges, whose coefficients are smaller."""
+        ridge, table = self.problem.ridge, None
+        for larger in RIDGES[ridge < RIDGES]:
+            table, top = self.swept(larger, min(k, self.ks[0]), table)
+            row = table[min(k, top)]
+            self._take(k, self.small.classes[row[row >= 0]])
+        self.small.pay(ridge)
+
+    def _exchanged(self, k: int) -> None:
+        for _ in range(20 + SWAPS * k):
+            if self._met(self.supports[k]) or not self._improved(k):
+                return
+
+    def _improved(self, k: int) -> bool:
+        """Make the first exchange that gains something; whether there is any among the most promising ones."""
+        small, support = self.small, self.supports[k]
+        state = small.state(k)
+        assert isinstance(state, State)
+        build(small.G, small.h, small.bb, state, small.places(support.classes))
+        inside = state.S[: state.count[0]].copy()
+        if self._room(support, k) > 0:
+            j, _ = best_entry(state, self.signed)
+            if j >= 0 and self._take(k, small.classes[np.append(inside, j)]):
+                return True
+        bounds = np.full((max(1, inside.size), small.h.size), -np.inf)
+        swap_bounds(state, bounds)
+        needed = float(state.loss[0]) - 2.0 * support.objective * (1 - FALL)
+        order = linalg.top_k(bounds[: inside.size].ravel(), TRIALS * self.effort.trials)
+        for at in order[bounds.ravel()[order] > needed]:
+            if self._take(k, small.classes[_swapped(inside, *divmod(int(at), small.h.size))]):
+                return True
+            ledger.tick()
+        return False
+
+
+def _swapped(places: IntArray, i: int, j: int) -> IntArray:
+    """The places with another one in the place of the i-th."""
+    out = places.copy()
+    out[i] = j
+    return out
