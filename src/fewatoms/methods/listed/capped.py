@@ -28,14 +28,20 @@ class Capped(Search):
 
     def stages(self) -> Iterator[None]:
         for _ in super().stages():
+            self._reconsider()
             yield
-        self.isolated = {}  # of answers without a cap
         with linalg.single_thread():
             for k in self.ks:
                 if self._holds(self.supports[k]):
                     self._shrunk(k)
                     self._exchanged(k)
+        self._reconsider()
         yield
+
+    def _reconsider(self) -> None:
+        """Others may come nearer where the cap holds an answer back."""
+        for k in self.ks:
+            self.isolated[k] = self.isolated.get(k, False) and not self._holds(self.supports[k])
 
     def _holds(self, support: Support) -> bool:
         """Whether the cap holds some coefficient back."""
