@@ -171,8 +171,11 @@ def fit_many(M: object, B: npt.ArrayLike, *, k: object = None, **words: Unpack[W
     infinite or all too large numbers gets the status BAD_DATA and stops nobody.
 
     Least squares over single atoms (one Gram matrix has to pay for all columns, and up to 64 atoms be asked for) is a
-    compiled search for each column, on all cores: see `effort` of `fit`. A callback is called for blocks of columns,
-    with the last answer of each; StopIteration leaves the columns that are still to come without one (STOPPED).
+    compiled search for each column, on all cores, in a tenth of the time of `fit` or less. It is not the same search:
+    where data have few atoms and noise, answers are the same; on noise alone one in ten has a loss that is some percent
+    higher, and about as many a lower one. With effort="thorough" it is rather the other way round. A callback is called
+    for blocks of columns, with the last answer of each; StopIteration leaves the columns that are still to come without
+    one (STOPPED). Everything else is fitted column by column.
     """
     operator, names, B = as_operator(M), frames.names_of("B", B), frames.table("B", B)
     if sp.issparse(B):

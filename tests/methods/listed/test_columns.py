@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 import fewatoms as fa
 from fewatoms.fit import posed as put
+from fewatoms.gram import build, disk
 from fewatoms.gram.who import working
 from fewatoms.methods.listed import columns
 from fewatoms.run import solve_together
@@ -110,13 +111,14 @@ def test_what_is_said_is_so(name):
             assert mine != theirs or objective(s) == pytest.approx(objective(again), rel=1e-10, abs=1e-20 * size)
 
 
+@pytest.mark.skipif(not all(map(disk.has, build.samples())), reason="machine code of all searches is made by make soak")
 @asked
 def test_twins_and_kernels_agree(name):
     A, B = posed(2)
     words = words_of(name)
     with working("twins"):
         slow = fa.fit_many(A, B, **words)
-    with working("kernels", "many"):
+    with working("kernels"):
         fast = fa.fit_many(A, B, **words)
     assert slow.status == fast.status
     np.testing.assert_allclose(slow.loss, fast.loss, rtol=1e-10, atol=1e-20)
@@ -158,7 +160,7 @@ def test_a_matrix_in_every_form():
 def test_blocks_do_not_matter(monkeypatch):
     A, B = posed(4, p=30)
     whole = fa.fit_many(A, B, atoms=fa.SignedOneHot(12), k=4)
-    monkeypatch.setattr(columns, "BLOCK", 7)
+    monkeypatch.setattr(columns, "LARGEST_BLOCK", 7)
     monkeypatch.setattr(columns, "GATHERED", 50)
     monkeypatch.setattr(columns.kernels, "threads", lambda: 3)
     parts = fa.fit_many(A, B, atoms=fa.SignedOneHot(12), k=4)
@@ -182,7 +184,7 @@ def test_a_callback_is_heard_for_blocks_and_stops_what_is_to_come():
     heard, whole = [], fa.fit_many(A, B, **words)
     fa.fit_many(A, B, **words, callback=lambda progress: heard.append((progress.stage, progress.loss)))
     assert heard[0][0] == "data vector 0 of 40"
-    assert heard[1] == ("data vector 8 of 40", pytest.approx(whole.loss[7]))
+    assert heard[1] == ("data vector 1 of 40", pytest.approx(whole.loss[0]))
     assert heard[-1][0] == "data vector 40 of 40"
 
     def stop_after(count):
@@ -192,7 +194,7 @@ def test_a_callback_is_heard_for_blocks_and_stops_what_is_to_come():
 
         return callback
 
-    for done in (0, 8):
+    for done in (0, 1):
         some = fa.fit_many(A, B, **words, callback=stop_after(done))
         assert [status is fa.Status.STOPPED for status in some.status] == [i >= done for i in range(40)]
         np.testing.assert_array_equal(some.loss[:done], whole.loss[:done])

@@ -23,7 +23,7 @@ from fewatoms import kernels, linalg
 from fewatoms._types import Array, FloatArray, IntArray, Matrix
 from fewatoms.compressed import Compressed, Found
 from fewatoms.effort import Effort
-from fewatoms.gram import engine
+from fewatoms.gram import CREW, engine
 from fewatoms.gram.columns import Asked
 from fewatoms.gram.drivers import Rules
 from fewatoms.methods.listed.searching import DICE, FALL, RELIEF
@@ -38,30 +38,37 @@ SERVED = 64  # atoms up to which this way pays
 FEW, MORE = 16, 4  # atoms that there is room for at first, where only a bound is given; times as many after that
 GRAM_WORK = 1e8  # multiplications for each data vector that the Gram matrix may cost
 BEFORE = 4  # data vectors that it is paid for beforehand
-FIRST_BLOCK, BLOCK = 8, 1024  # data vectors in the first block, and in any
-SECONDS = 0.15  # that a block is to take
+LARGEST_BLOCK = 1024  # data vectors in a block, at most
+SECONDS, GROWTH = 0.15, 8.0  # that a block is to take, and how much larger than the one before it may be
 CHUNKS = 4  # for each thread, of a block
 GATHERED = 1 << 21  # numbers
 
 
 class Spent(NamedTuple):
-    """What may be spent on each data vector: see `gram.columns.Asked`; pairs : of atoms in one look at pairs."""
+    """What may be spent on each data vector: see `gram.columns.Asked`.
+
+    pairs : of atoms in one look at pairs
+    idle, most_idle, places : shakes in vain, at least and at most; as many as there are k x n in so many places
+    """
 
     rungs: int
     kicks: int
     rows: int
+    pairs: int
     shakes: int
     idle: int
-    pairs: int
+    most_idle: int
+    places: int
 
 
 # Per signal, misfits over the planted support's, on 342 minerals (k = 3, nonnegative) / 256 cosines (k = 5), beside
-# .06 ms, 1.83 / .01 ms, 1.29 of orthogonal matching pursuit: quick .10 ms, 1.10 / .10, 1.036; normal .5, .999 / .26,
-# .996; thorough 2.1, .997 / .9, .991.
+# .06 ms, 1.83 / .01 ms, 1.27 of orthogonal matching pursuit: quick .13 ms, 1.10 / .11, 1.013; normal .7, .998 / .14,
+# .995; thorough 2.5, .997 / .65, .991. On noise alone (50 x 200, k = 5 to 15) losses over those of `fit`, which takes
+# 6 to 12 ms: quick 1.02 to 1.12 at .2 to .9 ms; normal .97 to 1.005 at .6 to 3 ms; thorough .96 to .996 at 2 to 4 ms.
 SPENT = {
-    "quick": Spent(0, 64, 0, 0, 0, 0),
-    "normal": Spent(24, 64, 128, 100, 4, 1 << 16),
-    "thorough": Spent(24, 1024, 1024, 400, 20, 1 << 20),
+    "quick": Spent(0, 64, 0, 0, 0, 0, 0, 0),
+    "normal": Spent(24, 64, 128, 1 << 16, 100, 2, 32, 3600),
+    "thorough": Spent(24, 1024, 1024, 1 << 20, 400, 20, 200, 16384),
 }
 
 
@@ -145,12 +152,14 @@ class Columns:
         workers = kernels.threads()
         pool: AbstractContextManager[Executor | None] = ThreadPoolExecutor(workers) if workers > 1 else nullcontext()
         with pool as threads:
-            first, size = 0, FIRST_BLOCK
-            while first < data.shape[1]:
-                last, began = min(first + size, data.shape[1]), time.perf_counter()
-                yield self.found(self.block(data[:, first:last]), threads)
-                pace = SECONDS / max(time.perf_counter() - began, 1e-9)
-                first, size = last, int(min(BLOCK, max(1, size * min(4.0, pace))))
+            first, size, count = 0, 1, data.shape[1]
+            while first < count:
+                last, began = min(first + size, count), time.perf_counter()
+                found = self.found(self.block(data[:, first:last]), threads)
+                took = max(time.perf_counter() - began, 1e-9)
+                CREW.expect("many", took / size * (count - last))
+                yield found
+                first, size = last, int(min(LARGEST_BLOCK, max(1, size * min(GROWTH, SECONDS / took))))
 
     def skipped(self, data: Array) -> Found:
         block, nobody = self.block(data), np.zeros(data.shape[1], dtype=bool)
@@ -184,8 +193,11 @@ class Columns:
     def _search(self, H: FloatArray, targets: FloatArray, k: int, threads: Executor | None) -> tuple[IntArray, Array]:
         """The atoms of each data vector, and whether that is doubtful."""
         small, spent, count = self.small, self.spent, len(H)
-        rows = min(spent.rows, max(spent.rows // 8, spent.pairs // small.G.shape[0]))
-        asked = Asked(k, self.k is None, small.ridge, spent.rungs, spent.kicks, rows, spent.shakes, spent.idle)
+        n = len(small.G)
+        rows = min(spent.rows, max(spent.rows // 8, spent.pairs // n))
+        idle = max(spent.idle, spent.places // (n * max(1, k)))
+        idle = min(idle if small.signed else 2 * idle, spent.most_idle)  # fewer exchanges leave all signs as they are
+        asked = Asked(k, self.k is None, small.ridge, spent.rungs, spent.kicks, rows, spent.shakes, idle)
         rules = Rules(small.signed, FALL, 0, 0, 0, 0.0, 0)
         atoms, doubts, bbs = np.full((count, k), -1, dtype=np.int64), np.zeros(count, dtype=bool), np.ones(count)
         work, relieved = engine().many, rules._replace(relief=RELIEF)
