@@ -100,7 +100,8 @@ def laddered(
     G: FloatArray, aim: Aim, best: State, s: State, k: int, asked: Asked, rules: Rules, relieved: Rules
 ) -> None:
     """Supports from two ladders of penalties."""
-    if asked.rungs == 0 or not hard(best, aim, k):
+    names, share = np.empty(k, dtype=np.int64), np.empty(k)
+    if asked.rungs == 0 or not hard(best, aim, k) or rivalled(best, rules.signed, share, names) == 0:
         return
     top = 0.0
     for j in range(aim.h.size):

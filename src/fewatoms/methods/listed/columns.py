@@ -67,7 +67,7 @@ class Spent(NamedTuple):
 # 6 to 12 ms: quick 1.02 to 1.12 at .2 to .9 ms; normal .97 to 1.005 at .6 to 3 ms; thorough .96 to .996 at 2 to 4 ms.
 SPENT = {
     "quick": Spent(0, 64, 0, 0, 0, 0, 0, 0),
-    "normal": Spent(24, 64, 128, 1 << 16, 100, 2, 32, 3600),
+    "normal": Spent(24, 64, 128, 1 << 16, 100, 2, 16, 3600),
     "thorough": Spent(24, 1024, 1024, 1 << 20, 400, 20, 200, 16384),
 }
 
@@ -197,7 +197,8 @@ class Columns:
         rows = min(spent.rows, max(spent.rows // 8, spent.pairs // n))
         idle = max(spent.idle, spent.places // (n * max(1, k)))
         idle = min(idle if small.signed else 2 * idle, spent.most_idle)  # fewer exchanges leave all signs as they are
-        asked = Asked(k, self.k is None, small.ridge, spent.rungs, spent.kicks, rows, spent.shakes, idle)
+        shakes = spent.shakes if k > 2 else 0  # nothing is left to them
+        asked = Asked(k, self.k is None, small.ridge, spent.rungs, spent.kicks, rows, shakes, idle)
         rules = Rules(small.signed, FALL, 0, 0, 0, 0.0, 0)
         atoms, doubts, bbs = np.full((count, k), -1, dtype=np.int64), np.zeros(count, dtype=bool), np.ones(count)
         work, relieved = engine().many, rules._replace(relief=RELIEF)
