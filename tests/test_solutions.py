@@ -146,6 +146,26 @@ def test_they_are_values(name, tmp_path):
     assert read[0].attach(A, B[:, 0], **words).certificate.attached
 
 
+@pytest.mark.parametrize("name", ["k", "bound", "intercept", "dictionary"])
+def test_compressed_columns_are_kept(name, tmp_path):
+    A, B = several()
+    many = fa.fit_many(A, B, **WORDS[name])
+    many.save(tmp_path / "answers")
+    read = fa.load(tmp_path / "answers")
+    for other in (read, pickle.loads(pickle.dumps(read)), attach(name, read, A, B), copy.copy(many)):
+        np.testing.assert_array_equal(other.sparse.toarray(), many.sparse.toarray())
+    np.testing.assert_array_equal(read[1:3].sparse.toarray(), many.sparse.toarray()[:, 1:3])
+    for i, (indices, c) in enumerate(zip(many.indices, many.coefficients, strict=True)):
+        np.testing.assert_array_equal(many.sparse.toarray()[indices, i], c)
+        assert many.sparse[:, [i]].nnz == len(c)
+
+
+def test_groups_have_no_compressed_columns():
+    A, B = several()
+    with pytest.raises(AttributeError, match="atoms are not single ones that are numbered"):
+        fa.fit_many(A, B, **WORDS["groups"]).sparse  # noqa: B018
+
+
 def test_other_data_are_refused():
     A, B = several()
     many = pickle.loads(pickle.dumps(fa.fit_many(A, B, **WORDS["k"])))

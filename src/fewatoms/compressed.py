@@ -54,11 +54,16 @@ class Held(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Faces:
-    """One by one."""
+    """One by one.
+
+    classes, count : those of single atoms, and of how many, where that is known
+    """
 
     faces: Sequence[Face]
     c: FloatArray
     starts: IntArray
+    classes: IntArray | None = None
+    count: int = 0
 
     @classmethod
     def of(cls, faces: Sequence[Face], c: Sequence[FloatArray]) -> Faces:
@@ -69,7 +74,9 @@ class Faces:
         return self.faces[i]
 
     def taken(self, some: IntArray) -> Faces:
-        return Faces.of([self.faces[i] for i in some], [_of(self, i) for i in some])
+        at, starts = _places(self.starts, some)
+        classes = None if self.classes is None else self.classes[at]
+        return Faces([self.faces[i] for i in some], self.c[at], starts, classes, self.count)
 
     def labels(self) -> list[Array]:
         return [face.labels() for face in self.faces]
@@ -81,7 +88,9 @@ class Faces:
         return np.stack([face.point(_of(self, i)) for i, face in enumerate(self.faces)], axis=-1)
 
     def sparse(self) -> sp.csc_array | None:
-        return None
+        if self.classes is None:
+            return None
+        return sp.csc_array((self.c, self.classes, self.starts), shape=(self.count, self.starts.size - 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,10 +106,7 @@ class Compressed:
         return self.listing.face(self.classes[self.starts[i] : self.starts[i + 1]])
 
     def taken(self, some: IntArray) -> Compressed:
-        sizes = np.diff(self.starts)[some]
-        ends = np.cumsum(sizes)
-        at = np.repeat(self.starts[:-1][some] - (ends - sizes), sizes) + np.arange(sizes.sum())
-        starts = np.concatenate([[0], ends]).astype(np.intp)
+        at, starts = _places(self.starts, some)
         return Compressed(self.listing, self.classes[at], self.c[at], starts)
 
     def with_answers(self, others: Mapping[int, tuple[Face, FloatArray]]) -> Compressed:
@@ -138,6 +144,14 @@ class Compressed:
     def sparse(self) -> sp.csc_array:
         shape = (self.listing.atoms.count, self.starts.size - 1)
         return sp.csc_array((self.c, self.classes, self.starts), shape=shape)
+
+
+def _places(starts: IntArray, some: IntArray) -> tuple[IntArray, IntArray]:
+    """Where the coefficients of some answers are, and where those of each begin once they are taken."""
+    sizes = np.diff(starts)[some]
+    ends = np.cumsum(sizes)
+    at = np.repeat(starts[:-1][some] - (ends - sizes), sizes) + np.arange(sizes.sum())
+    return at, np.concatenate([[0], ends]).astype(np.intp)
 
 
 def _of(held: Held, i: int) -> FloatArray:

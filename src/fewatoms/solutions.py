@@ -361,23 +361,26 @@ class Solutions(Sequence[Solution]):
         }
         arrays = {**self._numbers, "c": self._held.c, "starts": self._held.starts, "free": self._free}
         arrays["digests"] = np.array([known.data for known in prints], dtype="U32")
+        X = self._held.sparse()
+        if X is not None:
+            arrays["classes"], told["count"] = X.indices, int(X.shape[0])
         return Kept("answers", told, arrays, (kept.packed([self._held.face(i).kept() for i in range(len(self))]),))
 
 
 def restored(it: Kept) -> Solutions:
     """The answers that were kept, without M and b."""
     told, arrays = it.told, it.arrays
-    faces = [files.face_of(face) for face in kept.unpacked(it.inner[0])]
-    c = np.split(arrays["c"], arrays["starts"][1:-1]) if len(faces) else []
-    if [len(part) for part in c] != [face.dim for face in faces]:
+    faces, c = [files.face_of(face) for face in kept.unpacked(it.inner[0])], arrays["c"]
+    if np.diff(arrays["starts"]).tolist() != [face.dim for face in faces] or c.size != arrays["starts"][-1]:
         raise ValueError("there must be a coefficient for each dimension of the faces")
+    classes, count = arrays.get("classes"), told.get("count", 0)
     first = None if told["fingerprint"] is None else Fingerprint.read(told["fingerprint"])
     prints = [] if first is None else [replace(first, data=str(known)) for known in arrays["digests"]]
     named = told.get("data_names")
     return Solutions(
         {name: arrays[name] if name in arrays else np.full(len(faces), EARLIER[name]) for name in NUMBERS},
         [str(message) for message in kept.rows(told["messages"])],
-        Faces.of(faces, c),
+        Faces(faces, c, arrays["starts"], classes, count if isinstance(count, int) else 0),
         arrays["free"],
         told["intercept"] is True,
         Asked.read(told["asked"]),

@@ -78,7 +78,7 @@ class Source:
         if listing is None:
             return []
         classes = listing.classes_of(face)
-        idle = np.setdiff1d(listing.forced, classes)
+        idle = np.setdiff1d(listing.forced, classes) if listing.forced.size else listing.forced
         twice = [] if self.twins is None else [g for g in classes if self.twins[g] >= 0][:1]
         notes = [words.idle_atoms(idle)] if idle.size else []
         return notes + [words.same_image((g, int(self.twins[g]))) for g in twice if self.twins is not None]
