@@ -171,11 +171,13 @@ def fit_many(M: object, B: npt.ArrayLike, *, k: object = None, **words: Unpack[W
     infinite or all too large numbers gets the status BAD_DATA and stops nobody.
 
     Least squares over single atoms (one Gram matrix has to pay for all columns, and up to 64 atoms be asked for) is a
-    compiled search for each column, on all cores, in a tenth of the time of `fit` or less. It is not the same search:
-    where data have few atoms and noise, answers are the same; on noise alone one in ten has a loss that is some percent
-    higher, and about as many a lower one. With effort="thorough" it is rather the other way round. A callback is called
-    for blocks of columns, with the last answer of each; StopIteration leaves the columns that are still to come without
-    one (STOPPED). Everything else is fitted column by column.
+    compiled search for each column, on all cores, several times as fast as `fit`, and a lighter one. Of 720 columns
+    with planted atoms and 30 % noise (50 or 100 data, 100 or 200 atoms, k = 5 and 10) 1 % had a higher loss than with
+    `fit`, by 7 % on average, and .6 % a lower one; of 720 columns of noise alone (20 or 50 data, 30 or 200 atoms) 2 %,
+    by 6 % on average and 30 % at most, and 5 %. With effort="thorough" these are 0 and .7 %, .4 and 12 %.
+
+    A callback is called for blocks of columns, with the last answer of each; StopIteration leaves the columns that are
+    still to come without one (STOPPED). Everything else is fitted column by column.
     """
     operator, names, B = as_operator(M), frames.names_of("B", B), frames.table("B", B)
     if sp.issparse(B):

@@ -61,10 +61,9 @@ class Spent(NamedTuple):
     places: int
 
 
-# Per signal, misfits over the planted support's, on 342 minerals (k = 3, nonnegative) / 256 cosines (k = 5), beside
-# .06 ms, 1.83 / .01 ms, 1.27 of orthogonal matching pursuit: quick .13 ms, 1.10 / .11, 1.013; normal .7, .998 / .14,
-# .995; thorough 2.5, .997 / .65, .991. On noise alone (50 x 200, k = 5 to 15) losses over those of `fit`, which takes
-# 6 to 12 ms: quick 1.02 to 1.12 at .2 to .9 ms; normal .97 to 1.005 at .6 to 3 ms; thorough .96 to .996 at 2 to 4 ms.
+# Per signal, misfits over the planted support's, on 342 minerals (k = 3, nonnegative) / 256 cosines (k = 5), where
+# orthogonal matching pursuit has 1.26 in .01 ms: quick .13 ms, 1.10 / .11, 1.013; normal .9, .998 / .15, .995; thorough
+# 3, .997 / .8, .991. Losses beside those of `fit`: see `fit_many`.
 SPENT = {
     "quick": Spent(0, 64, 0, 0, 0, 0, 0, 0),
     "normal": Spent(24, 64, 128, 1 << 16, 100, 2, 16, 3600),
