@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from fewatoms import _checks, frames
 from fewatoms._renamed import renamed, unknown
-from fewatoms._types import FloatArray
+from fewatoms._types import Array, FloatArray
 from fewatoms.atoms import AtomicSet
 from fewatoms.atoms.pursuit import weighed
 from fewatoms.beside import Biases
@@ -20,11 +22,12 @@ from fewatoms.losses import LeastSquares, Loss
 from fewatoms.methods import METHODS, Method
 from fewatoms.operators import as_operator
 from fewatoms.problem import Problem, several
-from fewatoms.run import Callback, Way, solve, solve_each
+from fewatoms.run import Callback, Way, proving, solve, solve_each, solve_together
 from fewatoms.solution import Solution
 from fewatoms.solutions import Solutions
 
 MOST = 10_000  # dual vectors, where nobody says
+SMALLEST = 2e-290  # squares that are still ordinary numbers
 
 
 class Words(TypedDict, total=False):
@@ -164,19 +167,56 @@ def fit_many(M: object, B: npt.ArrayLike, *, k: object = None, **words: Unpack[W
     M : as for `fit`; B : (m, p) array or data frame; k, atoms, ... : as for `fit`, the same for all columns
 
     Returns `Solutions`: `answers[i]` is the Solution of column i, and `answers["a"]` that of the column "a" of a data
-    frame; x, loss, misfit, cardinality of all are arrays. With k and a bound a fit ends as soon as it meets both; k
-    alone, or a bound alone, takes a search for each column.
+    frame; x, loss, misfit, cardinality of all are arrays, `answers.sparse` holds all coefficients. A column of nan,
+    infinite or all too large numbers gets the status BAD_DATA and stops nobody.
+
+    Least squares over single atoms (one Gram matrix has to pay for all columns, and up to 64 atoms be asked for) is a
+    compiled search for each column, on all cores, several times as fast as `fit`, and a lighter one. Of 720 columns
+    with planted atoms and 30 % noise (50 or 100 data, 100 or 200 atoms, k = 5 and 10) 1 % had a higher loss than with
+    `fit`, by 7 % on average, and .6 % a lower one; of 720 columns of noise alone (20 or 50 data, 30 or 200 atoms) 2 %,
+    by 6 % on average and 30 % at most, and 5 %. With effort="thorough" these are 0 and .7 %, .4 and 12 %.
+
+    A callback is called for blocks of columns, with the last answer of each; StopIteration leaves the columns that are
+    still to come without one (STOPPED). Everything else is fitted column by column.
     """
     operator, names, B = as_operator(M), frames.names_of("B", B), frames.table("B", B)
-    columns = several(operator, B, "B")
-    if columns is None:
+    if sp.issparse(B):
+        raise TypeError(f"B must be an array; got a sparse matrix of shape {np.shape(B)}: pass B.toarray()")
+    if several(operator, B, "B") is None:
         raise ValueError(f"B must have a column per data vector; got shape {np.shape(B)}: fit takes a single one")
     data = np.asarray(B)
-    problem, way = posed(operator, data[:, 0], k, **words)
-    for column in data.T:
+    if data.dtype.kind == "f" and data.dtype.itemsize > 8:
+        with np.errstate(over="ignore"):
+            data = data.astype(np.float64)
+    good = _ordinary(data)
+    first = data[:, good.argmax()] if good.any() else np.zeros(len(data))
+    problem, way = posed(operator, first, k, **words)
+    prove = proving(way)
+    found = solve_together(problem, data, way) if data.dtype.kind in "biuf" else None
+    if found is None:
+        return Solutions.of(_each(problem, data, good, way), problem, data, names, prove)
+    together, products = found
+    left = np.flatnonzero(together.left)
+    alone = dict(zip(left.tolist(), solve_each((problem.with_data(data[:, i]) for i in left), way), strict=True))
+    return Solutions.found(together, problem, data, names, prove, alone, products)
+
+
+def _ordinary(data: Array) -> Array:
+    """Which columns hold finite numbers whose squares are ordinary ones; labels do."""
+    if data.dtype.kind not in "biuf":
+        return np.ones(data.shape[1], dtype=bool)
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = np.einsum("ij,ij->j", data, data, dtype=np.float64)
+    return np.isfinite(squares) & ((squares > SMALLEST) | ~data.any(axis=0))
+
+
+def _each(problem: Problem, data: Array, good: Array, way: Way) -> Iterator[Solution | None]:
+    """An answer for each column by itself; None for those that hold nothing to be fitted."""
+    for column in data.T[good]:
         _told(*problem.read(column))  # before any of them is fitted
-    problems = (problem if i == 0 else problem.with_data(column) for i, column in enumerate(data.T))
-    return Solutions.of(solve_each(problems, way), problem, data, names)
+    answers = solve_each((problem.with_data(column) for column in data.T[good]), way)
+    for fine in good:
+        yield next(answers) if fine else None
 
 
 def posed(M: object, b: npt.ArrayLike, k: object, **words: Unpack[Words]) -> tuple[Problem, Way]:

@@ -9,7 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fewatoms._types import Array
+from fewatoms.compressed import Found
 from fewatoms.figures import Figures, Named, Relaxed
+from fewatoms.problem import EXACT, Problem
 from fewatoms.solution import Solution, Status
 
 STATUSES = tuple(Status)
@@ -47,6 +49,22 @@ NUMBERS: Mapping[str, npt.DTypeLike] = {
 EARLIER = {"paid": 0.0, "r2": math.nan}  # of answers in earlier files, which do not hold them
 
 
+def coded(status: Status) -> int:
+    """A status as it is kept."""
+    return STATUSES.index(status)
+
+
+# of answers without a dual vector
+UNPROVEN = {
+    "primal": math.inf,
+    "dual": math.inf,
+    "gap": math.inf,
+    "tau_lower": 0.0,
+    "beta_low": math.nan,
+    "beta_high": math.nan,
+}
+
+
 def row(s: Solution) -> dict[str, float]:
     """The numbers of one answer."""
     figures, asked = s.certificate.known(), s.certificate.problem
@@ -55,7 +73,7 @@ def row(s: Solution) -> dict[str, float]:
     beta = None if relaxed is None else relaxed.beta_bounds
     code = -1 if relaxed is None else 0 if named is None else RELAXATIONS.index(named.name)
     return {
-        "status": STATUSES.index(s.status),
+        "status": coded(s.status),
         "success": s.success,
         "loss": s.loss,
         "misfit": s.misfit,
@@ -81,6 +99,52 @@ def row(s: Solution) -> dict[str, float]:
         "beta_low": math.nan if beta is None else beta[0],
         "beta_high": math.nan if beta is None else beta[1],
     }
+
+
+def nothing(problem: Problem) -> dict[str, float]:
+    """The numbers of data that nothing can be fitted to."""
+    unknown = dict.fromkeys(("loss", "misfit", "r2", "held_out", "alpha", "parameter"), math.nan)
+    return {
+        **dict.fromkeys(NUMBERS, 0.0),
+        **unknown,
+        **UNPROVEN,
+        "status": coded(Status.BAD_DATA),
+        "ridge": problem.ridge,
+    }
+
+
+def rows(found: Found, problem: Problem) -> dict[str, Array]:
+    """The numbers of many answers that were found together."""
+    count, held, bad = len(found), found.held, found.bad
+    without = found.zero | found.stopped | bad  # no dual vector belongs to them
+    status = np.where(np.isnan(found.alpha), coded(Status.SMALLEST_LOSS), coded(Status.NOT_REACHED))
+    ends = ((found.met, Status.BOUND_MET), (found.zero, Status.ZERO), (found.stopped, Status.STOPPED))
+    for those, end in (*ends, (found.unreachable, Status.UNREACHABLE), (bad, Status.BAD_DATA)):
+        status[those] = coded(end)
+    gauges = np.add.reduceat(np.append(np.abs(held.c), 0.0), held.starts[:-1]) * (np.diff(held.starts) > 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        misfit = np.where(found.reference > 0, np.sqrt(found.loss / found.reference), 0.0)
+        r2 = np.where(found.at_zero > EXACT * found.reference, 1.0 - found.loss / found.at_zero, np.nan)
+    told: dict[str, npt.ArrayLike] = {
+        "status": status,
+        "success": (found.zero & ~bad) | (~without & (np.isnan(found.alpha) | found.met)),
+        "loss": np.where(bad, np.nan, found.loss),
+        "misfit": np.where(bad, np.nan, misfit),
+        "r2": np.where(bad, np.nan, r2),
+        "ridge": found.ridge,
+        "paid": 0.5 * found.ridge * found.squares,
+        "iterations": ~without,
+        "held_out": np.nan,
+        "alpha": np.where(bad, np.nan, found.alpha),
+        "gauge": gauges if held.listing.atoms.bounded else 0.0,
+        "cardinality": np.diff(held.starts),
+        "within_budget": True,
+        "meets_bound": found.met,
+        "relaxation": np.where(without, 0, -1),
+        "parameter": np.nan,
+        **{name: np.where(without, value, np.nan) for name, value in UNPROVEN.items()},
+    }
+    return {name: np.array(np.broadcast_to(told.get(name, 0), count), dtype=kind) for name, kind in NUMBERS.items()}
 
 
 def figures_of(n: Mapping[str, Array]) -> Figures:

@@ -7,16 +7,26 @@ from contextlib import closing, suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
+
+import numpy as np
 
 from fewatoms import ledger
+from fewatoms._types import Array, FloatArray
 from fewatoms.budget import Budget
+from fewatoms.candidates import Candidate, DualPoint, Iterate
+from fewatoms.compressed import Found
 from fewatoms.effort import NORMAL, Effort
+from fewatoms.evidence import Evidence
+from fewatoms.faces import Face
 from fewatoms.methods.base import Job, Method, Sketch, choose
 from fewatoms.problem import Problem
+from fewatoms.reach import out_of_reach
 from fewatoms.records import Progress, Record
 from fewatoms.solution import Solution, Status
+from fewatoms.source import Prove
 
+PROOFS = 1e9  # multiplications for proofs that bounds are out of reach
 Callback = Callable[[Progress], object]
 
 
@@ -113,6 +123,77 @@ def solve_each(problems: Iterable[Problem], way: Way) -> Iterator[Solution]:
     finally:
         if job is not None:
             job.close()
+
+
+def solve_together(problem: Problem, data: Array, way: Way) -> tuple[Found, int] | None:
+    """One problem for several data vectors, the columns of `data`, at once, and the products that took; None where each
+    has to be solved by itself."""
+    if way.start is not None:
+        return None
+    with closing(choose(way.methods, problem, [problem.budget], way.effort)) as job, ledger.opened() as spent:
+        together, found, done = job.together(data.shape[1]), [], 0
+        if together is None:
+            return None
+        with closing(together.blocks(data)) as blocks:
+            for block in chain([None], blocks):  # the callback may stop it before it begins
+                if block is not None:
+                    found.append(block)
+                    done += len(block)
+                spent.stage = f"data vector {done} of {data.shape[1]}"
+                if way.stopped or not _heard(problem, data[:, :done], block, spent, way.ear):
+                    break
+        if done < data.shape[1]:
+            found.append(together.skipped(data[:, done:]))
+        return _proven(Found.joined(found), problem, data), spent.products
+
+
+def _proven(found: Found, problem: Problem, data: Array) -> Found:
+    """With bounds that are out of reach, if that is not too dear to prove."""
+    missed = np.flatnonzero(~(np.isnan(found.alpha) | found.met | found.zero | found.stopped | found.bad | found.left))
+    if missed.size * float(problem.m) * problem.M.shape[1] ** 2 <= PROOFS:
+        for i in missed:
+            found.unreachable[i] = out_of_reach(problem.with_data(data[:, i]))
+    return found
+
+
+def _heard(problem: Problem, data: Array, block: Found | None, spent: ledger.Ledger, ear: Ear | None) -> bool:
+    """Show the callback the last answer of a block; whether it wants more."""
+    if ear is None:
+        return True
+    candidate = None
+    if block is not None and not block.bad.all():
+        i, held = int(np.flatnonzero(~block.bad)[-1]), block.held
+        problem = problem.with_data(data[:, i - len(block)])
+        face, c = held.face(i), held.c[held.starts[i] : held.starts[i + 1]]
+        candidate = Candidate(float(block.loss[i]), face.gauge(c), lambda: (face, c), lambda: problem.b)
+    loss = problem.at_zero if candidate is None else candidate.loss
+    try:
+        ear(Progress(spent.stage, data.shape[1], loss, spent.products, problem, candidate, None, Evidence(problem)))
+    except StopIteration:
+        return False
+    return True
+
+
+def proving(way: Way) -> Prove:
+    """What makes the evidence about an answer that was found before: as the run that found it would have."""
+
+    def prove(problem: Problem, face: Face, c: FloatArray) -> Evidence | None:
+        job = choose(way.methods, problem, [problem.budget], way.effort)
+        if not job.retells:
+            return None
+
+        def evaluate(iterate: Iterate) -> DualPoint:
+            with closing(job):
+                at = job.reached(face, c)
+                if at.primal is not None:
+                    evidence.see_candidate(at.primal)
+                return job.evaluate(at)
+
+        evidence = Evidence(problem, evaluate)
+        evidence.see(Iterate(worth=0.0))
+        return evidence
+
+    return prove
 
 
 def _answers(job: Job, budgets: Sequence[Budget], way: Way) -> list[Solution]:

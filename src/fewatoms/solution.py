@@ -46,6 +46,10 @@ class Status(Enum):
         "the classes are separable with these atoms, all data or some of them: no coefficients are the best, and the "
         "loss falls for ever as they grow. Give a ridge, a cap or a bound (alpha)."
     )
+    BAD_DATA = (
+        "nothing was fitted to these data: they hold nan or infinite numbers, or are in units in which their loss is "
+        "no ordinary number."
+    )
 
 
 class Solution(Point):

@@ -4,78 +4,50 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import overload
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from fewatoms import files, frames, kept, ledger
 from fewatoms._types import Array, FloatArray, IntArray
-from fewatoms.asked import Asked, Fingerprint, as_given, digest
+from fewatoms.asked import Asked, Fingerprint
 from fewatoms.atoms import AtomicSet
 from fewatoms.beside import Told
-from fewatoms.certificates import Certificate
+from fewatoms.certificates import Certificate, no_atoms
 from fewatoms.classes import Classes
-from fewatoms.evidence import Evidence, Proof, proven_again
-from fewatoms.faces import Face
-from fewatoms.figures import Figures
+from fewatoms.compressed import Faces, Found, Held
+from fewatoms.evidence import Proof
 from fewatoms.kept import Kept
 from fewatoms.losses import Loss
 from fewatoms.names import Names, places
 from fewatoms.operators import Operator, as_operator
 from fewatoms.points import names_of
 from fewatoms.problem import Problem
-from fewatoms.rows import EARLIER, NUMBERS, STATUSES, figures_of, maybe, row
+from fewatoms.rows import EARLIER, NUMBERS, STATUSES, coded, figures_of, maybe, nothing, row, rows
 from fewatoms.solution import Solution, Status
+from fewatoms.source import Prove, Source, digest_of
 from fewatoms.units import unit_atoms
-
-
-@dataclass(frozen=True, eq=False)
-class Source:
-    """M and the data vectors.
-
-    problem : that of one of them
-    data : m x p
-    duals : p x m, the dual vector of each answer, nan where there is none; None where all are made anew
-    atoms : those of the relaxations
-    """
-
-    problem: Problem
-    data: Array
-    duals: FloatArray | None
-    atoms: AtomicSet
-
-    def posed(self, i: int) -> Problem:
-        return self.problem.with_data(self.data[:, i])
-
-    def proven(self, i: int, face: Face, c: FloatArray, figures: Figures) -> tuple[Problem, Evidence]:
-        """The problem and the evidence of one answer."""
-        problem = self.posed(i)
-        own = self.atoms is self.problem.atoms
-        y = None if self.duals is None or np.isnan(self.duals[i, 0]) else self.duals[i]
-        return problem, proven_again(problem, face, c, figures, problem.atoms if own else self.atoms, y)
-
-    def taken(self, some: IntArray) -> Source:
-        return replace(self, data=self.data[:, some], duals=None if self.duals is None else self.duals[some])
 
 
 class Solutions(Sequence[Solution]):
     """The answers for several data vectors, one per column of b, each with its own atoms.
 
     A sequence of `Solution`, each made when it is asked for; x, loss, misfit, r2, cardinality and free_coefficients
-    hold them side by side. Where the data came as a data frame, `data_names` are its columns, and `answers["a"]` is the
-    answer for one of them. M and the data are kept once. As for one answer, `save` and pickle leave them out, and
-    `attach(M, B)` gives them back.
+    hold them side by side, `sparse` their coefficients in compressed columns. Data that nothing can be fitted to (nan,
+    infinite numbers) have a status of their own, BAD_DATA. Where the data came as a data frame, `data_names` are its
+    columns, and `answers["a"]` is the answer for one of them. M and the data are kept once. As for one answer, `save`
+    and pickle leave them out, and `attach(M, B)` gives them back.
     """
 
     def __init__(
         self,
         numbers: Mapping[str, Array],
-        messages: Sequence[str],
-        faces: Sequence[Face],
-        c: Sequence[FloatArray],
+        messages: Sequence[str | None],
+        held: Held,
         free: FloatArray,
         intercept: bool,
         asked: Asked,
@@ -83,45 +55,78 @@ class Solutions(Sequence[Solution]):
         data_names: Names | None = None,
         classes: Sequence[Classes | None] = (),
     ) -> None:
-        self._numbers, self._messages, self._faces = dict(numbers), list(messages), list(faces)
-        self._starts = np.concatenate([[0], np.cumsum([len(part) for part in c], dtype=np.intp)])
-        self._c = np.concatenate([np.zeros(0), *c])
+        self._numbers, self._held = dict(numbers), held
+        self._messages = list(messages)  # None: made when it is asked for
         self._free, self._intercept, self._asked = free, intercept, asked
-        self.data_names, self._classes = data_names, list(classes) or [None] * len(faces)
+        self.data_names, self._classes = data_names, list(classes) or [None] * len(self._messages)
         self._source = source if isinstance(source, Source) else None
         self._prints = [] if isinstance(source, Source) else list(source)
 
     @classmethod
     def of(
-        cls, answers: Iterable[Solution], problem: Problem, data: Array, data_names: Names | None = None
+        cls,
+        answers: Iterable[Solution | None],
+        problem: Problem,
+        data: Array,
+        data_names: Names | None = None,
+        prove: Prove | None = None,
     ) -> Solutions:
-        """What a run found, for the columns of the data; of each answer its figures and compact form are kept."""
-        rows: list[dict[str, float]] = []
+        """What runs found, for the columns of the data; of each answer its figures and compact form are kept. None
+        where nothing could be fitted."""
+        table: list[dict[str, float]] = []
         messages, faces, c, free, duals, classes = [], [], [], [], [], []
-        atoms, intercept = problem.atoms, False
+        atoms, unknown = problem.atoms, np.full(problem.m, np.nan)
         for s in answers:
-            face, coefficients = s.compact
-            rows.append(row(s))
-            messages.append(s.message)
+            face, coefficients = no_atoms(problem) if s is None else s.compact
+            table.append(nothing(problem) if s is None else row(s))
+            messages.append(_sentence(Status.BAD_DATA) if s is None else s.message)
             faces.append(face)
-            classes.append(s.certificate.problem.classes)
+            classes.append(None if s is None else s.certificate.problem.classes)
             c.append(coefficients)
-            free.append(s.free_coefficients)
-            intercept = s.beside.intercept
-            known = s.certificate.known().relaxed
-            y = None if known is None else s.certificate.y
-            duals.append(np.full(problem.m, np.nan) if y is None else y)
-            if known is not None and known.in_units:
+            free.append(np.full(problem.beside.count, np.nan) if s is None else s.free_coefficients)
+            known = None if s is None else s.certificate.known().relaxed
+            y = None if s is None or known is None else s.certificate.y
+            duals.append(unknown if y is None else y)
+            if s is not None and known is not None and known.in_units:
                 atoms = s.certificate.atoms
-        numbers = {name: np.array([row[name] for row in rows], dtype=kind) for name, kind in NUMBERS.items()}
-        source = Source(problem, data, np.stack(duals), atoms)
-        free_of_all, asked = np.stack(free), Asked.of(problem)
-        return cls(numbers, messages, faces, c, free_of_all, intercept, asked, source, data_names, classes)
+        numbers = {name: np.array([one[name] for one in table], dtype=kind) for name, kind in NUMBERS.items()}
+        source = Source(problem, data, np.stack(duals), atoms, prove)
+        held, intercept = Faces.of(faces, c), problem.beside.told(np.zeros(problem.beside.count)).intercept
+        return cls(numbers, messages, held, np.stack(free), intercept, Asked.of(problem), source, data_names, classes)
+
+    @classmethod
+    def found(
+        cls,
+        found: Found,
+        problem: Problem,
+        data: Array,
+        data_names: Names | None = None,
+        prove: Prove | None = None,
+        alone: Mapping[int, Solution] | None = None,
+        products: int = 0,
+    ) -> Solutions:
+        """What was found for all columns of the data together, in so many products; some of them may have been solved
+        `alone`."""
+        numbers, free, held = rows(found, problem), found.free.copy(), found.held
+        numbers["products"] += products // len(found)
+        numbers["products"][:1] += products % len(found)
+        messages: list[str | None] = [None] * len(found)
+        for j in np.flatnonzero(found.bad):
+            messages[j] = _sentence(Status.BAD_DATA)
+        for i, s in (alone or {}).items():
+            messages[i], free[i] = s.message, s.free_coefficients
+            for name, value in {**row(s), "products": s.products + int(numbers["products"][i])}.items():
+                numbers[name][i] = value
+        if alone:
+            held = held.with_answers({i: s.compact for i, s in alone.items()})
+        intercept = problem.beside.told(np.zeros(problem.beside.count)).intercept
+        source = Source(problem, data, None, problem.atoms, prove, found.twins)
+        return cls(numbers, messages, held, free, intercept, Asked.of(problem), source, data_names)
 
     # A sequence -------------------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        return len(self._faces)
+        return len(self._messages)
 
     @overload
     def __getitem__(self, which: int | str) -> Solution: ...
@@ -136,18 +141,20 @@ class Solutions(Sequence[Solution]):
             which = int(places("an answer's name", [which], self.data_names)[0])
         i = range(len(self))[which]
         n = {name: column[i] for name, column in self._numbers.items()}
-        face, c, figures = self._faces[i], self._coefficients(i), figures_of(n)
-        asked = replace(self._asked, alpha=maybe(n["alpha"]), classes=self._classes[i])
-        if self._source is None:
+        face, c, figures = self._held.face(i), self._coefficients(i), figures_of(n)
+        asked, source = replace(self._asked, alpha=maybe(n["alpha"]), classes=self._classes[i]), self._source
+        if source is None:
             certificate = Certificate(figures, None, asked, self._prints[i])
+        elif STATUSES[n["status"]] is Status.BAD_DATA:  # there is no such problem
+            certificate = Certificate(figures, None, asked, replace(self._print, data=source.digest(i)))
         else:
-            certificate = Certificate(figures, Proof(partial(self._source.proven, i, face, c, figures)), asked)
+            certificate = Certificate(figures, Proof(partial(source.proven, i, face, c, figures)), asked)
         return Solution(
             face,
             c,
             status=STATUSES[n["status"]],
             success=bool(n["success"]),
-            message=self._messages[i],
+            message=self._message(i),
             loss=float(n["loss"]),
             misfit=float(n["misfit"]),
             r2=float(n["r2"]),
@@ -162,14 +169,28 @@ class Solutions(Sequence[Solution]):
         )
 
     def _coefficients(self, i: int) -> FloatArray:
-        return self._c[self._starts[i] : self._starts[i + 1]]
+        return self._held.c[self._held.starts[i] : self._held.starts[i + 1]]
+
+    def _message(self, i: int) -> str:
+        said, source, n = self._messages[i], self._source, self._numbers
+        if said is None:
+            assert source is not None
+            one = {name: column[i] for name, column in n.items()}
+            said = self._messages[i] = source.message(i, STATUSES[one["status"]], self._held.face(i), one)
+        return said
+
+    @cached_property
+    def _print(self) -> Fingerprint:
+        """That of the first answer's problem: one product for an operator."""
+        assert self._source is not None
+        with ledger.opened():
+            return Fingerprint.of(self._source.problem)
 
     def _taken(self, some: IntArray) -> Solutions:
         return Solutions(
             {name: column[some] for name, column in self._numbers.items()},
             [self._messages[i] for i in some],
-            [self._faces[i] for i in some],
-            [self._coefficients(i) for i in some],
+            self._held.taken(some),
             self._free[some],
             self._intercept,
             self._asked,
@@ -179,10 +200,12 @@ class Solutions(Sequence[Solution]):
         )
 
     def __repr__(self) -> str:
-        met, misfit, loss = int(self._numbers["success"].sum()), self.misfit, self.loss.max(initial=0.0)
+        met, bad = int(self._numbers["success"].sum()), self._numbers["status"] == coded(Status.BAD_DATA)
+        misfit, loss = self.misfit[~bad], self.loss[~bad].max(initial=0.0)
         means_nothing = misfit.size > 0 and np.isnan(misfit).all()
         largest = f"loss {loss:.6g}" if means_nothing else f"misfit {misfit.max(initial=0.0):.3g}"
-        return f"Solutions({len(self)} data vectors, {met} as asked, largest {largest})"
+        told = f"{len(self)} data vectors, {met} as asked, largest {largest}"
+        return f"Solutions({told}, {bad.sum()} with bad data)" if bad.any() else f"Solutions({told})"
 
     # Side by side -----------------------------------------------------------------------------------------------------
 
@@ -205,22 +228,31 @@ class Solutions(Sequence[Solution]):
     @property
     def indices(self) -> list[Array]:
         """Which atoms, for each data vector."""
-        return [face.labels() for face in self._faces]
+        return self._held.labels()
 
     @property
     def names(self) -> list[Array | None]:
         """What they are called: see `Solution.names`."""
-        return [names_of(face, self._asked.called) for face in self._faces]
+        return [names_of(self._held.face(i), self._asked.called) for i in range(len(self))]
 
     @property
     def coefficients(self) -> list[Array]:
         """Their coefficients."""
-        return [face.values(self._coefficients(i)) for i, face in enumerate(self._faces)]
+        return self._held.values()
+
+    @property
+    def sparse(self) -> sp.csc_array:
+        """The coefficients in compressed columns, an atom a row and a data vector a column: indptr, indices, data. For
+        single atoms that are numbered; x is the same where those are the entries of x."""
+        X = self._held.sparse()
+        if X is None:
+            raise AttributeError("atoms are not single ones that are numbered: indices and coefficients have them")
+        return X
 
     @property
     def x(self) -> Array:
         """The models side by side, n x p."""
-        return np.stack([face.point(self._coefficients(i)) for i, face in enumerate(self._faces)], axis=-1)
+        return self._held.points()
 
     @property
     def loss(self) -> FloatArray:
@@ -287,29 +319,24 @@ class Solutions(Sequence[Solution]):
         data = np.asarray(frames.table("B", B, self.data_names))
         if data.ndim != 2 or data.shape[1] != len(self):
             raise ValueError(f"B must have {len(self)} columns, one per answer; got shape {data.shape}")
-        problem = self._asked.again(M, data[:, 0], atoms, loss, free)
+        bad = self._numbers["status"] == coded(Status.BAD_DATA)
+        problem = self._asked.again(M, np.zeros(len(data)) if bad.all() else data[:, bad.argmin()], atoms, loss, free)
         first = Fingerprint.of(problem)
         for i, known in enumerate(self._fingerprints()):
-            known.refuse(replace(first, data=digest(as_given(*problem.read(data[:, i])))))
+            known.refuse(replace(first, data=digest_of(problem, data[:, i])))
         units, numbers = unit_atoms(problem) if self._numbers["in_units"].any() else None, self._numbers
         if units is None:  # relaxations in units that are not at hand are forgotten
             numbers = {**numbers, "relaxation": np.where(numbers["in_units"], -1, numbers["relaxation"])}
         source = Source(problem, data, None, problem.atoms if units is None else units)
-        c = [self._coefficients(i) for i in range(len(self))]
-        asked, names = Asked.of(problem), self.data_names
-        return Solutions(
-            numbers, self._messages, self._faces, c, self._free, self._intercept, asked, source, names, self._classes
-        )
+        asked, names, said = Asked.of(problem), self.data_names, [self._message(i) for i in range(len(self))]
+        return Solutions(numbers, said, self._held, self._free, self._intercept, asked, source, names, self._classes)
 
     def _fingerprints(self) -> list[Fingerprint]:
         """Of all answers: one product for an operator."""
         source = self._source
         if source is None:
             return self._prints
-        with ledger.opened():
-            first = Fingerprint.of(source.problem)
-        read = source.problem.read
-        return [replace(first, data=digest(as_given(*read(column)))) for column in source.data.T]
+        return [replace(self._print, data=source.digest(i)) for i in range(len(self))]
 
     def __copy__(self) -> Solutions:
         return self._taken(np.arange(len(self)))
@@ -328,30 +355,32 @@ class Solutions(Sequence[Solution]):
             "intercept": self._intercept,
             "asked": self._asked.plain(),
             "fingerprint": first,
-            "messages": [*self._messages],
+            "messages": [self._message(i) for i in range(len(self))],
             "classes": [None if one is None else one.plain() for one in self._classes],
             "data_names": None if self.data_names is None else [*self.data_names],
         }
-        arrays = {**self._numbers, "c": self._c, "starts": self._starts, "free": self._free}
+        arrays = {**self._numbers, "c": self._held.c, "starts": self._held.starts, "free": self._free}
         arrays["digests"] = np.array([known.data for known in prints], dtype="U32")
-        return Kept("answers", told, arrays, (kept.packed([face.kept() for face in self._faces]),))
+        X = self._held.sparse()
+        if X is not None:
+            arrays["classes"], told["count"] = X.indices, int(X.shape[0])
+        return Kept("answers", told, arrays, (kept.packed([self._held.face(i).kept() for i in range(len(self))]),))
 
 
 def restored(it: Kept) -> Solutions:
     """The answers that were kept, without M and b."""
     told, arrays = it.told, it.arrays
-    faces = [files.face_of(face) for face in kept.unpacked(it.inner[0])]
-    c = np.split(arrays["c"], arrays["starts"][1:-1]) if len(faces) else []
-    if [len(part) for part in c] != [face.dim for face in faces]:
+    faces, c = [files.face_of(face) for face in kept.unpacked(it.inner[0])], arrays["c"]
+    if np.diff(arrays["starts"]).tolist() != [face.dim for face in faces] or c.size != arrays["starts"][-1]:
         raise ValueError("there must be a coefficient for each dimension of the faces")
+    classes, count = arrays.get("classes"), told.get("count", 0)
     first = None if told["fingerprint"] is None else Fingerprint.read(told["fingerprint"])
     prints = [] if first is None else [replace(first, data=str(known)) for known in arrays["digests"]]
     named = told.get("data_names")
     return Solutions(
         {name: arrays[name] if name in arrays else np.full(len(faces), EARLIER[name]) for name in NUMBERS},
         [str(message) for message in kept.rows(told["messages"])],
-        faces,
-        c,
+        Faces(faces, c, arrays["starts"], classes, count if isinstance(count, int) else 0),
         arrays["free"],
         told["intercept"] is True,
         Asked.read(told["asked"]),
@@ -359,6 +388,10 @@ def restored(it: Kept) -> Solutions:
         None if named is None else tuple(str(label) for label in kept.rows(named)),
         [None if one is None else Classes.read(one) for one in kept.rows(told.get("classes", []))],
     )
+
+
+def _sentence(status: Status) -> str:
+    return status.value[0].upper() + status.value[1:]
 
 
 files.READERS["answers"] = restored

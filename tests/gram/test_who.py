@@ -64,6 +64,19 @@ def shelf(monkeypatch):
     return seen
 
 
+def test_work_that_is_to_come_counts(clock, shelf):
+    crew = Crew()
+    shelf.has = {"sweep"}
+    crew.call("sweep", clock.work(0.1), ())
+    crew.expect("sweep", 0.3)
+    assert shelf.looks == 0
+    crew.expect("sweep", 0.5)
+    assert shelf.loads == 1
+    assert crew.call("sweep", clock.work(0.1), (1,)) == ("kernel", 1)
+    crew.expect("sweep", 5.0)
+    assert (shelf.loads, shelf.looks) == (1, 1)
+
+
 def test_little_work_is_done_as_it_stands(clock, shelf):
     crew = Crew()
     shelf.has = {"sweep"}

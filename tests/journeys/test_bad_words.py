@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import fewatoms as fa
 
@@ -120,7 +121,12 @@ TWICE = np.ones((3, 2))
         (fa.fit_many, np.ones((2, 3)), {}, r"^B must have m = 3 rows, .*; got shape \(2, 3\): pass B\.T$"),
         (fa.fit_many, np.ones((3, 0)), {}, r"^B must have m = 3 rows, one column per data vector; got shape \(3, 0\)$"),
         (fa.fit_many, DATA, {}, r"^B must have a column per data vector; got shape \(3,\): fit takes a single one$"),
-        (fa.fit_many, np.full((3, 2), np.nan), {}, r"^b must hold finite numbers only; it contains nan$"),
+        (
+            fa.fit_many,
+            np.ones((3, 2, 1)),
+            {},
+            r"^B must have a column per data vector; got shape \(3, 2, 1\): fit takes",
+        ),
         (fa.fit, TWICE, {}, r"^b must be one data vector; got shape \(3, 2\): fit_many\(M, b, \.\.\.\) fits each"),
         (
             fa.fit,
@@ -138,11 +144,18 @@ TWICE = np.ones((3, 2))
             r"^b must hold finite numbers only; it contains nan$",
         ),
     ],
-    ids=["rows", "no columns", "one vector", "nan", "several", "size", "free", "zeros", "word", "joint nan"],
+    ids=["rows", "no columns", "one vector", "a box", "several", "size", "free", "zeros", "word", "joint nan"],
 )
 def test_bad_arguments_with_several_data_vectors(door, b, options, message):
     with pytest.raises(ValueError, match=message):
         door(SMALL, b, **{"atoms": ONE, "k": 1, **options})
+
+
+def test_several_data_vectors_in_a_sparse_matrix():
+    with pytest.raises(
+        TypeError, match=r"^B must be an array; got a sparse matrix of shape \(3, 2\): pass B.toarray\(\)$"
+    ):
+        fa.fit_many(SMALL, sp.csr_array(TWICE), atoms=ONE, k=1)
 
 
 @pytest.mark.parametrize("door", [fa.fit, fa.fit_many, fa.fit_path])

@@ -3,4 +3,5 @@ moves, `drivers.py` what is done with it, `who.py` whether that runs as it stand
 
 from __future__ import annotations
 
+from fewatoms.gram.who import CREW as CREW
 from fewatoms.gram.who import engine as engine

@@ -26,8 +26,8 @@ PART = {**LOOPS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # nobody
 # Parts that only say what is done when, from one place or a few: by themselves they would be compiled and optimised
 # once more for every part that leads to them. Long loops stay apart, and are faster so.
 INLINED = {
-    "better", "clear", "demanded", "descend", "fill", "fits", "fresh", "leading", "noted", "pairs", "refill", "relax",
-    "room", "settle", "shake", "shrunk", "sizes", "swap", "swap_nonnegative", "wanting",
+    "better", "clear", "demanded", "descend", "fill", "fits", "fresh", "hard", "leading", "noted", "pairs", "refill",
+    "relax", "room", "settle", "shake", "shrunk", "sizes", "swap", "swap_nonnegative", "wanting",
 }  # fmt: skip
 ONLY_KEPT = Event()  # once set, what is not on disk is not compiled
 NUMBA: Any = config

@@ -1,8 +1,9 @@
 """One Gram matrix, many data vectors: the support of each, found by itself, in Python that compiles as it stands.
 
-From the greedy support, single exchanges; then each atom that another could nearly replace is put out for once
-(`kick`), two atoms are exchanged at a time (`paired`), and some are replaced at random (`shaken`). Where no atom
-outside could explain much of what those inside do, there is nothing to confuse, and all of that is passed over.
+From the greedy support, single exchanges, and the same from supports on ladders of penalties (`laddered`); then atoms
+that another could nearly replace are put out for once (`kick`), two atoms are exchanged at a time (`paired`), and some
+are replaced at random (`shaken`). Where no atom outside could explain much of what those inside do, there is nothing to
+confuse, and all of that is passed over.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ RIVAL = 0.3  # share of what an atom explains that another must be able to, to b
 PROMISE = 0.25  # share of what two atoms explained that one alone must, to begin a pair
 SAME = 1e-7  # relative: losses this close are of one support
 REMEMBERED = 16  # losses of supports that pairs have been exchanged in
-PAIRED = 8  # atoms up to which all pairs of them are exchanged; more are also taken from ladders of penalties
+PAIRED = 8  # atoms up to which all pairs of them are exchanged
+MUCH = 0.1  # share of |b|^2 that a small support must leave to be doubted
+LONG = 4  # shakes in vain after which one atom more is replaced
 SHRINK = 0.7  # from one rung to the next
 DEPENDENT = 1e-13  # squared length left of a unit column below which it is rounding
 
@@ -32,7 +35,7 @@ class Asked(NamedTuple):
     k : atoms at most
     fewest : whether fewer are wanted, once a bound is met
     ridge : what is on the diagonal of G beyond 1
-    rungs : of the ladders of penalties that large supports are taken from as well
+    rungs : of the ladders of penalties that supports are taken from as well
     kicks : atoms put out for once, at most
     rows : atoms that pairs begin with, at most
     shakes, idle : at most, and in a row in vain
@@ -65,6 +68,11 @@ def wanting(s: State, aim: Aim, asked: Asked) -> bool:
     return bool(s.loss[0] > SEEN * aim.bb and s.loss[0] - asked.ridge * paid > aim.target)
 
 
+def hard(s: State, aim: Aim, k: int) -> bool:
+    """Whether the best support may be a very different one: where it is large, or leaves much."""
+    return bool(k > PAIRED or s.loss[0] > MUCH * aim.bb)
+
+
 def better(best: State, s: State, rules: Rules) -> bool:
     """Take what is better; whether it is."""
     if s.loss[0] < best.loss[0] * (1.0 - rules.gain):
@@ -91,8 +99,9 @@ def rivalled(s: State, signed: bool, share: FloatArray, out: IntArray) -> int:
 def laddered(
     G: FloatArray, aim: Aim, best: State, s: State, k: int, asked: Asked, rules: Rules, relieved: Rules
 ) -> None:
-    """Supports from two ladders of penalties, where they are large: the best greedy one may be far off then."""
-    if k <= PAIRED or asked.rungs == 0:
+    """Supports from two ladders of penalties."""
+    names, share = np.empty(k, dtype=np.int64), np.empty(k)
+    if asked.rungs == 0 or not hard(best, aim, k) or rivalled(best, rules.signed, share, names) == 0:
         return
     top = 0.0
     for j in range(aim.h.size):
@@ -155,10 +164,19 @@ def paired(G: FloatArray, aim: Aim, best: State, s: State, k: int, asked: Asked,
 
 
 def disturb(
-    G: FloatArray, aim: Aim, s: State, k: int, names: IntArray, count: int, rules: Rules, dice: FloatArray, die: int
+    G: FloatArray,
+    aim: Aim,
+    s: State,
+    k: int,
+    names: IntArray,
+    count: int,
+    gone: int,
+    rules: Rules,
+    dice: FloatArray,
+    die: int,
 ) -> int:
-    """Replace some of these atoms, which have rivals, by others drawn from the best few outside; where the dice are."""
-    gone = min(max(2, k // 10), count)
+    """Replace so many of these atoms, which have rivals, by others drawn from the best few outside; where the dice
+    are."""
     for a in range(gone):
         i = a + int(dice[(die + a) % dice.size] * (count - a))
         names[a], names[i] = names[i], names[a]
@@ -204,7 +222,8 @@ def shaken(
             return
         copy_state(s, best)
         if turn > 0:
-            die = disturb(G, aim, s, k, names, count, rules, dice, die)
+            gone = min(max(2, k // 10) + failed // LONG, count)
+            die = disturb(G, aim, s, k, names, count, gone, rules, dice, die)
             exchange(G, aim.h, aim.bb, s, k, rules)
         new = turn == 0 or abs(s.loss[0] - best.loss[0]) > SAME * best.loss[0]
         for a in range(REMEMBERED):
@@ -261,7 +280,8 @@ def many(
             exchange(G, aim.h, aim.bb, best, size, rules)
             if wanting(best, aim, asked) and (step < 0 or size >= k):
                 laddered(G, aim, best, s, size, asked, rules, relieved)
-                kick(G, aim, best, s, size, asked, rules)
+                if hard(best, aim, size) or not rules.signed or asked.rows == 0:  # else pairs do as well
+                    kick(G, aim, best, s, size, asked, rules)
                 shaken(G, aim, best, s, spare, size, asked, rules, dice)
             met = not wanting(best, aim, asked)
             if step < 0 and not met:

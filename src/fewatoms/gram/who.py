@@ -1,8 +1,8 @@
 """Who does the work: the searches as they stand, or compiled. Nobody waits for a compiler.
 
-A process starts with what stands in `drivers.py`. Once that has taken half a second, machine code that an earlier
-process left on disk takes over. If there is none, one process in the background makes it (`build.py`), for this one or
-the next; where nothing can be written, all stays as it is. `FEWATOMS_KERNELS=off` forbids all of this.
+A process starts with what stands in `drivers.py`. Once that has taken half a second, or is bound to, machine code that
+an earlier process left on disk takes over. If there is none, one process in the background makes it (`build.py`), for
+this one or the next; where nothing can be written, all stays as it is. `FEWATOMS_KERNELS=off` forbids all of this.
 """
 
 from __future__ import annotations
@@ -73,6 +73,11 @@ class Crew:
             self.seconds += time.perf_counter() - start
             if self.seconds >= WORTH and kernels is None and not self.forced:
                 self.look(name)
+
+    def expect(self, name: str, seconds: float) -> None:
+        """So much work is to come, as things stand: it need not be waited for."""
+        if self.kernels is None and not self.forced and self.seconds + seconds >= WORTH:
+            self.look(name)
 
     def look(self, name: str) -> None:
         """Change over if there is machine code of a search; see to it that there will be, if not."""

@@ -12,8 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fewatoms._types import FloatArray
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, Compact, DualPoint, Iterate
+from fewatoms.compressed import Together
 from fewatoms.effort import NORMAL, Effort
 from fewatoms.faces import Face
 from fewatoms.goals import Goal, LowestLoss, MeetBound
@@ -56,6 +58,7 @@ class Job(ABC):
     pace = Pace()
     ranks = False  # whether `finish` has a use for more than the best candidate
     closed = False
+    retells = False  # whether `reached` knows the way back to an answer
 
     def __init__(self, problem: Problem, budgets: Sequence[Budget]) -> None:
         self.problem, self.budgets = problem, list(budgets)
@@ -109,6 +112,15 @@ class Job(ABC):
     def serves(self, problem: Problem) -> Job | None:
         """A job for the same problem with other data that takes over what this one keeps; None if nothing is shared."""
         return None
+
+    def together(self, count: int) -> Together | None:
+        """Who answers to so many data vectors at once, each as if it were alone; None where nothing is gained by
+        that."""
+        return None
+
+    def reached(self, face: Face, c: FloatArray) -> Iterate:
+        """The iterate of an answer that was found before, with the answer as its primal point, for `evaluate`."""
+        raise NotImplementedError
 
     def sketched(self, ridges: Sequence[float]) -> Sketch | None:
         """For comparing only: for each ridge an answer of every budget, without records; None where there is no

@@ -10,11 +10,13 @@ from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.gram import engine
 from fewatoms.gram.drivers import Rules
 from fewatoms.gram.state import PIVOT
+from fewatoms.gram.who import CREW
 from fewatoms.methods.listed.small import Small
 
 PASSES, TOLERANCE = 20, 1e-2  # over the coefficients of a rung, and the share of the penalty that they settle to
 TURNS = 2  # looks at all atoms, and ladders after that
 FRESH = 32  # atoms taken in after a look at least, or half as many as there are
+UNCOMPILED = 5e-5  # seconds for each coefficient of a rung that is not compiled, roughly
 RUNGS_AT_ONCE = 6  # rungs from one tick to the next
 
 
@@ -31,6 +33,7 @@ def ladder(small: Small, rules: Rules, lams: FloatArray, limit: int, *, looks: b
 
 def _down(small: Small, rules: Rules, lams: FloatArray, limit: int) -> FloatArray:
     n = small.h.size
+    CREW.expect("ladder", UNCOMPILED * limit * lams.size)
     x, q, X, count = np.zeros(n), small.h.copy(), np.zeros((lams.size, n)), 0
     while count < lams.size:
         ledger.tick()

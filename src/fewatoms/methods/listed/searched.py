@@ -10,18 +10,23 @@ from dataclasses import replace
 
 import numpy as np
 
+from fewatoms._types import FloatArray
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
+from fewatoms.faces import Face
 from fewatoms.methods.base import Sketch
 from fewatoms.methods.listed.capped import Capped
+from fewatoms.methods.listed.columns import SERVED, Columns, worth_it
 from fewatoms.methods.listed.crowd import Crowd
 from fewatoms.methods.listed.grids import grid
 from fewatoms.methods.listed.growing import Growing
 from fewatoms.methods.listed.job import ListedJob
 from fewatoms.methods.listed.ladder import WorkingSet
 from fewatoms.methods.listed.searching import SWEPT, Search
+from fewatoms.methods.listed.view import image_room
 from fewatoms.problem import Problem
 from fewatoms.solution import Solution
+from fewatoms.units import in_coefficients
 
 LARGEST = 400  # atoms up to which steps that cost an outer product for each atom pay
 
@@ -29,6 +34,7 @@ LARGEST = 400  # atoms up to which steps that cost an outer product for each ato
 class SearchJob(ListedJob):
     """Owns the search, which serves all budgets at once."""
 
+    retells = True
     _searching: Search | None = None
 
     def serves_all(self, budgets: Sequence[Budget]) -> bool:
@@ -100,6 +106,28 @@ class SearchJob(ListedJob):
             ridge: [(view.face(classes), c * view.user_scale(classes)) for classes, c in (rows[i] for i in order)]
             for ridge, rows in found.items()
         }
+
+    def together(self, count: int) -> Columns | None:
+        problem, budget, n = self.problem, self.budgets[0], self.listing.atoms.count
+        few = budget.nothing_said or min(budget.single, n) <= SERVED
+        price = problem.price
+        if self.listing.blocks is not None or price.ridge is None or price.cap is not None or not few:
+            return None
+        if n > image_room(in_coefficients(problem.M, self.listing), self.listing, self.method.room):
+            return None
+        if not worth_it(problem, n, count):
+            return None
+        return Columns(problem, self._seen(), self.method.effort)
+
+    def reached(self, face: Face, c: FloatArray) -> Iterate:
+        problem, view = self.problem, self._seen()
+        image = face.measure(problem.measured, c) if face.dim else np.zeros(problem.m)
+        residual, root = problem.b - problem.seen.image(image), view.images.root
+        classes = self.listing.classes_of(face)
+        scale = view.user_scale(classes)
+        gauge = view.gauge(classes, c / np.where(scale != 0, scale, 1.0))
+        primal = Candidate.of(face, c, residual, problem.loss.value(residual), unit_gauge=gauge)
+        return Iterate(None, primal, 0.0, residual if root is None else root * residual)
 
     def evaluate(self, iterate: Iterate) -> DualPoint:
         """(P1) at the penalty for which the answer's own dual vector is feasible, or (P3): solved down a ladder of
