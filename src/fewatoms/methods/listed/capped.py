@@ -15,11 +15,13 @@ from fewatoms import ledger, linalg
 from fewatoms._types import IntArray
 from fewatoms.gram.drivers import build
 from fewatoms.gram.state import State, best_entry, swap_bounds
+from fewatoms.methods.listed.enumerated import countable, ordered
 from fewatoms.methods.listed.searching import FALL, RIDGES, Search
 from fewatoms.methods.listed.support import Support
 
 CLOSE = 1e-9  # relative: coefficients that are at the cap
 TRIALS = 5  # times as many exchanges are tried for each that is made as where coefficients have signs
+IN_ORDER = 400  # supports at most, where all can be looked at
 SWAPS = 4  # exchanges made at most, for each atom asked for, and some more
 
 
@@ -35,6 +37,7 @@ class Capped(Search):
                 if self._holds(self.supports[k]):
                     self._shrunk(k)
                     self._exchanged(k)
+                    self._bounded(k)
         self._reconsider()
         yield
 
@@ -42,6 +45,17 @@ class Capped(Search):
         """Others may come nearer where the cap holds an answer back."""
         for k in self.ks:
             self.isolated[k] = self.isolated.get(k, False) and not self._holds(self.supports[k])
+
+    def _bounded(self, k: int) -> None:
+        """All supports where they are few, in the order of what they leave without a cap or signs: the answer is found
+        once that is more than the best of those before leave with them."""
+        if not countable(self.small, k):
+            return
+        supports, losses = ordered(self.small, k, bounds=True)
+        for row, loss in zip(supports[:IN_ORDER], losses, strict=False):
+            if loss > 2 * self.supports[k].objective * (1 - FALL) or self._met(self.supports[k]):
+                return
+            self._take(k, self.small.classes[row])
 
     def _holds(self, support: Support) -> bool:
         """Whether the cap holds some coefficient back."""

@@ -15,9 +15,10 @@ from fewatoms import ledger, linalg
 from fewatoms._types import FloatArray, IntArray
 from fewatoms.effort import NORMAL, Effort
 from fewatoms.gram import engine
-from fewatoms.gram.drivers import Rules, build, demanded
+from fewatoms.gram.drivers import SEEN, Rules, build, demanded
 from fewatoms.gram.steps import Support as Held
 from fewatoms.methods.listed.blockwise import fitted
+from fewatoms.methods.listed.enumerated import LISTED_ANYWAY, countable, ordered
 from fewatoms.methods.listed.outside import ISOLATED, Look, isolated
 from fewatoms.methods.listed.rungs import ladder, nested, suggested
 from fewatoms.methods.listed.small import small
@@ -35,6 +36,7 @@ SWEPT = 64  # atoms up to which supports of all smaller sizes are searched on th
 PAIRED = 8  # atoms up to which exchanges of two at a time are looked at, where coefficients are nonnegative
 AT_ONCE = 3e7  # multiplications from one look at the clock to the next, roughly
 SHAKING_COST = 1e8  # multiplications that shaking may cost, roughly; more with more effort
+FITTED = 12  # supports, where all have been looked at
 SETTLING = 20  # exchanges after a shake at most, and two for each atom replaced
 NOTHING = np.zeros((0, 1), dtype=np.int64)
 NO_RUNGS = np.zeros(0)
@@ -72,12 +74,19 @@ class Search:
         """Answers at once; better ones from ladders; better ones by shaking."""
         self.ready()
         self._swept()
+        few = [k for k in self.ks if self.effort.ladders and countable(self.small, k, LISTED_ANYWAY)]
+        for k in few:
+            self._enumerated(k)
         yield
-        if not self.effort.ladders or all(self.isolated[k] for k in self.ks):
+        if not self.effort.ladders or all(self.isolated[k] or k in few for k in self.ks):
             return
         if len(self.ks) > 1:  # sizes help each other, and shakes are for the one that is chosen
             return
         (k,) = self.ks
+        if countable(self.small, k):
+            self._enumerated(k)
+            yield
+            return
         self._laddered(k)
         yield
         if not self._met(self.supports[k]):
@@ -90,6 +99,15 @@ class Search:
 
     def _met(self, support: Support) -> bool:
         return self.problem.meets(support.loss) or self.problem.exact(support.loss)
+
+    def _enumerated(self, k: int) -> None:
+        """All supports: those that the Gram matrix takes for the best are fitted."""
+        with linalg.single_thread():
+            supports, losses = ordered(self.small, k)
+            for row, loss in zip(supports[:FITTED], losses, strict=False):
+                if self._met(self.supports[k]) or loss > 2 * self.supports[k].objective + SEEN * self.small.bb:
+                    break
+                self._take(k, self.small.classes[row])
 
     # The working set --------------------------------------------------------------------------------------------------
 

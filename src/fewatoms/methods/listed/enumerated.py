@@ -1,0 +1,66 @@
+"""So few atoms that all supports can be looked at: none is missed then.
+
+With G, h and b as in `small.py` a support S leaves |b|^2 - h_S' G_SS^{-1} h_S, ridge included: a batch of small solves
+for all of them. Nonnegative coefficients that are the best ones are those of a support without bounds, of k atoms or
+fewer. What the Gram matrix says is only an order, in which supports are fitted to the last digit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from math import comb
+
+import numpy as np
+
+from fewatoms._types import FloatArray, IntArray
+from fewatoms.methods.listed.small import Small
+
+LISTED = 2500  # supports, where it is not clear that the one found is the best
+LISTED_ANYWAY = 1024  # supports, in any case: a look at them takes no longer than what stands around a fit
+TINY = 1e-12  # on the diagonal of unit columns, which may depend on each other
+BELOW = 1e-9  # coefficients, as a share of |b|, that rounding may have made negative
+
+
+def countable(small: Small, k: int, most: int = LISTED) -> bool:
+    """Whether all supports can be looked at, since they are no more than that."""
+    if small.view.blocks is not None or not small.whole:
+        return False
+    stays, free = int(np.count_nonzero(small.stays)), int(np.count_nonzero(small.may & ~small.stays))
+    count = sum(comb(free, size) for size in _sizes(min(k - stays, free), small.signed))
+    return count * (1 if small.signed else 2**stays) <= most
+
+
+def _sizes(most: int, largest: bool) -> range:
+    """Of the atoms beside those that must be in; with signed coefficients more are never worse."""
+    return range(max(0, most) if largest else 0, max(0, most) + 1)
+
+
+def _supports(small: Small, k: int, largest: bool) -> Iterator[IntArray]:
+    """Supports of one size, a row each. Atoms that must be in keep their place where they are idle, as nonnegative
+    ones may be."""
+    stays, free = np.flatnonzero(small.stays), np.flatnonzero(small.may & ~small.stays).tolist()
+    for held in range(stays.size if largest else 0, stays.size + 1):
+        for forced in combinations(stays.tolist(), held):
+            for size in _sizes(min(k - stays.size, len(free)), largest):
+                rows = [(*forced, *some) for some in combinations(free, size)]
+                yield np.array(rows, dtype=np.int64).reshape(len(rows), held + size)
+
+
+def ordered(small: Small, k: int, *, bounds: bool = False) -> tuple[list[IntArray], FloatArray]:
+    """The places of all supports that may be answers, those of the smallest loss first, and twice their losses; of
+    nonnegative atoms, those whose best coefficients are. With `bounds` all of the largest size, whatever the signs."""
+    any_signs = bounds or small.signed
+    supports: list[IntArray] = []
+    losses: list[FloatArray] = []
+    for rows in _supports(small, k, any_signs):
+        G = small.G[rows[:, :, None], rows[:, None, :]] + TINY * np.eye(rows.shape[1])
+        h = small.h[rows]
+        c = np.linalg.solve(G, h[:, :, None])[:, :, 0] if rows.shape[1] else h
+        least = 0.0 if any_signs else c.min(axis=1, initial=0.0)
+        fine = np.broadcast_to(least >= -BELOW * np.sqrt(small.bb), len(rows))
+        supports += list(rows[fine])
+        losses.append(small.bb - np.einsum("ij,ij->i", h, c)[fine])
+    together = np.concatenate(losses)
+    order = np.argsort(together, kind="stable")
+    return [supports[i] for i in order], together[order]

@@ -1,0 +1,90 @@
+"""All supports where they are few, by hand: their number, their order, and that none better is missed."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import fewatoms as fa
+from fewatoms.methods.listed.enumerated import countable, ordered
+from fewatoms.methods.listed.small import small
+from fewatoms.problem import Problem
+from methods.listed.small import best_of_all, design, fits_of, refit
+
+N = 9
+SETS = {"signed": fa.SignedOneHot, "nonnegative": fa.NonnegativeOneHot}
+
+
+def working(seed, kind, name, m=12, ridge=0.0, **restricted):
+    rng = np.random.default_rng(seed)
+    A = design(kind, rng, m, N)
+    b = A @ rng.standard_normal(N) / np.abs(A).max() + rng.standard_normal(m)
+    atoms = SETS[name](N).restricted(**restricted) if restricted else SETS[name](N)
+    some = small(fits_of(Problem.of(A, b, atoms=atoms, k=3, ridge=ridge)).view, ridge)
+    some.take(np.arange(N))
+    unit = A / np.linalg.norm(A, axis=0)
+    return some, np.vstack([unit, np.sqrt(ridge) * np.eye(N)]), np.concatenate([b, np.zeros(N)])
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("kind", ["plain", "correlated", "units", "decoy"])
+def test_the_first_support_is_the_best(kind, name, ridge):
+    for seed in range(3):
+        some, A, b = working(seed, kind, name, ridge=ridge)
+        for k in (1, 2, 3):
+            supports, losses = ordered(some, k)
+            assert np.all(np.diff(losses) >= 0)
+            assert losses[0] == pytest.approx(2 * best_of_all(list(A.T[:, :, None]), b, k, name == "nonnegative"))
+            for row, loss in zip(supports[:5], losses, strict=False):
+                assert loss == pytest.approx(2 * refit(A[:, some.classes[row]], b)[0], rel=1e-6)
+
+
+def test_what_must_be_in_is_and_what_must_not_is_not():
+    some, *_ = working(0, "plain", "signed", include=[2], exclude=[4, 5])
+    supports, _ = ordered(some, 3)
+    free = [0, 1, 3, 6, 7, 8]
+    told = {frozenset(some.classes[row].tolist()) for row in supports}
+    assert told == {frozenset((2, *rest)) for rest in combinations(free, 2)}
+
+
+def test_nonnegative_atoms_that_must_be_in_may_be_idle():
+    for seed in range(8):
+        some, A, b = working(seed, "plain", "nonnegative", include=[0, 1])
+        best = min(refit(A[:, [0, 1, j]], b, nonnegative=True)[0] for j in range(2, N))
+        assert ordered(some, 3)[1][0] == pytest.approx(2 * best, rel=1e-6)
+
+
+def test_bounds_hold_for_every_support_of_that_size():
+    some, A, b = working(1, "plain", "nonnegative")
+    supports, losses = ordered(some, 2, bounds=True)
+    assert len(supports) == N * (N - 1) // 2
+    for row, loss in zip(supports, losses, strict=True):
+        assert loss <= 2 * refit(A[:, some.classes[row]], b, nonnegative=True)[0] * (1 + 1e-9)
+
+
+def test_how_many_there_are():
+    some, *_ = working(0, "plain", "signed")
+    assert countable(some, 3, 84)
+    assert not countable(some, 3, 83)
+    some, *_ = working(0, "plain", "nonnegative")  # fewer may be better
+    assert countable(some, 2, 1 + 9 + 36)
+    assert not countable(some, 2, 1 + 9 + 35)
+    some, *_ = working(0, "plain", "nonnegative", include=[3, 4])
+    assert countable(some, 3, 4 * 8)
+    assert not countable(some, 3, 4 * 8 - 1)
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("kind", ["plain", "correlated", "decoy", "duplicated", "low rank"])
+def test_small_problems_are_solved(kind, name):
+    """Also where the first answer looks as if nothing else came near."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        A = design(kind, rng, 7 + seed, 10)
+        b = A[:, :2] @ rng.standard_normal(2) + 0.1 * (seed % 2) * rng.standard_normal(7 + seed)
+        s = fa.fit(A, b, atoms=SETS[name](10), k=3)
+        best = best_of_all(list(A.T[:, :, None]), b, 3, name == "nonnegative")
+        assert s.loss <= best * (1 + 1e-8) + 1e-14 * (b @ b)
