@@ -134,6 +134,11 @@ def _model_step(
 ) -> FloatArray:
     """A step to the minimum of the quadratic model over the box, or near it: what leaves the box is set on its border,
     and the rest solved for again."""
+    if free.all():
+        step = -definite_solver(H + ridge * np.eye(c.size))(slope)
+        trial = c + step
+        if not ((trial < lower) | (trial > upper)).any():
+            return step
     direction = np.zeros(c.size)
     free = free.copy()
     for _ in range(10):

@@ -21,6 +21,7 @@ from fewatoms.methods.listed.job import ListedJob
 from fewatoms.methods.listed.ladder import WorkingSet
 from fewatoms.methods.listed.pursuit import Pursuit
 from fewatoms.methods.listed.searched import SearchJob
+from fewatoms.methods.listed.smoothed import SmoothJob
 from fewatoms.methods.listed.splice import Splice
 from fewatoms.methods.listed.view import image_room, listed
 from fewatoms.oracles import Oracle
@@ -76,7 +77,10 @@ class Listed(Method):
         if listing is None:
             return None
         job = ListedJob(problem, budgets, self, listing)
-        return SearchJob(problem, budgets, self, listing) if SearchJob.serves_all(job, budgets) else job
+        for kind in (SearchJob, SmoothJob):
+            if kind.serves_all(job, budgets):
+                return kind(problem, budgets, self, listing)
+        return job
 
     def _refuse(self, problem: Problem, budgets: Sequence[Budget], given: Listing, listing: Listing | None) -> None:
         """What nobody can do: demands that only exchanges by way of images keep, where those are not to be had."""

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from fewatoms._types import FloatArray
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
 from fewatoms.methods.base import Sketch
@@ -18,6 +19,8 @@ from fewatoms.methods.listed.growing import Growing
 from fewatoms.methods.listed.job import ListedJob
 from fewatoms.methods.listed.ladder import WorkingSet
 from fewatoms.methods.listed.searching import Search
+from fewatoms.methods.listed.stages import Stages
+from fewatoms.methods.listed.support import Support
 from fewatoms.problem import Problem
 from fewatoms.solution import Solution
 
@@ -27,7 +30,7 @@ LARGEST = 400  # atoms up to which steps that cost an outer product for each ato
 class SearchJob(ListedJob):
     """Owns the search, which serves all budgets at once."""
 
-    _searching: Search | None = None
+    _searching: Stages | None = None
 
     @classmethod
     def serves_all(cls, job: ListedJob, budgets: Sequence[Budget]) -> bool:
@@ -48,17 +51,30 @@ class SearchJob(ListedJob):
         search = self._search()
         for stage, _ in enumerate(search.stages()):
             best = min(search.supports.values(), key=lambda support: support.loss)
-            yield Iterate(worth=float(stage), at=best.residual)
+            yield Iterate(worth=float(stage), at=self._left(best))
 
-    def _search(self) -> Search:
+    def _search(self) -> Stages:
         if self._searching is None:
-            fits = self._retriever(self.budgets[0]).fits
-            if self.budgets[0].nothing_said:
-                self._searching = Growing(fits, self.method.effort)
-            else:
-                ks = {min(budget.single, self.listing.atoms.count) for budget in self.budgets}
-                self._searching = Search(fits, sorted(ks), self.method.effort)
+            self._searching = self._opened()
         return self._searching
+
+    def _opened(self) -> Stages:
+        fits = self._retriever(self.budgets[0]).fits
+        if self.budgets[0].nothing_said:
+            return Growing(fits, self.method.effort)
+        return Search(fits, self._sizes(), self.method.effort)
+
+    def _sizes(self) -> list[int]:
+        """The numbers of atoms asked for, each once."""
+        return sorted({min(budget.single, self.listing.atoms.count) for budget in self.budgets})
+
+    def _left(self, support: Support) -> FloatArray:
+        """What a support leaves of the data, for `evaluate`."""
+        return support.residual
+
+    def _dual(self, left: FloatArray) -> FloatArray:
+        """The dual vector of that."""
+        return self._seen().images.dual(left)
 
     def begin(self, start: Solution, problem: Problem) -> Candidate:
         search, view = self._search(), self._seen()
@@ -81,10 +97,9 @@ class SearchJob(ListedJob):
         return leaders[0]
 
     def sketched(self, ridges: Sequence[float]) -> Sketch | None:
-        view, ks = self._seen(), [min(budget.single, self.listing.atoms.count) for budget in self.budgets]
-        search = Search(self._retriever(self.budgets[0]).fits, sorted(set(ks)), self.method.effort)
+        view, search = self._seen(), Search(self._retriever(self.budgets[0]).fits, self._sizes(), self.method.effort)
         found = grid(search, ridges)
-        order = [search.ks.index(k) for k in ks]
+        order = [search.ks.index(min(budget.single, self.listing.atoms.count)) for budget in self.budgets]
         return {
             ridge: [(view.face(classes), c * view.user_scale(classes)) for classes, c in (rows[i] for i in order)]
             for ridge, rows in found.items()
@@ -95,7 +110,7 @@ class SearchJob(ListedJob):
         penalties. The answer's own vector serves where it proves more."""
         view, problem = self._seen(), self.problem
         assert isinstance(iterate.at, np.ndarray)
-        y = view.images.dual(iterate.at)
+        y = self._dual(iterate.at)
         z = view.outer.adjoint(y)
         ladder = WorkingSet()
         top = float(view.alignments(view.pull(view.outer.adjoint(problem.loss.gradient(problem.b)))).max(initial=0.0))

@@ -1,0 +1,49 @@
+"""Smooth losses over columns at hand: the job of the search by quadratic models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fewatoms._types import FloatArray
+from fewatoms.budget import Budget
+from fewatoms.candidates import Candidate
+from fewatoms.methods.base import Sketch
+from fewatoms.methods.listed.job import ListedJob
+from fewatoms.methods.listed.searched import SearchJob
+from fewatoms.methods.listed.smooth import SmoothSearch
+from fewatoms.methods.listed.stages import Stages
+from fewatoms.methods.listed.support import Support
+from fewatoms.problem import Problem
+
+MODELLED = 200  # atoms up to which models, with several columns for each, cost less than a ladder of penalties
+
+
+class SmoothJob(SearchJob):
+    """Owns the search, which serves all budgets at once."""
+
+    @classmethod
+    def serves_all(cls, job: ListedJob, budgets: Sequence[Budget]) -> bool:
+        method, problem, listing = job.method, job.problem, job.listing
+        plain = not problem.loss.squares and problem.price.cap is None
+        if not plain or method.oracle is not None or not job.at_hand:
+            return False
+        if any(budget.nothing_said for budget in budgets):
+            return False
+        return all(min(budget.single, listing.atoms.count) <= MODELLED for budget in budgets)
+
+    def _opened(self) -> Stages:
+        return SmoothSearch(self._retriever(self.budgets[0]).fits, self._sizes(), self.method.effort)
+
+    def _left(self, support: Support) -> FloatArray:
+        """Free columns are part of the loss there."""
+        F = self._seen().free
+        return support.residual if F is None else support.residual + F @ support.free
+
+    def _dual(self, left: FloatArray) -> FloatArray:
+        return self.problem.loss.gradient(left)
+
+    def finish(self, problem: Problem, leaders: Sequence[Candidate], *, last: bool) -> Candidate:
+        return self._retriever(problem.budget).fits.settled(leaders[0])
+
+    def sketched(self, ridges: Sequence[float]) -> Sketch | None:
+        return None
