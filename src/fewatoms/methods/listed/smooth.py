@@ -55,10 +55,11 @@ class SmoothSearch(Stages):
             with linalg.single_thread():
                 self._shrink()
             yield
-            return
-        (k,) = self.ks
+            if not self.outlook.whole:
+                return
         with linalg.single_thread():
-            self._shaken(k)
+            for k in self.ks:
+                self._shaken(k)
         yield
 
     def _hold(self, k: int, support: Support) -> bool:
@@ -89,7 +90,7 @@ class SmoothSearch(Stages):
                 if larger is None:
                     break
                 support = larger
-            support = self._exchanged(support, k, patient=len(self.ks) == 1)
+            support = self._exchanged(support, k, patient=True)
             if table is not None and k < len(table) and table[k, 0] >= 0:
                 earlier = self.fits.fit(table[k][table[k] >= 0], support)
                 earlier = self._exchanged(earlier, k, patient=False)
