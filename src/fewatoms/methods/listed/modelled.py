@@ -102,6 +102,20 @@ class Model:
         engine().search(self.G, self.h, self.bb, best, spare, rows, lams, ridges, k, rules, dice)
         return best
 
+    def swept(self, start: IntArray, table: IntArray, low: int, high: int, rules: Rules) -> IntArray:
+        """The best supports of every size from low to high, a row of places for each: up from a support and down again,
+        and from the rows that are there."""
+        room = high + int(np.count_nonzero(self.stays))
+        state, spare, none = self.state(room), self.state(room), np.full(high + 1, np.inf)
+        first = np.full((1, room), -1, dtype=np.int64)
+        first[0, : start.size] = start
+        still = rules._replace(swaps=0)
+        engine().search(self.G, self.h, self.bb, state, spare, first, NO_RUNGS, NO_RUNGS, start.size, still, DICE)
+        found = np.full((high + 1, room), -1, dtype=np.int64)
+        found[low:, : table.shape[1]] = table[low : high + 1, :room]
+        engine().sweep(self.G, self.h, self.bb, state, spare, found, none, low, high, -1.0, rules)
+        return found
+
     def found(self, state: Held) -> IntArray:
         """The classes of a support."""
         return np.asarray(self.classes[state.S[: state.count[0]]])

@@ -66,7 +66,10 @@ class SearchJob(ListedJob):
 
     def _sizes(self) -> list[int]:
         """The numbers of atoms asked for, each once."""
-        return sorted({min(budget.single, self.listing.atoms.count) for budget in self.budgets})
+        return sorted({self._size(budget) for budget in self.budgets})
+
+    def _size(self, budget: Budget) -> int:
+        return min(budget.single, self.listing.atoms.count)
 
     def _left(self, support: Support) -> FloatArray:
         """What a support leaves of the data, for `evaluate`."""
@@ -90,7 +93,7 @@ class SearchJob(ListedJob):
         if budget in self._quick:
             return self._quick[budget]
         search = self._search()
-        k = search.ks[-1] if budget.nothing_said else min(budget.single, self.listing.atoms.count)
+        k = search.ks[-1] if budget.nothing_said else self._size(budget)
         return replace(search.fits.candidate(search.supports[k]), isolated=search.isolated.get(k, False))
 
     def finish(self, problem: Problem, leaders: Sequence[Candidate], *, last: bool) -> Candidate:
@@ -99,7 +102,7 @@ class SearchJob(ListedJob):
     def sketched(self, ridges: Sequence[float]) -> Sketch | None:
         view, search = self._seen(), Search(self._retriever(self.budgets[0]).fits, self._sizes(), self.method.effort)
         found = grid(search, ridges)
-        order = [search.ks.index(min(budget.single, self.listing.atoms.count)) for budget in self.budgets]
+        order = [search.ks.index(self._size(budget)) for budget in self.budgets]
         return {
             ridge: [(view.face(classes), c * view.user_scale(classes)) for classes, c in (rows[i] for i in order)]
             for ridge, rows in found.items()

@@ -9,6 +9,7 @@ against all atoms (`outlook.py`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,13 +21,14 @@ from fewatoms.gram.steps import Support as Held
 from fewatoms.gram.steps import worths
 from fewatoms.methods.listed.modelled import Model, model
 from fewatoms.methods.listed.outlook import Outlook
-from fewatoms.methods.listed.searching import FALL, SETTLING
+from fewatoms.methods.listed.searching import FALL, NOTHING, SETTLING
 from fewatoms.methods.listed.stages import Stages
 from fewatoms.methods.listed.support import Support, SupportFits
 
 TRIED = 8  # best single exchanges that are fitted one by one where the model finds nothing
 MOVES = 200  # of exchanges at most
 SHAKEN = 5  # one of so many atoms is replaced by a shake, and two at least
+REACH = 1.5  # sizes that one model serves: up to so many times that of its support
 AMONG = 4  # atoms that each of these is drawn from
 FITTED = 0.3  # shakes with fits, for each in vain that the effort allows: they cost as much as three in a Gram matrix
 
@@ -62,6 +64,15 @@ class SmoothSearch(Stages):
                 self._shaken(k)
         yield
 
+    def sketched(self) -> dict[int, Support]:
+        """Answers for comparing, fitted to the last digit."""
+        with linalg.single_thread():
+            if self.outlook.whole:
+                self._grow(patient=self.table is None)
+            else:
+                self._sweep()
+            return {k: self.fits.fit(support.classes, support, trial=False) for k, support in self.supports.items()}
+
     def _hold(self, k: int, support: Support) -> bool:
         """Keep a support if it is the best for k so far; whether it is."""
         held = self.supports.get(k)
@@ -78,24 +89,57 @@ class SmoothSearch(Stages):
 
     # Sizes ------------------------------------------------------------------------------------------------------------
 
-    def _grow(self) -> None:
-        """Every size from the one before, or from what an earlier search found for it; one size by doubling."""
-        support, table = self.fits.fit(self.view.forced), self.table
+    def _grow(self, *, patient: bool = True) -> None:
+        """Every size from the ones before, by doubling, or from what an earlier search found for it."""
+        table, self.table = self.table, None
+        support = self.fits.fit(self.view.forced)
         self.outlook.widened(support, self.ks[0], first=True)
         for k in self.ks:
             while support.classes.size < k and not self._met(support):
-                size = support.classes.size
-                size = min(k, max(size + 1, 2 * size)) if len(self.ks) == 1 else k
-                larger = self._filled(support, size)
+                larger = self._filled(support, min(k, max(support.classes.size + 1, 2 * support.classes.size)))
                 if larger is None:
                     break
                 support = larger
-            support = self._exchanged(support, k, patient=True)
-            if table is not None and k < len(table) and table[k, 0] >= 0:
-                earlier = self.fits.fit(table[k][table[k] >= 0], support)
-                earlier = self._exchanged(earlier, k, patient=False)
+            support = self._exchanged(support, k, patient=patient)
+            if table is not None and table[k, 0] >= 0:
+                earlier = self._exchanged(self._anew(table[k][table[k] >= 0], support), k, patient=False)
                 support = earlier if earlier.objective < support.objective else support
             self._hold(k, support)
+
+    def _anew(self, classes: IntArray, start: Support) -> Support:
+        """The fit of other classes from the coefficients of a support, better or not."""
+        return self.fits.fit(classes, replace(start, loss=np.inf))
+
+    def _sweep(self) -> None:
+        """The same, several sizes in one model: the first step of each reaches half as far as what is there."""
+        earlier, self.table = self.table, None
+        support, left = self.fits.fit(self.view.forced), self.ks
+        self.outlook.widened(support, self.ks[0], first=True)
+        while left:
+            high = max(left[0], int(REACH * support.classes.size))
+            sizes = [k for k in left if k <= high]
+            left = left[len(sizes) :]
+            if not self._met(support):
+                support = self._swept(support, sizes, earlier)
+            for k in sizes:
+                self._hold(k, self.supports.get(k, support))
+
+    def _swept(self, support: Support, sizes: Sequence[int], earlier: IntArray | None) -> Support:
+        """The supports of these sizes from the model near a smaller one, then from that near the largest of them."""
+        low, high = sizes[0], sizes[-1]
+        rows = np.full((high + 1, high), -1, dtype=np.int64) if earlier is None else earlier[: high + 1, :high]
+        for last in (False, True):
+            self.outlook.widened(support, high)
+            model = self._model(support, rows[low:])
+            table = np.where(rows >= 0, model.places(rows), -1)
+            table = model.swept(model.places(support.classes), table, low, high, self._rules(model))
+            rows = np.where(table >= 0, model.classes[table], -1)
+            for k in sizes if last else sizes[-1:]:
+                near = model.near(model.searched([table[k][table[k] >= 0]], k, self.rules._replace(swaps=0)))
+                support = self._anew(self._whole(near.classes), near)
+                if last:
+                    self._hold(k, support)
+        return support
 
     def _filled(self, support: Support, k: int) -> Support | None:
         """A better support with as many atoms as k, if there is one."""
@@ -113,7 +157,7 @@ class SmoothSearch(Stages):
             costs = np.where(np.isin(above.classes, self.view.forced), np.inf, above.costs)
             stays = above.classes[np.sort(np.argsort(-costs, kind="stable")[:k])]
             if set(stays.tolist()) != set(self.supports[k].classes.tolist()):
-                self._hold(k, self._exchanged(self.fits.fit(stays, above), k, patient=False))
+                self._hold(k, self._exchanged(self._anew(stays, above), k, patient=False))
 
     # Exchanges --------------------------------------------------------------------------------------------------------
 
@@ -159,9 +203,13 @@ class SmoothSearch(Stages):
                 return trial
         return None
 
-    def _model(self, support: Support) -> Model:
+    def _model(self, support: Support, others: IntArray = NOTHING) -> Model:
+        """That near a support, of others as well."""
         ledger.tick()
-        return model(self.fits, support, self.outlook.around(support), self.loss.bowl(support.residual))
+        classes = self.outlook.around(support)
+        if others.size:
+            classes = np.union1d(classes, others[others >= 0])
+        return model(self.fits, support, classes, self.loss.bowl(support.residual))
 
     def _rules(self, model: Model) -> Rules:
         """Those of a search in a model, whose objective counts from another zero."""
@@ -195,6 +243,19 @@ class SmoothSearch(Stages):
                 self._hold(k, self._exchanged(trial, k, patient=True))
                 idle = 0
 
+    def _without(self, support: Support, gone: IntArray) -> Support:
+        """A support without the atoms in these places, the others as they are: where they are not fitted anew, the loss
+        is bent more, and its model promises less that does not hold."""
+        out = np.zeros(support.classes.size, dtype=bool)
+        out[gone] = True
+        columns, slots = np.repeat(out, self.view.sizes(support.classes)), self.fits.images.slots(support.classes)
+        residual = support.residual + self.fits.images.combine(slots[columns], support.c[columns])
+        c, classes, squares = support.c[~columns], support.classes[~out], 0.0
+        if self.fits.ridge:
+            squares = float(np.dot(self.view.squares(classes), c * c))
+        loss = self.loss.value(residual)
+        return replace(support, classes=classes, c=c, residual=residual, loss=loss, squares=squares, factor=None)
+
     def _shake(self, support: Support, k: int, rng: np.random.Generator) -> Support | None:
         """Without some atoms, with others that are well aligned with what is then left, exchanged."""
         movable = np.flatnonzero(~np.isin(support.classes, self.view.forced))
@@ -202,7 +263,7 @@ class SmoothSearch(Stages):
         if not count:
             return None
         gone = rng.choice(movable, count, replace=False)
-        rest = self.fits.fit(np.delete(support.classes, gone), support)
+        rest = self._without(support, gone)
         model = self._model(rest)
         held = model.places(rest.classes)
         worth = worths(model.searched([held], rest.classes.size, self.rules._replace(swaps=0)), self.signed)

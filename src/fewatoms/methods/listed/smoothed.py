@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fewatoms._types import FloatArray
+from fewatoms._types import FloatArray, IntArray
 from fewatoms.budget import Budget
-from fewatoms.candidates import Candidate
+from fewatoms.candidates import Candidate, Compact
 from fewatoms.methods.base import Sketch
 from fewatoms.methods.listed.job import ListedJob
 from fewatoms.methods.listed.searched import SearchJob
 from fewatoms.methods.listed.smooth import SmoothSearch
 from fewatoms.methods.listed.stages import Stages
-from fewatoms.methods.listed.support import Support
+from fewatoms.methods.listed.support import Support, SupportFits
 from fewatoms.problem import Problem
 
 MODELLED = 200  # atoms up to which models, with several columns for each, cost less than a ladder of penalties
@@ -46,4 +46,17 @@ class SmoothJob(SearchJob):
         return self._retriever(problem.budget).fits.settled(leaders[0])
 
     def sketched(self, ridges: Sequence[float]) -> Sketch | None:
-        return None
+        """Down from the largest ridge, each begun where the one above ended."""
+        table: IntArray | None = None
+        sketch: Sketch = {}
+        for ridge in sorted(ridges, reverse=True):
+            problem = self.problem.paying(self.problem.price.at(ridge))
+            search = SmoothSearch(SupportFits(problem, self._seen()), self._sizes(), self.method.effort)
+            search.table = table
+            found, table = search.sketched(), search.table
+            sketch[ridge] = [self._compact(found[self._size(budget)]) for budget in self.budgets]
+        return sketch
+
+    def _compact(self, support: Support) -> Compact:
+        view, classes = self._seen(), support.classes
+        return view.face(classes), support.c * view.user_scale(classes)
