@@ -28,6 +28,7 @@ from fewatoms.methods.listed.support import Support, SupportFits
 TRIED = 8  # best single exchanges that are fitted one by one where the model finds nothing
 MOVES = 200  # of exchanges at most
 SHAKEN = 5  # one of so many atoms is replaced by a shake, and two at least
+SHAKING = 3e9  # multiplications that shaking may cost, roughly
 REACH = 1.5  # sizes that one model serves: up to so many times that of its support
 AMONG = 4  # atoms that each of these is drawn from
 FITTED = 0.3  # shakes with fits, for each in vain that the effort allows: they cost as much as three in a Gram matrix
@@ -41,10 +42,13 @@ class SmoothSearch(Stages):
         self.loss = self.problem.base_loss
         self.outlook = Outlook(fits, self.ks[-1])
         self.rules = Rules(self.signed, FALL, effort.trials, 0, 0, 0.0, 0)
+        self._answers = True  # what is found counts if the run is stopped
 
     def begin(self, k: int, classes: IntArray) -> None:
         with linalg.single_thread():
-            self._hold(k, self._exchanged(self.fits.fit(classes), k, patient=False))
+            support = self.fits.fit(classes)
+            self.outlook.widened(support, k, first=True)
+            self._hold(k, self._exchanged(support, k, patient=False))
 
     def stages(self) -> Iterator[None]:
         """Answers at once; better ones from larger sizes, or by shaking."""
@@ -66,6 +70,7 @@ class SmoothSearch(Stages):
 
     def sketched(self) -> dict[int, Support]:
         """Answers for comparing, fitted to the last digit."""
+        self._answers = False
         with linalg.single_thread():
             if self.outlook.whole:
                 self._grow(patient=self.table is None)
@@ -83,7 +88,7 @@ class SmoothSearch(Stages):
             self.table = np.full((self.ks[-1] + 1, max(1, self.ks[-1])), -1, dtype=np.int64)
         self.table[k] = -1
         self.table[k, : support.classes.size] = support.classes
-        if len(self.ks) == 1:
+        if self._answers:
             ledger.keep(self.fits.candidate(support))
         return True
 
@@ -100,6 +105,7 @@ class SmoothSearch(Stages):
                 if larger is None:
                     break
                 support = larger
+                self._hold(k, support)
             support = self._exchanged(support, k, patient=patient)
             if table is not None and table[k, 0] >= 0:
                 earlier = self._exchanged(self._anew(table[k][table[k] >= 0], support), k, patient=False)
@@ -236,12 +242,21 @@ class SmoothSearch(Stages):
     def _shaken(self, k: int) -> None:
         """Replace some atoms at random and exchange, as often as the effort and the work that it takes allow."""
         rng, idle, most = np.random.default_rng(0), 0, int(FITTED * self.effort.idle)
-        while idle < most and not self._met(self.supports[k]):
+        for _ in range(int(min(self.effort.shakes, SHAKING / self._price(k)))):
+            if idle >= most or self._met(self.supports[k]):
+                break
             idle += 1
             trial = self._shake(self.supports[k], k, rng)
             if trial is not None and self._falls(trial, self.supports[k]):
                 self._hold(k, self._exchanged(trial, k, patient=True))
                 idle = 0
+
+    def _price(self, k: int) -> float:
+        """What one shake costs, roughly: four models, and eight fits of three steps."""
+        view = self.view
+        rows = view.M.shape[0] if view.at_hand is None else view.at_hand.image_size
+        near = self.outlook.around(self.supports[k]).size
+        return 1.0 + rows * view.largest**2 * (2.0 * near**2 + 24.0 * k**2)
 
     def _without(self, support: Support, gone: IntArray) -> Support:
         """A support without the atoms in these places, the others as they are: where they are not fitted anew, the loss

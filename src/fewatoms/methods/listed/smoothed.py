@@ -9,13 +9,18 @@ from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, Compact
 from fewatoms.methods.base import Sketch
 from fewatoms.methods.listed.job import ListedJob
+from fewatoms.methods.listed.outlook import NEAREST
 from fewatoms.methods.listed.searched import SearchJob
 from fewatoms.methods.listed.smooth import SmoothSearch
 from fewatoms.methods.listed.stages import Stages
 from fewatoms.methods.listed.support import Support, SupportFits
+from fewatoms.methods.listed.view import image_room
 from fewatoms.problem import Problem
+from fewatoms.units import in_coefficients
 
 MODELLED = 200  # atoms up to which models, with several columns for each, cost less than a ladder of penalties
+
+ROOMY = 4  # images for each atom asked for that there must be room for, beside those that a search begins with
 
 
 class SmoothJob(SearchJob):
@@ -29,7 +34,12 @@ class SmoothJob(SearchJob):
             return False
         if any(budget.nothing_said for budget in budgets):
             return False
-        return all(min(budget.single, listing.atoms.count) <= MODELLED for budget in budgets)
+        most = max(min(budget.single, listing.atoms.count) for budget in budgets)
+        M, largest = in_coefficients(problem.M, listing), 1
+        if listing.blocks is not None:
+            largest = max(block.size for block in listing.blocks)
+        room = image_room(M, listing, method.room) // largest
+        return most <= MODELLED and room >= min(listing.atoms.count, NEAREST + ROOMY * most)
 
     def _opened(self) -> Stages:
         return SmoothSearch(self._retriever(self.budgets[0]).fits, self._sizes(), self.method.effort)
