@@ -167,6 +167,7 @@ class BlockModel(Model):
                 leave(without, i)
                 worth = worths(without, True)
                 U[i] = np.where(worth > 0, worth - (without.loss[0] - state.loss[0]), -np.inf)
+        U[:, state.S[: state.count[0]]] = -np.inf
         return U
 
 

@@ -247,9 +247,10 @@ class SmoothSearch(Stages):
                 break
             idle += 1
             trial = self._shake(self.supports[k], k, rng)
-            if trial is not None and self._falls(trial, self.supports[k]):
-                self._hold(k, self._exchanged(trial, k, patient=True))
+            if trial is not None and self._hold(k, trial):
+                self.outlook.widened(trial, k, floor=FALL * trial.objective)
                 idle = 0
+        self._hold(k, self._exchanged(self.supports[k], k, patient=True))
 
     def _price(self, k: int) -> float:
         """What one shake costs, roughly: four models, and eight fits of three steps."""
