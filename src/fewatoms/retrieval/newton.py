@@ -48,8 +48,7 @@ def newton(
         if steepness <= 1e-15 * first:
             break
         mean = float(np.trace(H)) / max(1, len(H))
-        if not unit and not mean > 0:
-            unit = _expected(reduced, loss, slope)
+        unit = unit if unit or mean > 0 else _expected(reduced, loss, slope)
         ridge = max(ridge / 100, 1e-12 * max(mean, 1e-12 * unit))
         for _ in range(40):
             direction = _model_step(H, slope, ridge, c, lower, upper, free)
