@@ -134,8 +134,8 @@ class SmoothSearch(Stages):
         """The supports of these sizes from the model near a smaller one, then from that near the largest of them."""
         low, high = sizes[0], sizes[-1]
         rows = np.full((high + 1, high), -1, dtype=np.int64) if earlier is None else earlier[: high + 1, :high]
+        self.outlook.widened(support, high)
         for last in (False, True):
-            self.outlook.widened(support, high)
             model = self._model(support, rows[low:])
             table = np.where(rows >= 0, model.places(rows), -1)
             table = model.swept(model.places(support.classes), table, low, high, self._rules(model))
