@@ -31,10 +31,10 @@ SHAKEN = 5  # one of so many atoms is replaced by a shake, and two at least
 SHAKING = 3e9  # multiplications that shaking may cost, roughly
 REACH = 1.5  # sizes that one model serves: up to so many times that of its support
 AMONG = 4  # atoms that each of these is drawn from
-# shakes with fits for each in vain that the effort allows; 500 x 1000, k = 10 and 20: shakes take the loss from 0.2 % below
-# the best peer's to 0.4 %, half as many again to 0.44 %; shakes in the model alone, ladders of ridges or penalties, and
-# going beyond k and back gain less in the same time
-FITTED = 0.3
+# Shakes with fits, for each in vain that the effort allows: so many for each atom, at least and at most. On 500 x 1000,
+# k = 10 and 20, they take the loss from 0.2 % below the best peer's to 0.4 % on average. Shakes in the model alone,
+# ladders of ridges, and going beyond k and back gain less in the same time.
+PER_ATOM, AT_LEAST_FITTED, AT_MOST_FITTED = 0.025, 0.25, 0.4
 
 
 class SmoothSearch(Stages):
@@ -244,7 +244,8 @@ class SmoothSearch(Stages):
 
     def _shaken(self, k: int) -> None:
         """Replace some atoms at random and exchange, as often as the effort and the work that it takes allow."""
-        rng, idle, most = np.random.default_rng(0), 0, int(FITTED * self.effort.idle)
+        rng, idle = np.random.default_rng(0), 0
+        most = int(self.effort.idle * min(max(PER_ATOM * k, AT_LEAST_FITTED), AT_MOST_FITTED))
         for _ in range(int(min(self.effort.shakes, SHAKING / self._price(k)))):
             if idle >= most or self._met(self.supports[k]):
                 break
