@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -77,6 +78,11 @@ class Labels:
     def count(self) -> int:
         """How many classes a data vector has at most."""
         return max(names.size for names in self.classes.names)
+
+    @cached_property
+    def signs(self) -> FloatArray:
+        """-1 for the first of two classes, +1 for the second."""
+        return np.where(self.codes > 0, 1.0, -1.0)
 
     def at(self, rows: IntArray) -> Labels:
         """Those of some of the data."""

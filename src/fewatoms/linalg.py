@@ -330,12 +330,9 @@ def definite_solver(G: FloatArray) -> Callable[[FloatArray], FloatArray]:
     diagonal = np.sqrt(np.maximum(np.diag(G), 0.0))
     units = 1.0 / np.where(diagonal > 0, diagonal, 1.0)
     G = units[:, None] * G * units
-    try:
-        factor = scipy.linalg.cho_factor(G, check_finite=False)
-        if np.diag(factor[0]).min(initial=1.0) > 1e-6:
-            return lambda h: units * np.asarray(scipy.linalg.cho_solve(factor, units * h, check_finite=False))
-    except scipy.linalg.LinAlgError:
-        pass
+    factor, bad = scipy.linalg.lapack.dpotrf(G, clean=0) if len(G) else (G, 0)
+    if not bad and np.diag(factor).min(initial=1.0) > 1e-6:
+        return lambda h: units * np.asarray(scipy.linalg.lapack.dpotrs(factor, units * h)[0] if h.size else h)
     values, vectors = np.linalg.eigh(G)
     keep = values > 1e-14 * max(values[-1], 1e-300)
     return lambda h: units * np.asarray(vectors[:, keep] @ ((vectors[:, keep].T @ (units * h)) / values[keep]))

@@ -55,6 +55,10 @@ class ReducedOperator(ABC):
     def normal_equations(self, b: FloatArray, weights: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
         """G = R^T W R (dim x dim) and R^T W b, with W = diag(weights)."""
 
+    def gram(self, weights: FloatArray) -> FloatArray:
+        """G alone."""
+        return self.normal_equations(weights, weights)[0]
+
     def norms(self) -> FloatArray | None:
         """|M a_i| for each coefficient, where they cost nothing."""
         return None
@@ -139,16 +143,21 @@ class Bordered(ReducedOperator):
         return np.concatenate([np.asarray(self.A_T @ r), self.F.T @ r])
 
     def gram(self, weights: FloatArray) -> FloatArray:
-        """[A F]' diag(weights) [A F]."""
+        """[A F]' diag(weights) [A F], for weights that are not negative."""
+        inside, G = self.A.shape[1], np.empty((self.dim, self.dim))
         if sp.issparse(self.A_T):
             T = self.A_T
             weighted = sp.csr_array((T.data * weights[T.indices], T.indices, T.indptr), shape=T.shape)
-            G = (weighted @ self.A).toarray()
+            G[:inside, :inside] = (weighted @ self.A).toarray()
+            cross = weighted @ self.F
         else:
-            weighted = self.A_T * weights
-            G = weighted @ self.A
-        cross = np.asarray(weighted @ self.F)
-        return np.block([[G, cross], [cross.T, self.F.T @ (weights[:, None] * self.F)]])
+            root = np.sqrt(weights)
+            half = self.A_T * root
+            G[:inside, :inside] = half @ half.T  # of one matrix with itself BLAS does half the work
+            cross = half @ (root[:, None] * self.F)
+        G[:inside, inside:], G[inside:, :inside] = cross, cross.T
+        G[inside:, inside:] = self.F.T @ (weights[:, None] * self.F)
+        return G
 
     def diagonal(self, weights: FloatArray) -> FloatArray:
         """The diagonal of `gram`, with empty columns given a little."""

@@ -50,7 +50,7 @@ class Diagonal:
         return self.diagonal * v
 
     def gram(self, R: ReducedOperator) -> FloatArray:
-        return R.normal_equations(self.diagonal, self.diagonal)[0]
+        return R.gram(self.diagonal)
 
 
 class Loss(ABC):

@@ -48,7 +48,7 @@ class Logistic(Loss):
     @property
     def _t(self) -> FloatArray | float:
         """The signs."""
-        return 1.0 if self.labels is None else np.where(self.labels.codes > 0, 1.0, -1.0)
+        return 1.0 if self.labels is None else self.labels.signs
 
     def margins(self, images: Array) -> Array:
         return images if self.labels is None else (images.T * self._t).T

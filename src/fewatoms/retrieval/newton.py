@@ -44,12 +44,12 @@ def newton(
         H = _hessian(reduced, loss, residual, pays)
         free = ~((c <= lower) & (slope > 0)) & ~((c >= upper) & (slope < 0))
         steepness = float(np.abs(slope[free]).max(initial=0.0))
-        if first is None:
-            first, probe = steepness, reduced.apply(slope / max(float(np.linalg.norm(slope)), 1e-300))
-            unit = loss.smoothness * float(np.dot(probe, probe))  # a curvature of the size to be expected
+        first = steepness if first is None else first
         if steepness <= 1e-15 * first:
             break
-        ridge = max(ridge / 100, 1e-12 * max(float(np.trace(H)) / max(1, len(H)), 1e-12 * unit))
+        mean = float(np.trace(H)) / max(1, len(H))
+        unit = unit if unit or mean > 0 else _expected(reduced, loss, slope)
+        ridge = max(ridge / 100, 1e-12 * max(mean, 1e-12 * unit))
         for _ in range(40):
             direction = _model_step(H, slope, ridge, c, lower, upper, free)
             promise = -float(np.dot(slope, direction))  # at most twice what the model says can be gained
@@ -62,6 +62,7 @@ def newton(
             moved = _shortened(reduced, b, loss, value, c, slope, direction, lower, upper, pays)
             if moved[2] < math.inf:
                 break
+            unit = unit or _expected(reduced, loss, slope)
             ridge = max(100 * ridge, 1e-8 * unit)
         else:
             return c, residual, H
@@ -69,6 +70,12 @@ def newton(
         if before - value <= 0.1 * tol * abs(value) or value <= nothing:
             break
     return c, residual, _hessian(reduced, loss, residual, pays)
+
+
+def _expected(reduced: ReducedOperator, loss: Loss, slope: FloatArray) -> float:
+    """A curvature of the size to be expected."""
+    probe = reduced.apply(slope / max(float(np.linalg.norm(slope)), 1e-300))
+    return loss.smoothness * float(np.dot(probe, probe))
 
 
 def _paid(pays: FloatArray, c: FloatArray) -> float:
@@ -134,6 +141,13 @@ def _model_step(
 ) -> FloatArray:
     """A step to the minimum of the quadratic model over the box, or near it: what leaves the box is set on its border,
     and the rest solved for again."""
+    if free.all():
+        bent = H.copy()
+        bent.flat[:: len(H) + 1] += ridge
+        step = -definite_solver(bent)(slope)
+        trial = c + step
+        if not ((trial < lower) | (trial > upper)).any():
+            return step
     direction = np.zeros(c.size)
     free = free.copy()
     for _ in range(10):

@@ -21,6 +21,7 @@ from fewatoms.methods.listed.job import ListedJob
 from fewatoms.methods.listed.ladder import WorkingSet
 from fewatoms.methods.listed.pursuit import Pursuit
 from fewatoms.methods.listed.searched import SearchJob
+from fewatoms.methods.listed.smoothed import SmoothJob
 from fewatoms.methods.listed.splice import Splice
 from fewatoms.methods.listed.view import image_room, listed
 from fewatoms.oracles import Oracle
@@ -75,7 +76,8 @@ class Listed(Method):
         self._refuse(problem, budgets, given, listing)
         if listing is None:
             return None
-        searched = SearchJob(problem, budgets, self, listing)
+        kind = SearchJob if problem.loss.squares else SmoothJob
+        searched = kind(problem, budgets, self, listing)
         return searched if searched.serves_all(budgets) else ListedJob(problem, budgets, self, listing)
 
     def _refuse(self, problem: Problem, budgets: Sequence[Budget], given: Listing, listing: Listing | None) -> None:

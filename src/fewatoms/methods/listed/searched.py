@@ -23,6 +23,8 @@ from fewatoms.methods.listed.growing import Growing
 from fewatoms.methods.listed.job import ListedJob
 from fewatoms.methods.listed.ladder import WorkingSet
 from fewatoms.methods.listed.searching import SWEPT, Search
+from fewatoms.methods.listed.stages import Stages
+from fewatoms.methods.listed.support import Support
 from fewatoms.methods.listed.view import image_room
 from fewatoms.problem import Problem
 from fewatoms.solution import Solution
@@ -35,7 +37,7 @@ class SearchJob(ListedJob):
     """Owns the search, which serves all budgets at once."""
 
     retells = True
-    _searching: Search | None = None
+    _searching: Stages | None = None
 
     def serves_all(self, budgets: Sequence[Budget]) -> bool:
         """Whether these budgets are searched in this way."""
@@ -58,24 +60,36 @@ class SearchJob(ListedJob):
         search = self._search()
         for stage, _ in enumerate(search.stages()):
             best = min(search.supports.values(), key=lambda support: support.loss)
-            yield Iterate(worth=float(stage), at=best.residual)
+            yield Iterate(worth=float(stage), at=self._left(best))
 
-    def _search(self) -> Search:
+    def _search(self) -> Stages:
         if self._searching is None:
-            fits = self._retriever(self.budgets[0]).fits
-            if self.budgets[0].nothing_said:
-                self._searching = Growing(fits, self.method.effort)
-            else:
-                ks = {min(budget.single, self.listing.atoms.count) for budget in self.budgets}
-                self._searching = self._kind(ks)(fits, sorted(ks), self.method.effort)
+            self._searching = self._opened()
         return self._searching
 
-    def _kind(self, ks: set[int]) -> type[Search]:
-        """Who searches for supports of these sizes."""
+    def _opened(self) -> Stages:
+        fits, sizes = self._retriever(self.budgets[0]).fits, self._sizes()
+        if self.budgets[0].nothing_said:
+            return Growing(fits, self.method.effort)
         if self.problem.price.cap is not None:
-            return Capped
-        crowded = len(ks) == 1 and max(ks) > SWEPT and self.listing.blocks is None
-        return Crowd if crowded else Search
+            return Capped(fits, sizes, self.method.effort)
+        crowded = len(sizes) == 1 and sizes[0] > SWEPT and self.listing.blocks is None
+        return (Crowd if crowded else Search)(fits, sizes, self.method.effort)
+
+    def _sizes(self) -> list[int]:
+        """The numbers of atoms asked for, each once."""
+        return [] if self.budgets[0].nothing_said else sorted({self._size(budget) for budget in self.budgets})
+
+    def _size(self, budget: Budget) -> int:
+        return min(budget.single, self.listing.atoms.count)
+
+    def _left(self, support: Support) -> FloatArray:
+        """What a support leaves of the data, for `evaluate`."""
+        return support.residual
+
+    def _dual(self, left: FloatArray) -> FloatArray:
+        """The dual vector of that."""
+        return self._seen().images.dual(left)
 
     def begin(self, start: Solution, problem: Problem) -> Candidate:
         search, view = self._search(), self._seen()
@@ -91,17 +105,16 @@ class SearchJob(ListedJob):
         if budget in self._quick:
             return self._quick[budget]
         search = self._search()
-        k = search.ks[-1] if budget.nothing_said else min(budget.single, self.listing.atoms.count)
+        k = search.ks[-1] if budget.nothing_said else self._size(budget)
         return replace(search.fits.candidate(search.supports[k]), isolated=search.isolated.get(k, False))
 
     def finish(self, problem: Problem, leaders: Sequence[Candidate], *, last: bool) -> Candidate:
         return leaders[0]
 
     def sketched(self, ridges: Sequence[float]) -> Sketch | None:
-        view, ks = self._seen(), [min(budget.single, self.listing.atoms.count) for budget in self.budgets]
-        search = Search(self._retriever(self.budgets[0]).fits, sorted(set(ks)), self.method.effort)
+        view, search = self._seen(), Search(self._retriever(self.budgets[0]).fits, self._sizes(), self.method.effort)
         found = grid(search, ridges)
-        order = [search.ks.index(k) for k in ks]
+        order = [search.ks.index(self._size(budget)) for budget in self.budgets]
         return {
             ridge: [(view.face(classes), c * view.user_scale(classes)) for classes, c in (rows[i] for i in order)]
             for ridge, rows in found.items()
@@ -134,7 +147,7 @@ class SearchJob(ListedJob):
         penalties. The answer's own vector serves where it proves more."""
         view, problem = self._seen(), self.problem
         assert isinstance(iterate.at, np.ndarray)
-        y = view.images.dual(iterate.at)
+        y = self._dual(iterate.at)
         z = view.outer.adjoint(y)
         ladder = WorkingSet()
         top = float(view.alignments(view.pull(view.outer.adjoint(problem.loss.gradient(problem.b)))).max(initial=0.0))

@@ -22,6 +22,7 @@ from fewatoms.methods.listed.enumerated import LISTED_ANYWAY, countable, ordered
 from fewatoms.methods.listed.outside import ISOLATED, Look, isolated
 from fewatoms.methods.listed.rungs import ladder, nested, suggested
 from fewatoms.methods.listed.small import small
+from fewatoms.methods.listed.stages import Stages
 from fewatoms.methods.listed.support import Support, SupportFits
 
 FALL = 1e-9  # the share by which an exchange must lower the objective
@@ -43,26 +44,16 @@ NO_RUNGS = np.zeros(0)
 DICE = np.random.default_rng(0).random(997)  # of shakes: the same for all
 
 
-class Search:
-    """The best supports of every size asked for.
-
-    supports : by size, fitted to the last digit
-    isolated : by size, whether no atom outside comes near those inside
-    """
+class Search(Stages):
+    """Supports are fitted to the last digit; the table holds places in the working set."""
 
     def __init__(self, fits: SupportFits, ks: Sequence[int], effort: Effort) -> None:
-        self.fits, self.problem, self.view, self.effort = fits, fits.problem, fits.view, effort
-        self.ks = sorted(ks)
-        self.signed = not self.view.nonnegative
+        super().__init__(fits, ks, effort)
         self.small = small(self.view, self.problem.ridge)
-        self.supports: dict[int, Support] = {}
-        self.isolated: dict[int, bool] = {}
-        self.table: IntArray | None = None  # places of the atoms of every size, where a sweep begins
         self._z: FloatArray | None = None
         self.rules = Rules(self.signed, FALL, effort.trials, 0, 0, 0.0, 0)
 
     def begin(self, k: int, classes: IntArray) -> None:
-        """Take up an earlier answer."""
         self.ready()
         self.small.take(classes)
         self.supports[k] = self.fits.fit(classes)
@@ -96,9 +87,6 @@ class Search:
     def _room(self, support: Support, k: int) -> int:
         """How many more atoms are allowed: those that must be in an answer keep their place where they are idle."""
         return k - np.union1d(support.classes, self.view.forced).size
-
-    def _met(self, support: Support) -> bool:
-        return self.problem.meets(support.loss) or self.problem.exact(support.loss)
 
     def _enumerated(self, k: int) -> None:
         """All supports: those that the Gram matrix takes for the best are fitted."""

@@ -224,12 +224,8 @@ class SupportFits:
             used |= np.isin(classes, view.forced)  # a trial may end before they have moved
         if dim and not used.all():
             return self._smooth(classes[used], start, trial)
-        factor, bad = dpotrf(H + 1e-12 * max(float(np.trace(H)), 1e-300) / max(1, len(H)) * np.eye(len(H)), clean=0)
-        if columns.dim > dim and not bad:  # the Hessian after the free columns have been fitted
-            schur = np.linalg.inv(_inverse(factor)[:dim, :dim]) if dim else np.zeros((0, 0))
-            factor, bad = dpotrf(schur, clean=0) if dim else (schur, 0)
         value, squares = loss.value(residual), float(np.dot(lengths, c[:dim] ** 2))
-        factor = None if bad else factor
+        factor = _past_free(H, dim)
         return Support(view, classes, c[:dim], residual, value, factor, c[dim:], squares=squares, ridge=self.ridge)
 
     def _box(self, classes: IntArray, dim: int) -> tuple[FloatArray, FloatArray]:
@@ -258,6 +254,18 @@ def _guess(classes: IntArray, count: int, dim: int, view: View, start: Support |
         guess[:dim] = np.concatenate([np.zeros(n) if c is None else c for c, n in zip(known, sizes, strict=True)])
     guess[dim:] = start.free
     return guess
+
+
+def _past_free(H: FloatArray, dim: int) -> FloatArray | None:
+    """The Cholesky factor of a Hessian after the free columns, the last ones, have been fitted; None if it has none.
+
+    With those first, the factor of the rest is what is left of it.
+    """
+    order = np.concatenate([np.arange(dim, len(H)), np.arange(dim)])
+    H = H[order[:, None], order]
+    H[np.diag_indices_from(H)] += 1e-12 * max(float(np.trace(H)), 1e-300) / max(1, len(H))
+    factor, bad = dpotrf(H, clean=0) if dim else (H, 0)
+    return None if bad else factor[len(H) - dim :, len(H) - dim :]
 
 
 def _independent(factor: FloatArray, G: FloatArray) -> bool:
