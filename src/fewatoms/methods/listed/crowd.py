@@ -23,12 +23,12 @@ ALL_ATOMS = 5e7  # multiplications, for each atom asked for, that the Gram matri
 STEPS, STEP = 40, 0.8  # of a ladder of penalties
 DEEP = 0.9  # coefficients as a share of the data with which the first ladder ends: its last rungs find most
 BEYOND = 1.5  # times as many coefficients as atoms asked for with which the second one ends
-TRIED = 3  # rungs of each that exchanges begin from
+POLISHED = 3  # rungs of each that exchanges begin from
 FAR, NEAR = 0.5, 0.125  # share of the atoms in the first exchange, from rough starts and from better ones
 AROUND = 6  # outside of the working set, for each support
-SHAKEN = 0.1  # share of the atoms that a shake replaces, by some of AMONG times as many well aligned ones
+REPLACED = 0.1  # share of the atoms that a shake replaces, by some of AMONG times as many well aligned ones
 AMONG = 4
-SHAKING = 3e8  # multiplications that shaking may cost, roughly
+SHAKES_COST = 3e8  # multiplications that shaking may cost, roughly
 
 
 class Crowd(Search):
@@ -130,7 +130,7 @@ class Crowd(Search):
                 fit = fitted(small, places)
                 found[places.tobytes()] = (np.inf if fit is None else fit.loss), places
         best = sorted(found.values(), key=lambda pair: pair[0])
-        for _, places in best[:TRIED]:
+        for _, places in best[:POLISHED]:
             self._try(places, k, NEAR if relief else FAR)
             if self._met(self.supports[k]):
                 break
@@ -157,13 +157,13 @@ class Crowd(Search):
         """Replace some atoms at random by others that are well aligned with what is then left, and exchange."""
         size = self.supports[k].classes.size
         work = 20.0 * size * (size * size / 3.0 + self.small.columns)
-        tries = int(min(self.effort.shakes, self.effort.shakes / NORMAL.shakes * SHAKING / max(work, 1.0)))
+        tries = int(min(self.effort.shakes, self.effort.shakes / NORMAL.shakes * SHAKES_COST / max(work, 1.0)))
         rng, idle = np.random.default_rng(0), 0
         for _ in range(tries):
             best = self._best
             if best is None or best.leaving.size < 2 or 2 * idle >= tries or self._met(self.supports[k]):
                 break
-            count = min(max(2, int(SHAKEN * k)), best.leaving.size)
+            count = min(max(2, int(REPLACED * k)), best.leaving.size)
             rest = fitted(self.small, best.without(rng.choice(best.leaving, count, replace=False)))
             if rest is None:
                 break
