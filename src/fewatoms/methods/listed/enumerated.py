@@ -19,7 +19,7 @@ from fewatoms.methods.listed.small import Small
 LISTED = 2500  # supports, where it is not clear that the one found is the best
 LISTED_ANYWAY = 1024  # supports, in any case: a look at them takes no longer than what stands around a fit
 TINY = 1e-12  # on the diagonal of unit columns, which may depend on each other
-ROUNDED = 1e-9  # coefficients, as a share of |b|, that rounding may have made negative
+NEARLY_ZERO = 1e-9  # coefficients, as a share of |b|, that rounding may have made negative
 
 
 def countable(small: Small, k: int, most: int = LISTED) -> bool:
@@ -58,7 +58,7 @@ def ordered(small: Small, k: int, *, bounds: bool = False) -> tuple[list[IntArra
         h = small.h[rows]
         c = np.linalg.solve(G, h[:, :, None])[:, :, 0] if rows.shape[1] else h
         least = 0.0 if any_signs else c.min(axis=1, initial=0.0)
-        fine = np.broadcast_to(least >= -ROUNDED * np.sqrt(small.bb), len(rows))
+        fine = np.broadcast_to(least >= -NEARLY_ZERO * np.sqrt(small.bb), len(rows))
         supports += list(rows[fine])
         losses.append(small.bb - np.einsum("ij,ij->i", h, c)[fine])
     together = np.concatenate(losses)
