@@ -15,7 +15,17 @@ from fewatoms._types import Array, BudgetLike, FloatArray
 from fewatoms.asked import plain_budget, read_budget
 from fewatoms.atoms import AtomicSet
 from fewatoms.budget import Budget
-from fewatoms.choosing import REPEATS, cross_validated, elbow, folded, grid_of, held_out, information, rows_of
+from fewatoms.choosing import (
+    REPEATS,
+    cross_validated,
+    elbow,
+    folded,
+    grid_of,
+    held_out,
+    information,
+    preferred,
+    rows_of,
+)
 from fewatoms.fit import Words, posed
 from fewatoms.kept import Kept
 from fewatoms.price import Price
@@ -246,7 +256,9 @@ class Path:
         callback: Callback | None = None,
     ) -> BudgetLike:
         """The k that `by` prefers, and with several ridges the ridge as well: `path.best` is the answer for both,
-        `path.ridge` the ridge. The fewest atoms among equals; lower scores are better, kept in `scores[by]`.
+        `path.ridge` the ridge. The fewest atoms among equals; lower scores are better, kept in `scores[by]`. Where rows
+        are left out, five sizes or more are compared by averages of neighbouring scores: a score that is low by itself
+        is chance.
 
         Parameters
         ----------
@@ -292,7 +304,8 @@ class Path:
             price = _checks.number("gamma", gamma) if by == "ebic" else 0.0
             scores = information(problem, [self._solutions[k] for k in self.k], price)[None]
         self.scores[by] = scores if len(self.ridges) > 1 else scores[0]
-        self._settle(scores, error if rule == "1se" else None, way)
+        left_out = by == "cv" or (by == "held-out" and error is not None)
+        self._settle(scores, error if rule == "1se" else None, way, steady=left_out and rule == "best")
         return self.chosen
 
     @property
@@ -307,15 +320,10 @@ class Path:
         """Whether a ridge was chosen for each k by entries held out."""
         return self._problem.price.ridge is None
 
-    def _settle(self, scores: FloatArray, error: float | None, way: Way) -> None:
-        """Take the best score, the fewest atoms among equals, then the smallest ridge, and search that answer once
-        more."""
-        best = float(scores.min())
-        slack = 1e-12 * abs(best) if error is None else error
+    def _settle(self, scores: FloatArray, error: float | None, way: Way, *, steady: bool) -> None:
+        """Take the answer with the best score, and search it once more."""
         sizes = np.array([[answers[k].cardinality for k in self.k] for answers in self._answers.values()])
-        near = np.argwhere(scores <= best + slack)
-        order = np.lexsort((scores[tuple(near.T)], sizes[tuple(near.T)]))
-        row, column = near[order[0]]
+        row, column = preferred(scores, sizes, error, steady=steady)
         self.ridge, self.chosen = self.ridges[row], self.k[column]
         problem = self._problem.with_budget(self._budgets[column])
         if len(self.k) * len(self.ridges) > 1 and problem.price.ridge is not None and not way.stopped:

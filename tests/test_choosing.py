@@ -1,0 +1,64 @@
+"""Which of many scores is preferred: by averages of neighbours where rows were left out, not past a steep fall."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fewatoms as fa
+from fewatoms.choosing import STEADY, preferred, steadied
+
+SIZES = np.tile(np.arange(1, 11), (2, 1))
+
+
+def chosen(rows, error=None, steady=True):
+    return preferred(np.array(rows, dtype=float), SIZES[: len(rows), : len(rows[0])], error, steady=steady)
+
+
+def test_a_score_that_is_low_by_itself_is_chance():
+    lucky = [9, 8, 3, 8, 7, 5, 4, 4, 5, 6]
+    assert chosen([lucky], steady=False) == (0, 2)
+    assert chosen([lucky])[1] in (6, 7)
+    calm = [5.0] * 10
+    assert chosen([lucky, calm], steady=False) == (0, 2)
+
+
+@pytest.mark.parametrize("at", range(10))
+def test_a_steep_fall_is_no_chance(at):
+    scores = np.where(np.arange(10) < at, 100.0, 1.0 + 0.01 * np.arange(10))
+    assert chosen([scores.tolist()]) == (0, at)
+
+
+def test_the_row_with_the_lowest_average_is_taken():
+    first, second = [5, 4, 9, 1, 9, 4, 5, 5, 5, 5], [5, 4, 3, 2.5, 2, 2, 2, 2.1, 3, 4]
+    assert chosen([first, second], steady=False) == (0, 3)
+    assert chosen([first, second])[0] == 1
+
+
+def test_few_scores_and_errors_stand_for_themselves():
+    assert chosen([[9, 1, 9, 2][: STEADY - 1]]) == (0, 1)
+    assert chosen([[9, 8, 3, 8, 7, 5, 4, 4, 5, 6]], error=2.5, steady=False) == (0, 2)
+    assert chosen([[9, 5, 3, 8, 7, 5, 4, 4, 5, 6]], error=2.5, steady=False) == (0, 1)
+    assert chosen([[2, 1, 1, 1]]) == (0, 1)  # the fewest among equals
+
+
+def test_averages_by_hand():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        scores = rng.random((3, 8))
+        padded = np.pad(scores, ((0, 0), (2, 2)), mode="edge")
+        by_hand = [[padded[r, c : c + 5] @ [0.135, 0.6, 1, 0.6, 0.135] for c in range(8)] for r in range(3)]
+        row, columns = steadied(scores)
+        assert (row, columns.stop - 1) == np.unravel_index(np.argmin(by_hand), (3, 8))
+        assert columns.start == max(0, columns.stop - 3)
+
+
+def test_a_planted_number_of_atoms_is_chosen():
+    hits = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        M = rng.standard_normal((120, 60))
+        b = M[:, :4] @ np.array([3.0, -2.0, 2.0, 1.5]) + rng.standard_normal(120)
+        path = fa.fit_path(M, b, atoms=fa.SignedOneHot(60), k=range(1, 11))
+        hits += path.choose_k("cv") in (4, 5)
+    assert hits >= 4
