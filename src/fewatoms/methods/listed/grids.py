@@ -10,23 +10,30 @@ from fewatoms import linalg
 from fewatoms._types import FloatArray, IntArray
 from fewatoms.methods.listed.searching import Search
 
-LOOKS, WANTED = 3, 256  # at all atoms, and atoms taken into the working set after each
+WANTED = 384  # atoms taken into the working set after a look at all of them
 
 
 def grid(search: Search, ridges: Sequence[float]) -> dict[float, list[tuple[IntArray, FloatArray]]]:
     """For each ridge the classes and coefficients of every size asked for, as the Gram matrix sees them: down from
     the largest ridge, each begun where the one above ended."""
     search.ready()
-    found: dict[float, list[tuple[IntArray, FloatArray]]] = {}
-    for _ in range(LOOKS):
-        table: IntArray | None = None
-        for ridge in sorted(ridges, reverse=True):
-            table, _ = search.swept(ridge, 1, table)
-            rows = [table[k][table[k] >= 0] for k in search.ks]
-            found[ridge] = [(row, search.small.solved(row)) for row in rows]
-        if search.small.whole or not search.small.take(_wanted(search, found)):
-            break
+    ordered = sorted(ridges, reverse=True)
+    if not search.small.whole:
+        few = [ordered[0], ordered[len(ordered) // 2], ordered[-1]]  # enough to see which atoms matter
+        search.small.take(_wanted(search, _swept(search, list(dict.fromkeys(few)))))
+    found = _swept(search, ordered)
     return {ridge: [(search.small.classes[row], c) for row, c in rows] for ridge, rows in found.items()}
+
+
+def _swept(search: Search, ridges: Sequence[float]) -> dict[float, list[tuple[IntArray, FloatArray]]]:
+    """For each of these ridges, the largest first, the places and coefficients of every size."""
+    found: dict[float, list[tuple[IntArray, FloatArray]]] = {}
+    table: IntArray | None = None
+    for ridge in ridges:
+        table, _ = search.swept(ridge, 1, table)
+        rows = [table[k][table[k] >= 0] for k in search.ks]
+        found[ridge] = [(row, search.small.solved(row)) for row in rows]
+    return found
 
 
 def _wanted(search: Search, found: dict[float, list[tuple[IntArray, FloatArray]]]) -> IntArray:
