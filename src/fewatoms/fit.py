@@ -121,7 +121,10 @@ def fit(
         An earlier answer to begin with: of the same problem with another k or bound, or of similar data.
     effort : "quick", "normal" or "thorough"
         How hard to look; never another problem. Quick takes the first search's answer, thorough shakes ten times as
-        long.
+        long. Least squares with 30 % noise, 200 x 1000, k = 10: quick takes .4 of normal's time and finds the best
+        answer known in 87 % of the cases, normal in all. Where k is large for the data, 100 x 300 and k = 30: quick
+        15 % (misfit 10 % above the best), normal 80 % (.3 %), thorough all in 1.6 times normal's time; 500 x 2000 and
+        k = 160: misfit 23 % and .2 % above thorough's, which takes 2.4 times normal's time.
     method : Method, optional
         Who solves it. The default chooses; experts and reproductions of the paper say Paper(), General(oracle,
         retrieval), one of `fewatoms.methods`, or their own.
