@@ -8,7 +8,7 @@ import pytest
 import fewatoms as fa
 from fewatoms.gram.drivers import Rules
 from fewatoms.methods.listed.blockwise import fitted
-from fewatoms.methods.listed.rungs import TOLERANCE, ladder, nested, suggested
+from fewatoms.methods.listed.rungs import CAREFULLY, TOLERANCE, ladder, nested, suggested
 from fewatoms.methods.listed.small import small
 from fewatoms.problem import Problem
 from methods.listed.small import design, fits_of
@@ -42,7 +42,7 @@ def check_rung(x, z, lam, signed):
 def test_rungs_solve_the_relaxation(kind, signed):
     some, A, b = working(1, kind, signed=signed)
     lams = some.penalties(10, 0.7)
-    X = ladder(some, rules(signed), lams, 50)
+    X = ladder(some, rules(signed), lams, 50, passes=CAREFULLY)
     assert len(X) == 10
     for x, lam in zip(X, lams, strict=True):
         check_rung(x, A[:, some.classes].T @ (b - A[:, some.classes] @ x), lam, signed)
@@ -65,7 +65,7 @@ def test_a_ladder_ends_with_so_many_coefficients():
 def test_ladders_ask_for_atoms_that_do_not_stay_at_zero():
     some, A, b = working(3, n=400, first=8)
     lams = some.penalties(8, 0.8)
-    X = ladder(some, rules(), lams, 400, looks=True)
+    X = ladder(some, rules(), lams, 400, looks=True, passes=CAREFULLY)
     assert some.classes.size > 8
     assert X.shape[1] == some.classes.size
     for x, lam in zip(X, lams, strict=True):

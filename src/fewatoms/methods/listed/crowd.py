@@ -16,7 +16,7 @@ from fewatoms._types import FloatArray, IntArray
 from fewatoms.effort import NORMAL
 from fewatoms.methods.listed.blockwise import Fit, exchanged, fitted
 from fewatoms.methods.listed.outside import ISOLATED
-from fewatoms.methods.listed.rungs import ladder, suggested
+from fewatoms.methods.listed.rungs import CAREFULLY, ladder, suggested
 from fewatoms.methods.listed.searching import FALL, NO_RUNGS, NOTHING, RELIEF, Search
 
 ALL_ATOMS = 5e7  # multiplications, for each atom asked for, that the Gram matrix of all atoms may cost
@@ -124,7 +124,8 @@ class Crowd(Search):
         """The supports of the rungs of a ladder whose fits come nearest, exchanged."""
         small, found = self.small, dict[bytes, tuple[float, IntArray]]()
         rules, lams = self.rules._replace(relief=relief), small.penalties(STEPS, STEP)
-        for x in ladder(small, rules, lams, limit, looks=relief == 0.0 and not small.whole):
+        looks = relief == 0.0 and not small.whole
+        for x in ladder(small, rules, lams, limit, looks=looks, passes=CAREFULLY):
             if 2 * np.count_nonzero(x) >= k:
                 places = np.sort(self._leading(x, k))
                 fit = fitted(small, places)

@@ -13,25 +13,25 @@ from fewatoms.gram.state import PIVOT
 from fewatoms.gram.who import CREW
 from fewatoms.methods.listed.small import Small
 
-PASSES, TOLERANCE = 20, 1e-2  # over the coefficients of a rung, and the share of the penalty that they settle to
-TURNS = 2  # looks at all atoms, and ladders after that
+PASSES, CAREFULLY = 8, 20  # over the coefficients of a rung, for small supports and for large ones
+TOLERANCE = 1e-2  # the share of the penalty that they settle to
 FRESH = 32  # atoms taken in after a look at least, or half as many as there are
 UNCOMPILED = 5e-5  # seconds for each coefficient of a rung that is not compiled, roughly
 RUNGS_AT_ONCE = 6  # rungs from one tick to the next
 
 
-def ladder(small: Small, rules: Rules, lams: FloatArray, limit: int, *, looks: bool = False) -> FloatArray:
+def ladder(
+    small: Small, rules: Rules, lams: FloatArray, limit: int, *, looks: bool = False, passes: int = PASSES
+) -> FloatArray:
     """The coefficients of each rung in a row, down to where there are `limit` of them; with `looks` the working set
     takes in atoms that do not stay at zero."""
-    X = _down(small, rules, lams, limit)
-    for _ in range(TURNS if looks else 0):
-        if not small.take(_violators(small, X, lams)):
-            break
-        X = _down(small, rules, lams, limit)
+    X = _down(small, rules, lams, limit, passes)
+    if looks and small.take(_violators(small, X, lams)):
+        X = _down(small, rules, lams, limit, passes)
     return X
 
 
-def _down(small: Small, rules: Rules, lams: FloatArray, limit: int) -> FloatArray:
+def _down(small: Small, rules: Rules, lams: FloatArray, limit: int, passes: int) -> FloatArray:
     n = small.h.size
     CREW.expect("ladder", UNCOMPILED * limit * lams.size)
     x, q, X, count = np.zeros(n), small.h.copy(), np.zeros((lams.size, n)), 0
@@ -39,7 +39,7 @@ def _down(small: Small, rules: Rules, lams: FloatArray, limit: int) -> FloatArra
         ledger.tick()
         some = slice(count, count + RUNGS_AT_ONCE)
         with linalg.single_thread():
-            done = engine().ladder(small.G, x, q, lams[some], limit, rules, small.may, PASSES, TOLERANCE, X[some])
+            done = engine().ladder(small.G, x, q, lams[some], limit, rules, small.may, passes, TOLERANCE, X[some])
         count += done
         if done < X[some].shape[0] or np.count_nonzero(x) >= limit:
             break
