@@ -46,11 +46,20 @@ def test_averages_by_hand():
     rng = np.random.default_rng(0)
     for _ in range(50):
         scores = rng.random((3, 8))
-        padded = np.pad(scores, ((0, 0), (2, 2)), mode="edge")
-        by_hand = [[padded[r, c : c + 5] @ [0.135, 0.6, 1, 0.6, 0.135] for c in range(8)] for r in range(3)]
+        by_hand = np.empty((3, 8))
+        for r, row in enumerate(scores):
+            for c in range(8):
+                near = [row[min(max(c + i, 0), 7)] for i in range(-2, 3)]
+                near[0], near[1] = min(near[0], max(near[2:])), min(near[1], max(near[2:]))
+                by_hand[r, c] = near @ np.array([0.135, 0.6, 1.0, 0.6, 0.135])
         row, columns = steadied(scores)
         assert (row, columns.stop - 1) == np.unravel_index(np.argmin(by_hand), (3, 8))
         assert columns.start == max(0, columns.stop - 3)
+
+
+def test_a_steep_fall_with_noise_after_it():
+    scores = [167.1, 110.9, 51.8, 56.2, 60.5, 63.5, 59.4, 57.2, 58.7, 59.5]
+    assert chosen([scores]) == (0, 2)
 
 
 def test_a_planted_number_of_atoms_is_chosen():
@@ -60,5 +69,5 @@ def test_a_planted_number_of_atoms_is_chosen():
         M = rng.standard_normal((120, 60))
         b = M[:, :4] @ np.array([3.0, -2.0, 2.0, 1.5]) + rng.standard_normal(120)
         path = fa.fit_path(M, b, atoms=fa.SignedOneHot(60), k=range(1, 11))
-        hits += path.choose_k("cv") in (4, 5)
+        hits += path.choose_k("cv") == 4
     assert hits >= 4

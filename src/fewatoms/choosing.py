@@ -179,12 +179,18 @@ def steadied(scores: FloatArray) -> tuple[int, slice]:
     the two before, among which the scores themselves decide.
 
     A score that is low by itself, between others that are not, owes that to the rows that were left out: over five data
-    sets, choices made so had 8 % less error on rows not shown. A fall that is steep is no chance, and an average comes
-    late to it: hence the two before.
+    sets, choices made so had 7 % less error on rows not shown. A steep fall is no chance: scores of smaller sizes count
+    for no more than the highest of those at and after a size.
     """
     reach, width = len(BESIDE) - 1, scores.shape[1]
-    padded, weights = np.pad(scores, ((0, 0), (reach, reach)), mode="edge"), (*BESIDE[:0:-1], *BESIDE)
-    averages = np.stack([w * padded[:, i : i + width] for i, w in enumerate(weights)]).sum(axis=0)
+    padded = np.pad(scores, ((0, 0), (reach, reach)), mode="edge")
+    shifted = [
+        padded[:, reach + i : reach + i + width] for i in range(-reach, reach + 1)
+    ]  # from two before to two after
+    after = np.max(shifted[reach:], axis=0)
+    averages = BESIDE[0] * scores
+    for i, weight in enumerate(BESIDE[1:], start=1):
+        averages = averages + weight * (np.minimum(shifted[reach - i], after) + shifted[reach + i])
     row, column = divmod(int(np.argmin(averages)), width)
     return row, slice(max(0, column - reach), column + 1)
 
