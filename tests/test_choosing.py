@@ -71,3 +71,13 @@ def test_a_planted_number_of_atoms_is_chosen():
         path = fa.fit_path(M, b, atoms=fa.SignedOneHot(60), k=range(1, 11))
         hits += path.choose_k("cv") == 4
     assert hits >= 4
+
+
+def test_the_order_of_the_sizes_does_not_matter():
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        A = rng.standard_normal((60, 30))
+        b = A[:, [3, 7, 9]] @ np.array([1.0, -1.0, 0.8]) + 0.5 * rng.standard_normal(60)
+        orders = ([1, 2, 3, 4, 5, 6, 7, 8], [8, 7, 6, 5, 4, 3, 2, 1], [5, 1, 8, 3, 2, 7, 4, 6])
+        found = {fa.fit_path(A, b, atoms=fa.SignedOneHot(30), k=ks).choose_k("cv") for ks in orders}
+        assert len(found) == 1

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fewatoms._types import Array, FloatArray, IntArray
-from fewatoms.atoms import Listing
+from fewatoms.atoms import AtomicSet, Listing
 from fewatoms.faces import Face
 
 
@@ -91,6 +91,15 @@ class Faces:
         if self.classes is None:
             return None
         return sp.csc_array((self.c, self.classes, self.starts), shape=(self.count, self.starts.size - 1))
+
+
+def held(atoms: AtomicSet, faces: Sequence[Face], c: Sequence[FloatArray]) -> Faces:
+    """Answers found one by one; their classes are known where atoms are single ones that are listed."""
+    listing, kept = atoms.listing(), Faces.of(faces, c)
+    if listing is None or listing.blocks is not None:
+        return kept
+    classes = np.concatenate([np.zeros(0, dtype=np.intp), *(listing.classes_of(face) for face in faces)])
+    return replace(kept, classes=classes.astype(np.intp), count=listing.atoms.count)
 
 
 @dataclass(frozen=True, eq=False)

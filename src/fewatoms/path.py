@@ -323,7 +323,11 @@ class Path:
     def _settle(self, scores: FloatArray, error: float | None, way: Way, *, steady: bool) -> None:
         """Take the answer with the best score, and search it once more."""
         sizes = np.array([[answers[k].cardinality for k in self.k] for answers in self._answers.values()])
-        row, column = preferred(scores, sizes, error, steady=steady)
+        single = not any(budget.parts or budget.most is None for budget in self._budgets)
+        order = np.argsort([budget.most or 0 if single else 0 for budget in self._budgets], kind="stable")
+        steady = steady and single
+        row, place = preferred(scores[:, order], sizes[:, order], error, steady=steady)
+        column = int(order[place])
         self.ridge, self.chosen = self.ridges[row], self.k[column]
         problem = self._problem.with_budget(self._budgets[column])
         if len(self.k) * len(self.ridges) > 1 and problem.price.ridge is not None and not way.stopped:

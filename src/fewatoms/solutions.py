@@ -20,6 +20,7 @@ from fewatoms.beside import Told
 from fewatoms.certificates import Certificate, no_atoms
 from fewatoms.classes import Classes
 from fewatoms.compressed import Faces, Found, Held
+from fewatoms.compressed import held as held_of
 from fewatoms.evidence import Proof
 from fewatoms.kept import Kept
 from fewatoms.losses import Loss
@@ -91,7 +92,8 @@ class Solutions(Sequence[Solution]):
                 atoms = s.certificate.atoms
         numbers = {name: np.array([one[name] for one in table], dtype=kind) for name, kind in NUMBERS.items()}
         source = Source(problem, data, np.stack(duals), atoms, prove)
-        held, intercept = Faces.of(faces, c), problem.beside.told(np.zeros(problem.beside.count)).intercept
+        held, nothing_beside = held_of(problem.atoms, faces, c), np.zeros(problem.beside.count)
+        intercept = problem.beside.told(nothing_beside).intercept
         return cls(numbers, messages, held, np.stack(free), intercept, Asked.of(problem), source, data_names, classes)
 
     @classmethod

@@ -100,7 +100,7 @@ def laddered(
     G: FloatArray, aim: Aim, best: State, s: State, k: int, asked: Asked, rules: Rules, relieved: Rules
 ) -> None:
     """Supports from two ladders of penalties."""
-    names, share = np.empty(k, dtype=np.int64), np.empty(k)
+    names, share = np.empty(best.S.size, dtype=np.int64), np.empty(best.S.size)
     if asked.rungs == 0 or not hard(best, aim, k) or rivalled(best, rules.signed, share, names) == 0:
         return
     top = 0.0
@@ -116,7 +116,7 @@ def laddered(
 
 def kick(G: FloatArray, aim: Aim, best: State, s: State, k: int, asked: Asked, rules: Rules) -> None:
     """Put atoms out one by one, exchange without them, then with them."""
-    names, share = np.empty(k, dtype=np.int64), np.empty(k)
+    names, share = np.empty(best.S.size, dtype=np.int64), np.empty(best.S.size)
     left, gained = asked.kicks, True
     while gained:
         gained = False
@@ -135,7 +135,7 @@ def kick(G: FloatArray, aim: Aim, best: State, s: State, k: int, asked: Asked, r
 
 def paired(G: FloatArray, aim: Aim, best: State, s: State, k: int, asked: Asked, rules: Rules) -> None:
     """Exchange two atoms at a time, one of them at least with a rival, until no two are left that gain."""
-    names, share = np.empty(k, dtype=np.int64), np.empty(k)
+    names, share = np.empty(best.S.size, dtype=np.int64), np.empty(best.S.size)
     tried = np.zeros(G.shape[0], dtype=np.bool_)  # atoms whose pairs have been, since the last success
     count, a, i = rivalled(best, rules.signed, share, names), 0, 0
     for _ in range(4 * k * k * k):
@@ -211,7 +211,8 @@ def shaken(
     dice: FloatArray,
 ) -> None:
     """Pairs; then replace atoms that have rivals at random and exchange, with pairs where that leads somewhere new."""
-    names, share, losses = np.empty(k, dtype=np.int64), np.empty(k), np.full(REMEMBERED, -1.0)
+    names, share = np.empty(best.S.size, dtype=np.int64), np.empty(best.S.size)
+    losses = np.full(REMEMBERED, -1.0)
     die, known, failed, gained, count = 0, 0, -1, True, 0
     for turn in range(1 + asked.shakes):
         if failed >= asked.idle or not wanting(best, aim, asked):

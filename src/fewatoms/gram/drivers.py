@@ -92,7 +92,7 @@ def fill(G: FloatArray, h: FloatArray, s: Support, k: int, signed: bool) -> None
     """Add the best atom, again and again, up to k."""
     for _ in range(2 * k):
         j = -1
-        if s.count[2] > 0:  # those that must be inside, if they are of use
+        if s.count[2] > 0 and s.count[0] < s.S.size:  # those that must be inside, if they are of use
             for a in range(s.place.size):
                 if s.stays[a] and s.place[a] < 0 and fits(s, a, signed):
                     j = a

@@ -278,3 +278,52 @@ def test_libraries_that_hold_mixtures_of_their_members(seed):
     assert (many.x >= 0).all()
     for i in (0, 12):
         assert fa.fit(A, B[:, i], atoms=fa.NonnegativeOneHot(8), k=7).loss <= 1e-20 * (B[:, i] @ B[:, i])
+
+
+# What broke once ------------------------------------------------------------------------------------------------------
+
+
+def test_more_forced_atoms_than_a_bound_alone_has_room_for_at_first():
+    rng = np.random.default_rng(0)
+    A, B = rng.standard_normal((60, 40)), rng.standard_normal((60, 5))
+    atoms = fa.SignedOneHot(40).restricted(include=list(range(20)))
+    answers = fa.fit_many(A, B, atoms=atoms, misfit=0.9)
+    assert all(set(range(20)) <= set(found.tolist()) for found in answers.indices)
+    assert np.all(answers.misfit <= 0.9)
+
+
+def test_idle_forced_atoms_with_a_bound_alone():
+    A = np.array([[3.0, 2, 0, 2, 3], [0, 1, 1, 3, 2], [1, 3, 3, 0, 3], [0, 2, 3, 1, 2]])
+    B = np.random.default_rng(0).random((4, 40)) * 4
+    answers = fa.fit_many(A, B, atoms=fa.NonnegativeOneHot(5).restricted(include=[0, 1]), misfit=0.1)
+    for i in range(40):
+        alone = fa.fit(A, B[:, i], atoms=fa.NonnegativeOneHot(5).restricted(include=[0, 1]), misfit=0.1)
+        assert answers[i].success == alone.success
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_answer_is_worse_than_none(seed):
+    """Nearly parallel columns, which a Gram matrix hardly tells apart."""
+    rng = np.random.default_rng(28 + seed)
+    M, D, B = rng.standard_normal((20, 14)), rng.standard_normal((14, 14)), rng.standard_normal((20, 12))
+    M = M * 10.0 ** rng.uniform(-6, 6, 14)
+    for atoms in (fa.Mapped(D, fa.NonnegativeOneHot(14)), fa.Mapped(D, fa.SignedOneHot(14))):
+        answers = fa.fit_many(M, B, atoms=atoms, k=4)
+        assert np.all(answers.loss <= 0.5 * (B * B).sum(axis=0) * (1 + 1e-9))
+
+
+def test_with_a_ridge_more_atoms_than_data_may_be_needed():
+    rng = np.random.default_rng(0)
+    A, b = rng.standard_normal((5, 40)), rng.standard_normal(5)
+    told = {"atoms": fa.SignedOneHot(40), "ridge": 0.03, "misfit": 0.01}
+    assert fa.fit(A, b, k=20, **told).success
+    assert fa.fit(A, b, **told).success
+    assert fa.fit_many(A, b[:, None], **told)[0].success
+
+
+@pytest.mark.parametrize("words", [{"cap": 0.9}, {"loss": fa.Huber(0.1)}])
+def test_columns_fitted_one_by_one_have_compressed_columns_too(words):
+    rng = np.random.default_rng(1)
+    M = rng.random((30, 12))
+    answers = fa.fit_many(M, M[:, :3] @ rng.random((3, 4)), atoms=fa.NonnegativeOneHot(12), k=3, **words)
+    np.testing.assert_array_equal(answers.sparse.toarray(), answers.x)

@@ -153,3 +153,15 @@ def test_the_format_does_not_matter(kind, options, tmp_path):
     np.testing.assert_allclose(t.x, s.x, atol=1e-8)
     for now, then in zip(snapshot(M), before, strict=True):
         np.testing.assert_array_equal(now, then)
+
+
+@pytest.mark.parametrize("level", [0.1, 0.3, 1.0])
+def test_columns_that_free_ones_explain_are_no_matter_of_units(level):
+    y = np.random.default_rng(0).standard_normal(9)
+    s = fa.fit(np.full((9, 1), level), y, atoms=fa.SignedOneHot(1), k=1, free="intercept")
+    assert s.cardinality == 0
+    assert s.success
+    none = fa.fit(np.ones((9, 2)), y, atoms=fa.Mapped(np.zeros((2, 1)), fa.NonnegativeOneHot(1)), k=1)
+    assert none.cardinality == 0
+    with pytest.raises(ValueError, match="units"):
+        fa.fit(np.full((9, 2), 1e-200), y, atoms=fa.SignedOneHot(2), k=1)

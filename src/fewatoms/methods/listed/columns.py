@@ -33,6 +33,7 @@ from fewatoms.problem import EXACT, Problem
 
 SMALLEST = 2e-290  # squares that are still ordinary numbers
 SHARP = 1e-6  # misfit below which a Gram matrix does not see enough
+CUT = 1e-7  # share of the largest coefficient that rounding may have made of one that is 0
 EXACTLY = 1e-12  # misfit below which there is nothing to be seen
 SERVED = 64  # atoms up to which this way pays
 FEW, MORE = 16, 4  # atoms that there is room for at first, where only a bound is given; times as many after that
@@ -176,7 +177,8 @@ class Columns:
             bound = 2.0 * (1 - 1e-9) * (block.alpha + self.problem.slack)
             targets = bound / np.where(block.sizes > 0, block.sizes, 1.0) ** 2
             left = ~zero & (targets < SHARP**2)
-        most = int(min(small.may.sum(), self.problem.m, SERVED)) if self.k is None else self.k
+        independent = int(small.may.sum()) if small.ridge else min(int(small.may.sum()), self.problem.m)
+        most = min(independent, SERVED) if self.k is None else self.k
         table = np.full((count, max(1, most)), -1, dtype=np.int64)
         todo, k = np.flatnonzero(~zero & ~left), min(FEW, most) if self.k is None else self.k
         while todo.size:
@@ -217,23 +219,25 @@ class Columns:
 
     # Answers ----------------------------------------------------------------------------------------------------------
 
-    def _fitted(self, T: FloatArray, table: IntArray) -> tuple[FloatArray, FloatArray]:
-        """The coefficients of the atoms in a table filled up with -1, and |t - Dc|^2."""
-        C, left = np.zeros(table.shape), np.empty(len(table))
+    def _fitted(self, T: FloatArray, table: IntArray) -> tuple[FloatArray, FloatArray, Array]:
+        """The coefficients of the atoms in a table filled up with -1, |t - Dc|^2, and whether that is no fit: the Gram
+        matrix of nearly parallel columns may not see enough."""
+        C, left, blind = np.zeros(table.shape), np.empty(len(table)), np.zeros(len(table), dtype=bool)
         step = max(1, GATHERED // max(1, table.shape[1] * T.shape[1]))
         for first in range(0, len(table), step):
             some = slice(first, first + step)
-            C[some], left[some] = self._corrected(T[some], np.maximum(table[some], 0), table[some] >= 0)
-        return C, left
+            inside = table[some] >= 0
+            C[some], left[some], blind[some] = self._corrected(T[some], np.maximum(table[some], 0), inside)
+        return C, left, blind | ~(left <= np.einsum("pm,pm->p", T, T) * (1 + 1e-9))
 
-    def _corrected(self, T: FloatArray, table: IntArray, inside: Array) -> tuple[FloatArray, FloatArray]:
+    def _corrected(self, T: FloatArray, table: IntArray, inside: Array) -> tuple[FloatArray, FloatArray, Array]:
         """Coefficients from the Gram matrix, corrected once by what they leave of the data: what squares have cost in
-        digits comes back."""
+        digits comes back. Where more than rounding had to be cut off to keep signs, they are none."""
         G = np.where(inside[:, :, None] & inside[:, None, :], self.small.G[table[:, :, None], table[:, None, :]], 0.0)
         G[:, np.arange(table.shape[1]), np.arange(table.shape[1])] += ~inside
         inverse = np.linalg.inv(G)
         columns = None if sp.issparse(self.D) else self.D[table]
-        C, R = np.zeros(table.shape), T
+        C, R, cut = np.zeros(table.shape), T, np.zeros(len(table), dtype=bool)
         for _ in range(2):
             if columns is None:
                 pulled = np.take_along_axis(np.asarray((self.D @ R.T).T), table, axis=1)
@@ -241,17 +245,19 @@ class Columns:
                 pulled = np.einsum("pkm,pm->pk", columns, R)
             step = np.where(inside, pulled, 0.0) - self.small.ridge * C
             C = C + np.einsum("pij,pj->pi", inverse, step)
-            C = C if self.small.signed else np.maximum(C, 0.0)
+            if not self.small.signed:
+                cut |= C.min(axis=1, initial=0.0) < -CUT * np.abs(C).max(axis=1, initial=0.0)
+                C = np.maximum(C, 0.0)
             R = T - (self._combined(table, C) if columns is None else np.einsum("pkm,pk->pm", columns, C))
-        return C, np.einsum("pm,pm->p", R, R)
+        return C, np.einsum("pm,pm->p", R, R), cut
 
     def _combined(self, table: IntArray, C: FloatArray) -> FloatArray:
         X = sp.csr_array((C.ravel(), table.ravel(), np.arange(0, C.size + 1, C.shape[1])), (len(C), len(self.small.G)))
         return np.asarray((X @ self.D).toarray())
 
     def _answered(self, block: Block, table: IntArray, zero: Array, left: Array) -> Found:
-        C, share = self._fitted(block.T, table)
-        misfit = np.sqrt(share)
+        C, share, blind = self._fitted(block.T, table)
+        misfit, left = np.sqrt(share), left | (blind & ~zero)
         C *= block.sizes[:, None]
         loss = np.where(zero, block.at_zero, 0.5 * share * block.sizes**2)
         if block.alpha is None:

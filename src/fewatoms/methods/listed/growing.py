@@ -29,7 +29,9 @@ class Growing(Search):
     def __init__(self, fits: SupportFits, effort: Effort) -> None:
         super().__init__(fits, [max(1, fits.view.forced.size)], effort)
         view = fits.view
-        self.most = min(fits.problem.m, view.count - view.barred.size, view.images.room)
+        self.most = min(view.count - view.barred.size, view.images.room)
+        if not fits.problem.ridge:  # without one, as many atoms as data explain everything
+            self.most = min(self.most, fits.problem.m)
 
     @property
     def answer(self) -> Support:
@@ -85,10 +87,11 @@ class Growing(Search):
             start = fitted(small, small.places(held.classes))
             if start is None:
                 return held
-            moved = abs(k - start.places.size)
-            if start.places.size > k:
+            allowed = k - np.setdiff1d(self.view.forced, held.classes).size  # those that are idle keep their place
+            moved = abs(allowed - start.places.size)
+            if start.places.size > allowed:
                 start = fitted(small, start.without(start.leaving[:moved])) or start
-            if start.places.size > k:
+            if start.places.size > allowed:
                 return held
             rounds = max(4, min(rounds, int(SOLVED / k**3)))
             found = exchanged(start, k, max(1, moved // 2), rounds, target)
@@ -146,7 +149,8 @@ class Growing(Search):
             self._hold(k, found)
             return found if found.classes.size <= k and self.problem.meets(found.loss) else None
         costs = np.where(np.isin(held.classes, self.view.forced), np.inf, held.costs)
-        stays = held.classes[np.sort(np.argsort(-costs, kind="stable")[:k])]
+        room = k - np.setdiff1d(self.view.forced, held.classes).size  # those that are idle keep their place
+        stays = held.classes[np.sort(np.argsort(-costs, kind="stable")[: max(0, room)])]
         self._hold(k, self.fits.fit(stays))
         swaps = 1 << 30 if k <= SWEPT else max(8, held.classes.size - k)
         self._run(k, NOTHING, self.rules._replace(swaps=swaps), NO_RUNGS, NO_RUNGS)

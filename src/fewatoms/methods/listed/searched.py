@@ -124,6 +124,8 @@ class SearchJob(ListedJob):
         problem, budget, n = self.problem, self.budgets[0], self.listing.atoms.count
         few = budget.nothing_said or min(budget.single, n) <= SERVED
         price = problem.price
+        if budget.nothing_said and self.listing.forced.size:
+            return None
         if self.listing.blocks is not None or price.ridge is None or price.cap is not None or not few:
             return None
         if n > image_room(in_coefficients(problem.M, self.listing), self.listing, self.method.room):

@@ -27,14 +27,14 @@ from fewatoms.methods.listed.support import Support, SupportFits
 
 FALL = 1e-9  # the share by which an exchange must lower the objective
 WHOLE = 2e7  # multiplications, for each budget, that the Gram matrix of all atoms may cost
-FIRST, EACH = 64, 6  # atoms that a search begins with at least, and for each one asked for
+FIRST, EACH, EACH_BLOCK = 128, 12, 6  # atoms that a search begins with at least, and for each one asked for
 OUTWARD = 12  # looks outside of the working set, for each support
 RUNGS = 24  # of a ladder of penalties
 SHRINK = 0.7  # from one rung to the next
 RELIEF = 3.0  # of the second ladder: coefficients so many times the penalty pay no more
 RIDGES = np.array([3.0, 1.0, 0.3, 0.1, 0.03])  # of the ladder of ridges, above the one asked for
 SWEPT = 64  # atoms up to which supports of all smaller sizes are searched on the way
-PAIRED = 8  # atoms up to which exchanges of two at a time are looked at, where coefficients are nonnegative
+PAIRED = 8  # atoms up to which exchanges of two at a time are looked at
 AT_ONCE = 3e7  # multiplications from one look at the clock to the next, roughly
 SHAKING_COST = 1e8  # multiplications that shaking may cost, roughly; more with more effort
 FITTED = 12  # supports, where all have been looked at
@@ -105,7 +105,7 @@ class Search(Stages):
             return
         view, most = self.view, self.ks[-1]
         self._z = view.pull(view.outer.adjoint(self.problem.loss.gradient(self.problem.b)))
-        first = max(FIRST // view.largest, EACH * most)
+        first = max(FIRST // view.largest, (EACH if view.blocks is None else EACH_BLOCK) * most)
         columns = int(view.sizes(np.arange(view.count)).sum())
         if (view.count <= first or self._few(columns)) and columns <= view.images.room:
             self.small.take(np.arange(view.count))
@@ -115,7 +115,8 @@ class Search(Stages):
 
     def _few(self, columns: int) -> bool:
         """Whether the Gram matrix of so many columns costs little."""
-        return self.problem.m * float(columns) ** 2 <= WHOLE * (1 + len(self.ks))
+        more = max(1.0, self.effort.shakes / NORMAL.shakes)
+        return self.problem.m * float(columns) ** 2 <= more * WHOLE * (1 + len(self.ks))
 
     # One size, or all up to it ----------------------------------------------------------------------------------------
 
@@ -338,8 +339,9 @@ class Search(Stages):
         swaps = SETTLING + 2 * replaced
         work = self.supports[k].c.size * self.small.columns * self.view.largest * (4.0 * replaced + 3.0 * swaps)
         work = max(1.0, work)
-        tries = int(min(self.effort.shakes, 5 * k, self.effort.shakes / NORMAL.shakes * SHAKING_COST / work))
-        pairs = self.effort.pairs if k <= PAIRED and not self.signed else 0
+        more = self.effort.shakes / NORMAL.shakes
+        tries = int(min(self.effort.shakes, more * 5 * k, more * SHAKING_COST / work))
+        pairs = self.effort.pairs if k <= PAIRED else 0
         rules, idle, die = self.rules._replace(pairs=pairs, swaps=swaps), 0, 0
         if pairs and self._run(k, NOTHING, rules, NO_RUNGS, NO_RUNGS):
             self._look_outside(k)

@@ -105,8 +105,10 @@ class View:
         longest = float(lengths.max(initial=0.0))
         if not longest < LONGEST_COLUMN:
             raise ValueError(_checks.UNITS.format("large"))
-        if longest < SHORTEST_COLUMN and linalg.as_flat(self.outer.adjoint(problem.b)).any():
-            raise ValueError(_checks.UNITS.format("small"))
+        if longest < SHORTEST_COLUMN:
+            z = np.abs(linalg.as_flat(self.listing.pulled(self.outer.adjoint(problem.b)))).max(initial=0.0)
+            if 0 < z < SHORTEST_COLUMN * problem.m * float(np.abs(problem.b).max(initial=0.0)):
+                raise ValueError(_checks.UNITS.format("small"))
         if self.cap is None:
             self.scale = scale_of(lengths)
         else:  # a cap makes units matter: a short column cannot do much
