@@ -110,6 +110,7 @@ class Search(Stages):
         if (view.count <= first or self._few(columns)) and columns <= view.images.room:
             self.small.take(np.arange(view.count))
             return
+        first = min(first, max(most, view.images.room // (2 * view.largest)))  # others shall find room as well
         alignments = self.small.promise(self._z)
         self.small.take(np.concatenate([view.forced, linalg.top_k(alignments, first)]))
 
