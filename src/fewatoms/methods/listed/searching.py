@@ -36,7 +36,7 @@ RIDGES = np.array([3.0, 1.0, 0.3, 0.1, 0.03])  # of the ladder of ridges, above 
 SWEPT = 64  # atoms up to which supports of all smaller sizes are searched on the way
 PAIRED = 8  # atoms up to which exchanges of two at a time are looked at
 AT_ONCE = 3e7  # multiplications from one look at the clock to the next, roughly
-SHAKING_COST = 1e8  # multiplications that shaking may cost, roughly; more with more effort
+SHAKING_COST = 4e8  # multiplications that shaking may cost, roughly; more with more effort
 FITTED = 12  # supports, where all have been looked at
 SETTLING = 20  # exchanges after a shake at most, and two for each atom replaced
 NOTHING = np.zeros((0, 1), dtype=np.int64)
