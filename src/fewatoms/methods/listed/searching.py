@@ -341,7 +341,8 @@ class Search(Stages):
         work = self.supports[k].c.size * self.small.columns * self.view.largest * (4.0 * replaced + 3.0 * swaps)
         work = max(1.0, work)
         more = self.effort.shakes / NORMAL.shakes
-        tries = int(min(self.effort.shakes, more * 5 * k, more * SHAKING_COST / work))
+        most = self.effort.shakes if self.view.blocks is None else self.effort.shakes // 2
+        tries = int(min(most, more * 5 * k, more * SHAKING_COST / work))
         pairs = self.effort.pairs if k <= PAIRED else 0
         rules, idle, die = self.rules._replace(pairs=pairs, swaps=swaps), 0, 0
         if pairs and self._run(k, NOTHING, rules, NO_RUNGS, NO_RUNGS):
