@@ -25,7 +25,7 @@ DEEP = 0.9  # coefficients as a share of the data with which the first ladder en
 BEYOND = 1.5  # times as many coefficients as atoms asked for with which the second one ends
 POLISHED = 3  # rungs of each that exchanges begin from
 FAR, NEAR = 0.5, 0.125  # share of the atoms in the first exchange, from rough starts and from better ones
-AROUND = 6  # outside of the working set, for each support
+AROUND = 6  # looks outside of the working set, for each support
 REPLACED = 0.1  # share of the atoms that a shake replaces, by some of AMONG times as many well aligned ones
 AMONG = 4
 SHAKES_COST = 3e8  # multiplications that shaking may cost, roughly
@@ -168,7 +168,7 @@ class Crowd(Search):
             rest = fitted(self.small, best.without(rng.choice(best.leaving, count, replace=False)))
             if rest is None:
                 break
-            promise = rest.promise
+            promise = rest.promise.copy()
             promise[best.places] = -np.inf
             offers = linalg.top_k(promise, AMONG * count)
             offers = offers[promise[offers] > 0]
