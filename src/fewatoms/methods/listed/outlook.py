@@ -9,6 +9,7 @@ import numpy as np
 from fewatoms import ledger, linalg
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.methods.listed.images import IMAGE_ROOM
+from fewatoms.methods.listed.outside import exchanges
 from fewatoms.methods.listed.small import Small, small
 from fewatoms.methods.listed.support import Support, SupportFits
 
@@ -125,24 +126,12 @@ class _Crossed:
         return self._exchanged(K, k)
 
     def _exchanged(self, K: FloatArray, k: int) -> FloatArray:
-        """K : inner products of the atoms inside with all.
-
-        Without atom i the alignments are z + (c_i / H_ii) (HK)_i, and d - K'HK + (HK)_i^2 / H_ii of the squared lengths
-        is left; H is the inverse of the inner products inside, ridge included.
-        """
-        classes, c = self.support.classes, self.support.c
+        """K : inner products of the atoms inside with all; H is the inverse of those inside, ridge included."""
+        classes = self.support.classes
         inside = K[:, classes] + self.fits.ridge * np.eye(classes.size)
         inside[np.diag_indices_from(inside)] += 1e-12 * float(np.trace(inside)) / classes.size + 1e-300
         H = np.linalg.inv(inside)
-        HK, eta = H @ K, np.maximum(H.diagonal(), 1e-300)
-        least = LEFT * self.lengths
+        HK, least = H @ K, LEFT * self.lengths
         left = np.maximum(self.lengths - np.einsum("ij,ij->j", K, HK), 0.0)
-        full = classes.size >= k
-        best = np.full(self.view.count, -np.inf) if full else self.z**2 / np.maximum(left, least)
-        for i in np.flatnonzero(~np.isin(classes, self.view.forced)):
-            reach = self.raw + (c[i] / eta[i]) * HK[i]
-            reach = np.maximum(reach, 0.0) if self.view.nonnegative else reach
-            room = left + HK[i] ** 2 / eta[i]
-            gain = reach**2 / np.maximum(room, least) - c[i] ** 2 / eta[i]
-            np.maximum(best, np.where(room > least, gain, -np.inf), out=best)
-        return np.asarray(0.5 * best)
+        best = exchanges(self.raw, self.support, np.maximum(H.diagonal(), 1e-300), HK, left, least)
+        return best if classes.size >= k else np.maximum(best, 0.5 * self.z**2 / np.maximum(left, least))

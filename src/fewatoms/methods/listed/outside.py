@@ -82,15 +82,8 @@ class Look:
         if self._crossed is None:
             return self._alone_gains
         (HK, left), support = self._crossed, self.support
-        c, eta, costs, n = support.c, support.inverse.diagonal(), support.costs, self._view.count
-        best = np.zeros(n) if self.room <= 0 else self._entries.copy()
-        movable = np.flatnonzero(~np.isin(support.classes, self._view.forced))
-        for some in np.array_split(movable, -(-movable.size * n // LOOKED) or 1):
-            reach = self.z + (c[some] / eta[some])[:, None] * HK[some]
-            reach = reach if self.small.signed else np.maximum(reach, 0.0)
-            new = left + HK[some] ** 2 / eta[some][:, None]
-            gain = 0.5 * reach**2 / np.maximum(new, PIVOT) - costs[some][:, None]
-            np.maximum(best, np.where(new > PIVOT, gain, 0.0).max(axis=0, initial=0.0), out=best)
+        in_place = exchanges(self.z, support, support.inverse.diagonal(), HK, left, np.full(left.size, PIVOT))
+        best = np.maximum(in_place, 0.0 if self.room <= 0 else self._entries)
         best[support.classes] = best[self._view.barred] = 0.0
         return best
 
@@ -136,3 +129,24 @@ class Look:
 def isolated(state: Held, signed: bool) -> bool:
     """The same within a working set."""
     return cheapest(state)[1] >= ISOLATED * best_entry(state, signed)[1]
+
+
+def exchanges(
+    z: FloatArray, support: Support, eta: FloatArray, HK: FloatArray, left: FloatArray, least: FloatArray
+) -> FloatArray:
+    """What each single atom would gain in place of the best atom inside for that; minus infinity where those that stay
+    leave no more than `least` of its squared length.
+
+    Without atom i the alignments are z + (c_i / eta_i) (HK)_i, and left + (HK)_i^2 / eta_i of the squared lengths are
+    left; eta is the diagonal of H.
+    """
+    c, view = support.c, support.view
+    best = np.full(z.size, -np.inf)
+    movable = np.flatnonzero(~np.isin(support.classes, view.forced))
+    for some in np.array_split(movable, -(-movable.size * z.size // LOOKED) or 1):
+        reach = z + (c[some] / eta[some])[:, None] * HK[some]
+        reach = np.maximum(reach, 0.0) if view.nonnegative else reach
+        new = left + HK[some] ** 2 / eta[some][:, None]
+        gain = 0.5 * reach**2 / np.maximum(new, least) - (0.5 * c[some] ** 2 / eta[some])[:, None]
+        np.maximum(best, np.where(new > least, gain, -np.inf).max(axis=0, initial=-np.inf), out=best)
+    return best
