@@ -86,6 +86,7 @@ def test_what_users_say(ridge, cap, listed, expected):
         (np.inf, None, True, ValueError, r"^ridge must be .*; got inf$"),
         (True, None, False, TypeError, r"^ridge must be .*; got True$"),
         ("some", None, False, ValueError, r"^ridge must be .*; got 'some'$"),
+        ([0, 0.1], None, True, TypeError, r"^ridge must be .*; got \[0, 0.1\]: fit_path takes several$"),
         ((1, 2), None, False, TypeError, r"^ridge must be .*; got \(1, 2\): that of biases is told by free=fa.Biases"),
         ([1], None, False, TypeError, r"^ridge must be .*; got \[1\]"),
         (None, 0, True, ValueError, r"^cap must be a positive finite number; got 0$"),

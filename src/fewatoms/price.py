@@ -154,7 +154,9 @@ def _ridge(ridge: object) -> float | None:
         if ridge != "auto":
             raise ValueError(f"{demand}; got {ridge!r}")
         return None
-    if isinstance(ridge, (tuple, list)):
+    if isinstance(ridge, list):
+        raise TypeError(f"{demand}; got {ridge!r}: fit_path takes several")
+    if isinstance(ridge, tuple):
         raise TypeError(f"{demand}; got {ridge!r}: that of biases is told by free=fa.Biases(ridge=...)")
     try:
         return _checks.number("ridge", ridge)
