@@ -37,6 +37,10 @@ AMONG = 4  # atoms that each of these is drawn from
 PER_ATOM, AT_LEAST_FITTED, AT_MOST_FITTED = 0.025, 0.25, 0.4
 
 
+class _Trodden(Exception):
+    """A shake came to a support that an earlier one went on from."""
+
+
 class SmoothSearch(Stages):
     """Supports are fitted as well as trials are; the table holds classes."""
 
@@ -46,6 +50,7 @@ class SmoothSearch(Stages):
         self.outlook = Outlook(fits, self.ks[-1])
         self.rules = Rules(self.signed, FALL, effort.trials, 0, 0, 0.0, 0)
         self._answers = True  # what is found counts if the run is stopped
+        self._trodden: dict[frozenset[int], float] | None = None  # while shaking: supports that were gone on from
 
     def begin(self, k: int, classes: IntArray) -> None:
         with linalg.single_thread():
@@ -227,10 +232,17 @@ class SmoothSearch(Stages):
     def _fitted(self, model: Model, state: Held, support: Support) -> Support | None:
         """What a model proposes, fitted, if that is better than a support."""
         near = model.near(state)
-        if set(near.classes.tolist()) == set(support.classes.tolist()):
+        proposed, trodden = frozenset(near.classes.tolist()), self._trodden
+        if proposed == frozenset(support.classes.tolist()):
             return None
+        if trodden is not None and trodden.get(proposed, np.inf) < support.objective:
+            raise _Trodden
         trial = self.fits.fit(self._whole(near.classes), near)
-        return trial if self._falls(trial, support) else None
+        if not self._falls(trial, support):
+            return None
+        if trodden is not None:
+            trodden[proposed] = trial.objective
+        return trial
 
     def _whole(self, classes: IntArray) -> IntArray:
         """With those that must be inside: a model may have no use for them where the loss has."""
@@ -244,16 +256,22 @@ class SmoothSearch(Stages):
 
     def _shaken(self, k: int) -> None:
         """Replace some atoms at random and exchange, as often as the effort and the work that it takes allow."""
-        rng, idle = np.random.default_rng(0), 0
+        rng, idle, self._trodden = np.random.default_rng(0), 0, {}
         most = int(self.effort.idle * min(max(PER_ATOM * k, AT_LEAST_FITTED), AT_MOST_FITTED))
         for _ in range(int(min(self.effort.shakes, SHAKING / self._price(k)))):
             if idle >= most or self._met(self.supports[k]):
                 break
             idle += 1
-            trial = self._shake(self.supports[k], k, rng)
+            held = self.supports[k]
+            self._trodden[frozenset(held.classes.tolist())] = held.objective
+            try:
+                trial = self._shake(held, k, rng)
+            except _Trodden:
+                continue
             if trial is not None and self._hold(k, trial):
                 self.outlook.widened(trial, k, floor=FALL * trial.objective)
                 idle = 0
+        self._trodden = None
         self._hold(k, self._exchanged(self.supports[k], k, patient=True))
 
     def _price(self, k: int) -> float:
