@@ -67,6 +67,8 @@ def newton(
         else:
             return c, residual, H
         before, (c, residual, value) = value, moved
+        if not boxed and abs(before - value - 0.5 * promise) <= tol * abs(value):
+            return c, residual, H  # what the model was wrong by is more than what is left
         if before - value <= 0.1 * tol * abs(value) or value <= nothing:
             break
     return c, residual, _hessian(reduced, loss, residual, pays)

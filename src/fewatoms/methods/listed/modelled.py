@@ -63,6 +63,10 @@ class Model:
 
     def _spread(self, support: Support) -> FloatArray:
         """The coefficients of a support among all of the working set."""
+        if self.view.blocks is None:
+            alone = np.zeros(self.classes.size)
+            alone[self._place[support.classes]] = support.c
+            return alone
         sizes = self.view.sizes(self.classes)
         c, starts = np.zeros(int(sizes.sum())), np.cumsum(sizes) - sizes
         for g, own in support.by_class().items():
@@ -71,10 +75,12 @@ class Model:
         return c
 
     def _units(self, G: FloatArray, h: FloatArray) -> None:
-        G[np.diag_indices_from(G)] += self.pays
+        G.flat[:: len(G) + 1] += self.pays
         self._length = np.sqrt(np.maximum(G.diagonal(), 0.0))
         self._scale = np.where(self._length > 0, 1.0 / np.where(self._length > 0, self._length, 1.0), 0.0)
-        self.G, self.h = G * self._scale[:, None] * self._scale, h * self._scale
+        self.G, self.h = G, h * self._scale
+        self.G *= self._scale[:, None]
+        self.G *= self._scale
 
     def places(self, classes: IntArray) -> IntArray:
         """Where these classes are."""
@@ -177,8 +183,8 @@ def _without_free(H: FloatArray, slope: FloatArray, inside: int) -> tuple[FloatA
         return H, slope
     B, C = H[:inside, inside:], H[inside:, inside:]
     C = C + 1e-12 * max(float(np.trace(C)) / len(C), 1e-300) * np.eye(len(C))
-    solved = np.linalg.solve(C, np.column_stack([B.T, slope[inside:]]))
-    return H[:inside, :inside] - B @ solved[:, :-1], slope[:inside] - B @ solved[:, -1]
+    solved = B / C if len(C) == 1 else np.linalg.solve(C, B.T).T
+    return H[:inside, :inside] - solved @ B.T, slope[:inside] - solved @ slope[inside:]
 
 
 def model(fits: SupportFits, support: Support, classes: IntArray, H: Bend) -> Model:
