@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import fewatoms as fa
-from fewatoms.choosing import STEADY, preferred, steadied
+from fewatoms.choosing import STEADY, folded, held_out, preferred, steadied
+from fewatoms.fit import posed
 
 SIZES = np.tile(np.arange(1, 11), (2, 1))
 
@@ -81,3 +82,24 @@ def test_the_order_of_the_sizes_does_not_matter():
         orders = ([1, 2, 3, 4, 5, 6, 7, 8], [8, 7, 6, 5, 4, 3, 2, 1], [5, 1, 8, 3, 2, 7, 4, 6])
         found = {fa.fit_path(A, b, atoms=fa.SignedOneHot(30), k=ks).choose_k("cv") for ks in orders}
         assert len(found) == 1
+
+
+@pytest.mark.parametrize("counts", [(30, 30), (50, 7), (20, 11, 5)])
+def test_each_fold_has_its_share_of_every_class(counts):
+    labels = np.random.default_rng(1).permutation(np.repeat(np.arange(len(counts)), counts))
+    X, loss = np.random.default_rng(0).standard_normal((labels.size, 4)), fa.Multinomial()
+    loss = fa.Logistic() if len(counts) == 2 else loss
+    problem, _ = posed(X, labels, 2, atoms=fa.SignedOneHot(4), loss=loss)
+    width = 1 if len(counts) == 2 else len(counts)
+    splits = [np.unique(held // width) for held in folded(problem, 5, 2, 3)]
+    assert len(splits) == 10
+    for of_one in (splits[:5], splits[5:]):
+        np.testing.assert_array_equal(np.sort(np.concatenate(of_one)), np.arange(labels.size))
+        for code, count in enumerate(counts):
+            own = [np.count_nonzero(labels[fold] == code) for fold in of_one]
+            assert min(own) >= count // 5 - 1
+            assert max(own) <= count // 5 + 1
+    once = np.unique(held_out(problem, 0.2, 3) // width)
+    assert once.size == round(0.2 * labels.size)
+    for code, count in enumerate(counts):
+        assert abs(np.count_nonzero(labels[once] == code) - 0.2 * count) <= 1

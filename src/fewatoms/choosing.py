@@ -65,20 +65,33 @@ def _data(problem: Problem, rows: IntArray) -> IntArray:
     return np.asarray((rows[:, None] * columns + np.arange(columns)).ravel())
 
 
+def _shuffled(problem: Problem, generator: np.random.Generator) -> tuple[IntArray, bool]:
+    """All rows in an order drawn, class after class where data are labels, and whether they are."""
+    order, labels = generator.permutation(rows_of(problem)), problem.base_loss.labels
+    if labels is None:
+        return order, False
+    _, codes = np.unique(labels.codes.reshape(order.size, -1), axis=0, return_inverse=True)
+    return order[np.argsort(codes.ravel()[order], kind="stable")], True
+
+
 def folded(problem: Problem, folds: int, times: int, rng: object) -> list[IntArray]:
-    """The data left out each time."""
-    generator = _checks.generator(rng)
-    splits = [np.array_split(generator.permutation(rows_of(problem)), folds) for _ in range(times)]
-    return [_data(problem, np.sort(part)) for parts in splits for part in parts]
+    """The data left out each time; of each class as large a share as of the others."""
+    generator, splits = _checks.generator(rng), []
+    for _ in range(times):
+        order, classes = _shuffled(problem, generator)
+        splits.extend([order[i::folds] for i in range(folds)] if classes else np.array_split(order, folds))
+    return [_data(problem, np.sort(part)) for part in splits]
 
 
 def held_out(problem: Problem, share: float, rng: object) -> IntArray:
-    """The data left out once."""
+    """The data left out once; of each class as large a share as of the others."""
     if not 0 < _checks.number("share", share) < 1:
         raise ValueError(f"share must lie between 0 and 1; got {share!r}")
     rows = rows_of(problem)
     count = min(rows - 1, max(1, round(share * rows)))
-    return _data(problem, np.sort(_checks.generator(rng).permutation(rows)[:count]))
+    order, classes = _shuffled(problem, _checks.generator(rng))
+    evenly = np.arange(count) * rows // count  # of rows class after class
+    return _data(problem, np.sort(order[evenly if classes else np.arange(count)]))
 
 
 def cross_validated(

@@ -253,7 +253,9 @@ def test_paths_leave_rows_out(labels, loss):
     assert path[2].classes.tolist() == np.unique(labels).tolist()
     path.choose_k("cv", folds=2)
     total = np.zeros(2)
-    for fold in np.array_split(np.random.default_rng(0).permutation(M), 2):
+    order = np.random.default_rng(0).permutation(M)
+    order = order[np.argsort(np.unique(labels, return_inverse=True)[1][order], kind="stable")]  # class after class
+    for fold in (order[0::2], order[1::2]):
         rest = np.setdiff1d(np.arange(M), fold)
         part = fa.fit_path(X[rest], labels[rest], **ask)
         own = np.searchsorted(np.unique(labels), labels[fold])

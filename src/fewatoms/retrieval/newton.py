@@ -12,6 +12,8 @@ from fewatoms.linalg import definite_solver
 from fewatoms.losses import Loss
 from fewatoms.reduced import ReducedOperator
 
+ROUGH = 1e-8  # tolerances above this are met by what the last model said, and not looked at once more
+
 
 def newton(
     reduced: ReducedOperator,
@@ -30,7 +32,8 @@ def newton(
 
     Coefficients at a border with a gradient pointing out rest, the others make a Newton step. Flat directions (Huber's
     tails, separable classes) need a ridge: it grows until a step succeeds and shrinks with each success. When twice
-    what the quadratic model promises does not bring the objective below `target`, the search is given up.
+    what the quadratic model promises does not bring the objective below `target`, the search is given up. Fits that are
+    rough or given up end with the Hessian of the step before.
     """
     c = np.zeros(reduced.dim) if start is None else start
     pays = np.broadcast_to(np.asarray(pays, dtype=np.float64), c.shape)
@@ -38,6 +41,7 @@ def newton(
     value = loss.value(residual) + _paid(pays, c)
     first, ridge, unit, nothing = None, 0.0, 0.0, loss.nothing(b.size)
     boxed = bool(np.isfinite(lower).any() or np.isfinite(upper).any())
+    rough = tol > ROUGH and not boxed
     for _ in range(steps):
         ledger.tick()
         slope = pays * c - reduced.adjoint(loss.gradient(residual))
@@ -67,7 +71,7 @@ def newton(
         else:
             return c, residual, H
         before, (c, residual, value) = value, moved
-        if not boxed and abs(before - value - 0.5 * promise) <= tol * abs(value):
+        if rough and abs(before - value - 0.5 * promise) <= tol * abs(value):
             return c, residual, H  # what the model was wrong by is more than what is left
         if before - value <= 0.1 * tol * abs(value) or value <= nothing:
             break
