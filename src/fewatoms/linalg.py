@@ -6,8 +6,8 @@ counted there. Where none is open a fixed seed is used and the count is dropped.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from inspect import signature
 from typing import Any
@@ -26,17 +26,25 @@ DENSE_SIDE = (
 )
 
 
-def single_thread() -> AbstractContextManager[Any]:
+@contextmanager
+def single_thread() -> Iterator[None]:
     """Keep BLAS to one thread: small solves spend more time waking threads than computing."""
-    return _threads().limit(limits=1, user_api="blas")
+    more = [(library, count) for library in _libraries() if (count := library.get_num_threads() or 1) > 1]
+    for library, _ in more:
+        library.set_num_threads(1)
+    try:
+        yield
+    finally:
+        for library, count in more:
+            library.set_num_threads(count)
 
 
 @cache
-def _threads() -> Any:
-    """The handle on BLAS's threads: finding the loaded libraries takes milliseconds, so it is done once."""
+def _libraries() -> list[Any]:
+    """The handles on BLAS's threads: finding the loaded libraries takes milliseconds, so it is done once."""
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
 # Reading z -----------------------------------------------------------------------------------------------------------
