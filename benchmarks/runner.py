@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -58,6 +59,7 @@ def drawn(case: Case, seed: int, quick: bool, folder: Path) -> Any:
 MANY = 100_000  # more than the fits of any batch: no two draws share a seed
 
 _warm: set[tuple[str, str, str]] = set()
+WARM = 2.0  # seconds of fits before those of a batch are timed: some change over to machine code on the way
 
 
 def warm_up(case: Case, who: Who) -> None:
@@ -71,7 +73,10 @@ def warm_up(case: Case, who: Who) -> None:
     tool, problem = adapter(who), problems.small(case.problem.split(".")[1])
     if who.settings:
         told["setting"] = who.settings[0]
-    measure.timed(lambda: tool.solve(problem, tool.prepare(problem, **told), **told))
+    ready = time.process_time() + (WARM if case.fits else 0.0)
+    while measure.timed(lambda: tool.solve(problem, tool.prepare(problem, **told), **told)).ok:
+        if time.process_time() >= ready:
+            break
 
 
 def resolved(case: Case, who: Who, results: Results) -> Who:

@@ -14,6 +14,7 @@ from fewatoms.problem import Problem
 from methods.listed.small import best_of_all, design, fits_of, refit
 
 N = 9
+EVERY = 1000
 SETS = {"signed": fa.SignedOneHot, "nonnegative": fa.NonnegativeOneHot}
 
 
@@ -35,7 +36,7 @@ def test_the_first_support_is_the_best(kind, name, ridge):
     for seed in range(3):
         some, A, b = working(seed, kind, name, ridge=ridge)
         for k in (1, 2, 3):
-            supports, losses = ordered(some, k)
+            supports, losses = ordered(some, k, EVERY)
             assert np.all(np.diff(losses) >= 0)
             assert losses[0] == pytest.approx(2 * best_of_all(list(A.T[:, :, None]), b, k, name == "nonnegative"))
             for row, loss in zip(supports[:5], losses, strict=False):
@@ -44,7 +45,7 @@ def test_the_first_support_is_the_best(kind, name, ridge):
 
 def test_what_must_be_in_is_and_what_must_not_is_not():
     some, *_ = working(0, "plain", "signed", include=[2], exclude=[4, 5])
-    supports, _ = ordered(some, 3)
+    supports, _ = ordered(some, 3, EVERY)
     free = [0, 1, 3, 6, 7, 8]
     told = {frozenset(some.classes[row].tolist()) for row in supports}
     assert told == {frozenset((2, *rest)) for rest in combinations(free, 2)}
@@ -54,15 +55,25 @@ def test_nonnegative_atoms_that_must_be_in_may_be_idle():
     for seed in range(8):
         some, A, b = working(seed, "plain", "nonnegative", include=[0, 1])
         best = min(refit(A[:, [0, 1, j]], b, nonnegative=True)[0] for j in range(2, N))
-        assert ordered(some, 3)[1][0] == pytest.approx(2 * best, rel=1e-6)
+        assert ordered(some, 3, EVERY)[1][0] == pytest.approx(2 * best, rel=1e-6)
 
 
 def test_bounds_hold_for_every_support_of_that_size():
     some, A, b = working(1, "plain", "nonnegative")
-    supports, losses = ordered(some, 2, bounds=True)
+    supports, losses = ordered(some, 2, EVERY, bounds=True)
     assert len(supports) == N * (N - 1) // 2
     for row, loss in zip(supports, losses, strict=True):
         assert loss <= 2 * refit(A[:, some.classes[row]], b, nonnegative=True)[0] * (1 + 1e-9)
+
+
+def test_the_first_of_many_are_the_first():
+    for name in SETS:
+        some, *_ = working(2, "correlated", name)
+        supports, losses = ordered(some, 3, EVERY)
+        for most in (1, 4, 30):
+            first, own = ordered(some, 3, most)
+            np.testing.assert_array_equal(own, losses[:most])
+            assert [row.tolist() for row in first] == [row.tolist() for row in supports[:most]]
 
 
 def test_how_many_there_are():

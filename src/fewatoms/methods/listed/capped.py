@@ -51,8 +51,7 @@ class Capped(Search):
         once that is more than the best of those before leave with them."""
         if not countable(self.small, k):
             return
-        supports, losses = ordered(self.small, k, bounds=True)
-        for row, loss in zip(supports[:IN_ORDER], losses, strict=False):
+        for row, loss in zip(*ordered(self.small, k, IN_ORDER, bounds=True), strict=True):
             if loss > 2 * self.supports[k].objective * (1 - FALL) or self._met(self.supports[k]):
                 return
             self._take(k, self.small.classes[row])

@@ -8,6 +8,7 @@ fewer. What the Gram matrix says is only an order, in which supports are fitted 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import combinations
 from math import comb
 
@@ -36,31 +37,44 @@ def _sizes(most: int, largest: bool) -> range:
     return range(max(0, most) if largest else 0, max(0, most) + 1)
 
 
+@lru_cache(maxsize=16)
+def _choices(count: int, size: int) -> IntArray:
+    """So many out of so many, a row for each choice."""
+    rows = list(combinations(range(count), size))
+    return np.array(rows, dtype=np.int64).reshape(len(rows), size)
+
+
 def _supports(small: Small, k: int, largest: bool) -> Iterator[IntArray]:
     """Supports of one size, a row each. Atoms that must be in keep their place where they are idle, as nonnegative
     ones may be."""
-    stays, free = np.flatnonzero(small.stays), np.flatnonzero(small.may & ~small.stays).tolist()
+    stays, free = np.flatnonzero(small.stays), np.flatnonzero(small.may & ~small.stays)
     for held in range(stays.size if largest else 0, stays.size + 1):
         for forced in combinations(stays.tolist(), held):
-            for size in _sizes(min(k - stays.size, len(free)), largest):
-                rows = [(*forced, *some) for some in combinations(free, size)]
-                yield np.array(rows, dtype=np.int64).reshape(len(rows), held + size)
+            for size in _sizes(min(k - stays.size, free.size), largest):
+                rows = free[_choices(free.size, size)]
+                yield (
+                    np.concatenate([np.tile(forced, (len(rows), 1)).astype(np.int64), rows], axis=1) if forced else rows
+                )
 
 
-def ordered(small: Small, k: int, *, bounds: bool = False) -> tuple[list[IntArray], FloatArray]:
-    """The places of all supports that may be answers, those of the smallest loss first, and twice their losses; of
+def ordered(small: Small, k: int, most: int, *, bounds: bool = False) -> tuple[list[IntArray], FloatArray]:
+    """The places of so many supports that may be answers, those of the smallest loss first, and twice their losses; of
     nonnegative atoms, those whose best coefficients are. With `bounds` all of the largest size, whatever the signs."""
     any_signs = bounds or small.signed
     supports: list[IntArray] = []
     losses: list[FloatArray] = []
     for rows in _supports(small, k, any_signs):
-        G = small.G[rows[:, :, None], rows[:, None, :]] + TINY * np.eye(rows.shape[1])
-        h = small.h[rows]
+        G = small.G[rows[:, :, None], rows[:, None, :]]
+        diagonal, h = np.arange(rows.shape[1]), small.h[rows]
+        G[:, diagonal, diagonal] += TINY
         c = np.linalg.solve(G, h[:, :, None])[:, :, 0] if rows.shape[1] else h
-        least = 0.0 if any_signs else c.min(axis=1, initial=0.0)
-        fine = np.broadcast_to(least >= -NEARLY_ZERO * np.sqrt(small.bb), len(rows))
-        supports += list(rows[fine])
-        losses.append(small.bb - np.einsum("ij,ij->i", h, c)[fine])
+        twice = small.bb - np.einsum("ij,ij->i", h, c)
+        if not any_signs:
+            fine = c.min(axis=1, initial=0.0) >= -NEARLY_ZERO * np.sqrt(small.bb)
+            rows, twice = rows[fine], twice[fine]
+        first = np.argsort(twice, kind="stable")[:most]
+        supports += list(rows[first])
+        losses.append(twice[first])
     together = np.concatenate(losses)
-    order = np.argsort(together, kind="stable")
+    order = np.argsort(together, kind="stable")[:most]
     return [supports[i] for i in order], together[order]

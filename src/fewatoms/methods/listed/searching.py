@@ -91,8 +91,7 @@ class Search(Stages):
     def _enumerated(self, k: int) -> None:
         """All supports: those that the Gram matrix takes for the best are fitted."""
         with linalg.single_thread():
-            supports, losses = ordered(self.small, k)
-            for row, loss in zip(supports[:FITTED], losses, strict=False):
+            for row, loss in zip(*ordered(self.small, k, FITTED), strict=True):
                 if self._met(self.supports[k]) or loss > 2 * self.supports[k].objective + SEEN * self.small.bb:
                     break
                 self._take(k, self.small.classes[row])
