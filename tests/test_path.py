@@ -485,3 +485,16 @@ def test_choosing_k_is_heard_and_stopped():
     path.choose_k("cv", folds=4, callback=stop_after(3))  # at the last fold
     assert (path.scores["cv"] < scores).all()
     assert fa.choose_k(M, b, atoms=atoms, k=[1, 2, 3], callback=stop_after(0)) in (1, 2, 3)
+
+
+def test_sizes_that_do_not_follow_each_other_are_not_averaged():
+    """A score beside others of far sizes is no neighbour of theirs: the lowest one decides."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((30, 12))
+    path = fa.fit_path(A, A[:, 0] + 0.1 * rng.standard_normal(30), atoms=fa.SignedOneHot(12), k=[1, 2, 4, 6, 8, 11])
+    low_by_itself = np.array([[9.0, 3.0, 9.0, 4.0, 4.0, 4.0]])
+    path._settle(low_by_itself, None, path._known()[1], steady=True)
+    assert path.chosen == 2
+    path = fa.fit_path(A, A[:, 0] + 0.1 * rng.standard_normal(30), atoms=fa.SignedOneHot(12), k=range(1, 7))
+    path._settle(low_by_itself, None, path._known()[1], steady=True)
+    assert path.chosen in (4, 5)

@@ -257,8 +257,8 @@ class Path:
     ) -> BudgetLike:
         """The k that `by` prefers, and with several ridges the ridge as well: `path.best` is the answer for both,
         `path.ridge` the ridge. The fewest atoms among equals; lower scores are better, kept in `scores[by]`. Where rows
-        are left out, five sizes or more are compared by averages of neighbouring scores: a score that is low by itself
-        is chance.
+        are left out, five sizes or more that follow each other are compared by averages of neighbouring scores: a score
+        that is low by itself is chance.
 
         Parameters
         ----------
@@ -324,8 +324,9 @@ class Path:
         """Take the answer with the best score, and search it once more."""
         sizes = np.array([[answers[k].cardinality for k in self.k] for answers in self._answers.values()])
         single = not any(budget.parts or budget.most is None for budget in self._budgets)
-        order = np.argsort([budget.most or 0 if single else 0 for budget in self._budgets], kind="stable")
-        steady = steady and single
+        most = np.array([budget.most or 0 if single else 0 for budget in self._budgets])
+        order = np.argsort(most, kind="stable")
+        steady = steady and single and bool((np.diff(most[order]) == 1).all())  # else neighbours are far apart
         row, place = preferred(scores[:, order], sizes[:, order], error, steady=steady)
         column = int(order[place])
         self.ridge, self.chosen = self.ridges[row], self.k[column]
