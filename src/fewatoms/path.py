@@ -13,10 +13,10 @@ from fewatoms import _checks, files, kept
 from fewatoms._renamed import renamed
 from fewatoms._types import Array, BudgetLike, FloatArray
 from fewatoms.asked import plain_budget, read_budget
-from fewatoms.atoms import AtomicSet
 from fewatoms.budget import Budget
 from fewatoms.choosing import (
     REPEATS,
+    budgets_of,
     cross_validated,
     elbow,
     folded,
@@ -24,6 +24,8 @@ from fewatoms.choosing import (
     held_out,
     information,
     preferred,
+    refuse_several,
+    ridges_of,
     rows_of,
 )
 from fewatoms.fit import Words, posed
@@ -63,16 +65,15 @@ def fit_path(M: object, b: npt.ArrayLike, *, k: Iterable[object], **words: Unpac
     -------
     Path: path[k] is the Solution for k; `path.choose_k("cv")` and its like choose one; `path.plot()` draws.
     """
-    given = words.pop("ridge", None)
-    atoms = words.get("atoms")
-    listed = isinstance(atoms, AtomicSet) and atoms.listing() is not None
-    several = listed and isinstance(given, (list, tuple, np.ndarray)) and np.ndim(given) == 1
-    if several:
+    ridges = ridges_of(words.get("ridge"))
+    if ridges is not None:
         words["ridge"] = 0.0
-    elif given is not None:
-        words["ridge"] = given
     problem, way = posed(M, b, None, **words)
-    budgets, ridges = _budgets(problem, k), _ridges(problem, given, several)
+    if ridges is not None:
+        refuse_several(problem, ridges)
+    elif problem.price.ridge is None and problem.atoms.listing() is not None:
+        ridges = grid_of(problem)
+    budgets = budgets_of(problem, k)
     problems = [problem] if ridges is None else [problem.paying(problem.price.at(r)) for r in ridges]
     answers = solve_priced(problems[::-1], budgets, way)[::-1]
     return Path((problems[0], way), budgets, dict(zip(ridges or [problem.ridge], answers, strict=True)))
@@ -103,34 +104,6 @@ def choose_k(
     callback = words.get("callback")
     path.choose_k(by, folds=folds, repeats=repeats, rule=rule, rng=words.get("rng"), callback=callback)
     return path.chosen if len(path.ridges) == 1 else Chosen(path.chosen, path.ridge)
-
-
-def _ridges(problem: Problem, given: object, several: bool) -> list[float] | None:
-    """The ridges to be compared, in increasing order; None where there is nothing to compare."""
-    listed = problem.atoms.listing() is not None
-    if problem.price.ridge is None and listed:
-        return grid_of(problem)
-    if not several:
-        return None
-    demand = 'ridge must be a nonnegative number, several of them, or "auto"'
-    ridges = sorted({_checks.number("ridge", r) for r in np.asarray(given).tolist()})
-    if not ridges or not listed:
-        raise ValueError(f"{demand}" + ("; got none" if listed else "; several are for atoms that can be listed"))
-    if problem.alpha is not None:
-        raise ValueError(f"ridge must be one number where there is a bound; got {given!r}")
-    return ridges
-
-
-def _budgets(problem: Problem, k: Iterable[object]) -> list[Budget]:
-    demand = "k must be an iterable of budgets such as range(1, 51)"
-    if not isinstance(k, Iterable):
-        raise TypeError(f"{demand}; got {k!r}")
-    budgets = [Budget.of(j, problem.atoms) for j in k]
-    if not budgets:
-        raise ValueError(f"{demand}; got none")
-    if len(set(budgets)) < len(budgets):
-        raise ValueError(f"{demand}, each once; got {[budget.k for budget in budgets]}")
-    return budgets
 
 
 class Path:

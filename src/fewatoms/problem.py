@@ -340,8 +340,13 @@ def _over_classes(
         raise ValueError(
             f"b must be one vector of labels with {loss!r}, and M a matrix; got shape {np.shape(b)} and {M!r}"
         )
-    rows = atoms.over_columns(count)
-    return Several(M, count), _rowwise(atoms.as_rows(count) if rows is None else rows, atoms, M), count
+    rows = atoms.over_columns(count) or atoms.as_rows(count)
+    if rows is None:
+        raise ValueError(
+            f"atoms must be SignedOneHot(n) or Groups(labels) with {loss!r}, where each has a coefficient of either "
+            f"sign for every class; got {atoms!r}"
+        )
+    return Several(M, count), _rowwise(rows, atoms, M), count
 
 
 def _rowwise(rows: AtomicSet, atoms: AtomicSet, M: Operator) -> AtomicSet:

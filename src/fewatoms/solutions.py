@@ -300,7 +300,7 @@ class Solutions(Sequence[Solution]):
 
     def _measured(self, M_new: object) -> Operator:
         """New data as an operator, once for all."""
-        return as_operator(frames.arranged("M_new", M_new, self._asked.called.columns))
+        return as_operator(frames.arranged("M_new", M_new, self._asked.called.columns), "M_new")
 
     # A value ----------------------------------------------------------------------------------------------------------
 
