@@ -34,12 +34,16 @@ def message(
     found = Budget(parts=tuple(Budget(f.size) for f in parts)) if len(parts) > 1 else Budget(parts[0].size)
     shown = "" if math.isnan(misfit) else f" (misfit {misfit:.3g})"
     shown += f" and objective {problem.objective(final):.6g}" if problem.price.on_squares else ""
-    ending = _ending(problem, status, goal)
     text = (
         f"Asked: {_asked(problem, goal)}. Found: {found.words} with loss {final.loss:.6g}{shown}. "
-        f"{ending[0].upper()}{ending[1:]}{_proof(status)}"
+        f"{sentence(_ending(problem, status, goal))}{_proof(status)}"
     )
     return f"{text} Note: {'; '.join(notes)}." if notes else text
+
+
+def sentence(text: str) -> str:
+    """With a capital letter."""
+    return text[0].upper() + text[1:]
 
 
 def _asked(problem: Problem, goal: Goal) -> str:
