@@ -13,6 +13,7 @@ from fewatoms import _checks, files, kept
 from fewatoms._renamed import renamed
 from fewatoms._types import Array, BudgetLike, FloatArray
 from fewatoms.asked import plain_budget, read_budget
+from fewatoms.atoms import AtomicSet
 from fewatoms.budget import Budget
 from fewatoms.choosing import (
     REPEATS,
@@ -30,11 +31,14 @@ from fewatoms.choosing import (
 )
 from fewatoms.fit import Words, posed
 from fewatoms.kept import Kept
+from fewatoms.losses import Loss
+from fewatoms.methods import METHODS
 from fewatoms.price import Price
 from fewatoms.problem import Problem
 from fewatoms.run import Callback, Way, solve, solve_priced
 from fewatoms.solution import Solution
 from fewatoms.solution import restored as answer_of
+from fewatoms.words import path as in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -116,7 +120,7 @@ class Path:
     chosen : the k chosen last, or None
 
     `path[k]` is the Solution for k; `len(path)`, iteration over the k and `k in path` work as for a mapping. Files and
-    pickles leave M and b out: k is chosen before, and single answers are attached to them again.
+    pickles leave M and b out; `attach(M, b)` gives them back.
     """
 
     def __init__(
@@ -162,9 +166,7 @@ class Path:
         return k in self._solutions
 
     def __repr__(self) -> str:
-        chosen = "" if self.chosen is None else f", chosen k={self.chosen}"
-        shown = f"{self.k[0]}" if len(self.k) == 1 else f"{self.k[0]} to {self.k[-1]}"
-        return f"Path({len(self)} answers, k={shown}, smallest loss {self.losses.min():.6g}{chosen})"
+        return in_words(self)
 
     @property
     def losses(self) -> FloatArray:
@@ -187,14 +189,40 @@ class Path:
 
     def _known(self) -> tuple[Problem, Way]:
         if self._asked is None:
-            raise ValueError(
-                "choosing k needs M and b, which files and pickles leave out: choose before, or fit the path again"
-            )
+            again = "choose before, or fit the path again"
+            way = again if self._settled_by_entries else "path.attach(M, b) gives them back"
+            raise ValueError(f"choosing k needs M and b, which files and pickles leave out: {way}")
         return self._asked
 
     def save(self, file: files.PathLike) -> None:
         """Write to a file under the very name given, all or nothing; M and b are not in it. `load` reads it."""
         files.save(file, self.kept())
+
+    def attach(
+        self,
+        M: object,
+        b: npt.ArrayLike,
+        *,
+        atoms: AtomicSet | None = None,
+        loss: Loss | None = None,
+        free: object = None,
+    ) -> Path:
+        """This path with M and b, which it had before it was pickled or saved: see `Solution.attach`, which does the
+        same for one answer. One product for the fingerprint of all; the path itself does not change.
+
+        Certificates can be had again, and k be chosen, as the default method does at normal effort. Where a ridge was
+        chosen for each k by entries held out, how is not known any more, and k is chosen before.
+        """
+        first = self[self.k[0]]
+        problem = first.certificate.asked.again(M, b, atoms, loss, free)
+        answers = {
+            ridge: [s.attached_to(s.certificate.asked.beside(problem)) for s in given.values()]
+            for ridge, given in self._answers.items()
+        }
+        asked = None if self._settled_by_entries else (replace(problem, budget=Budget(), slack=0.0), Way(METHODS))
+        path = Path(asked, self._budgets, answers)
+        path.ridge, path.chosen, path.scores = self.ridge, self.chosen, dict(self.scores)
+        return path
 
     def __reduce__(self) -> tuple[object, ...]:
         return restored, (self.kept(),)
@@ -291,7 +319,7 @@ class Path:
     @property
     def _settled_by_entries(self) -> bool:
         """Whether a ridge was chosen for each k by entries held out."""
-        return self._problem.price.ridge is None
+        return any(s.held_out is not None for s in self._solutions.values())
 
     def _settle(self, scores: FloatArray, error: float | None, way: Way, *, steady: bool) -> None:
         """Take the answer with the best score, and search it once more."""
