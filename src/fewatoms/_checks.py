@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from fewatoms._types import Array, FloatArray
@@ -32,6 +35,45 @@ def came(value: object) -> str:
 def several(value: object) -> bool:
     """Whether a value is several: a list, an array with axes, whatever can be gone through and is no word."""
     return isinstance(value, Iterable) and not isinstance(value, (str, bytes)) and getattr(value, "shape", None) != ()
+
+
+def axes(name: str, value: npt.ArrayLike) -> tuple[int, ...]:
+    """The shape of what may be a list of lists."""
+    try:
+        return np.shape(value)
+    except ValueError:
+        raise ValueError(f"{name} must be an array, with rows of one length; got rows of different lengths") from None
+
+
+@contextmanager
+def told_of(mine: str, theirs: str) -> Iterator[None]:
+    """Messages about an argument, told of the one that a user knows it by."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        if not str(error).startswith(f"{mine} must "):
+            raise
+        raise type(error)(theirs + str(error).removeprefix(mine)) from None
+
+
+def heard(callback: object) -> None:
+    """Refuse callbacks that nobody can call; a class is made an object first."""
+    if callback is not None and (not callable(callback) or isinstance(callback, type)):
+        raise TypeError(
+            "callback must be callable, a function of a Progress or an object such as Deadline(5); got "
+            f"{came(callback)}"
+        )
+
+
+def file_name(file: object) -> str:
+    """Return the name of a file as a string."""
+    demand = "file must be the name of a file, a string or a pathlib.Path"
+    name = os.fspath(file) if isinstance(file, (str, os.PathLike)) else None
+    if not isinstance(name, str):
+        raise TypeError(f"{demand}; got {came(file)}")
+    if not name or "\0" in name:
+        raise ValueError(f"{demand}; got {name!r}")
+    return name
 
 
 def integer(name: str, value: Any, low: int, high: int | None = None, limit: str = "") -> int:
@@ -114,11 +156,16 @@ def real_vector(name: str, values: Any, size: int | None = None, what: str = "")
     if array.dtype.kind == "c":
         raise TypeError(f"{name} must be real; got an array of {array.dtype}")
     if array.dtype.kind not in "biuf":
-        raise TypeError(f"{name} must hold real numbers; got an array of {array.dtype}")
+        raise TypeError(f"{name} must hold real numbers; got an array of {array.dtype}{as_numbers(name, array)}")
     if size is not None and array.size != size:
         raise ValueError(f"{name} must have {size} entries{what}; got shape {array.shape}")
     finite(name, array)
     return np.asarray(array.ravel(), dtype=np.float64)
+
+
+def as_numbers(name: str, array: Array) -> str:
+    """What to do about objects, which may be numbers that are kept so."""
+    return f": if they are numbers, pass {name}.astype(float)" if array.dtype.kind == "O" else ""
 
 
 def indices(name: str, values: Any, high: int | None = None, *, narrow: bool = False) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 import numpy as np
 
@@ -57,9 +58,9 @@ def refuse_several(problem: Problem, ridges: list[float]) -> None:
 def budgets_of(problem: Problem, k: object) -> list[Budget]:
     """The budgets that a user asks for."""
     demand = "k must be an iterable of budgets such as range(1, 51)"
-    if not isinstance(k, Iterable) or isinstance(k, str):
+    if not _checks.several(k):
         raise TypeError(f"{demand}; got {_checks.came(k)}")
-    budgets = [Budget.of(j, problem.atoms) for j in k]
+    budgets = [Budget.of(j, problem.atoms) for j in cast("Iterable[object]", k)]
     if not budgets:
         raise ValueError(f"{demand}; got none")
     if len(set(budgets)) < len(budgets):

@@ -153,7 +153,7 @@ class Path:
     def __getitem__(self, k: BudgetLike) -> Solution:
         try:
             return self._solutions[k]
-        except KeyError:
+        except (KeyError, TypeError):
             raise KeyError(f"k = {k!r} is not on this path; it has {self.k}") from None
 
     def __len__(self) -> int:
@@ -163,7 +163,7 @@ class Path:
         return iter(self.k)
 
     def __contains__(self, k: object) -> bool:
-        return k in self._solutions
+        return k in self.k
 
     def __repr__(self) -> str:
         return in_words(self)
@@ -286,6 +286,7 @@ class Path:
             raise ValueError(f"by must be one of {', '.join(map(repr, ways))}{among}; got {by!r}")
         if rule not in ("best", "1se"):
             raise ValueError(f"rule must be 'best' or '1se'; got {rule!r}")
+        _checks.heard(callback)
         (problem, way), error = self._known(), None
         way = replace(way, callback=callback)
         if by == "cv":

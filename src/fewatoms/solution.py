@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from fewatoms import files, frames, kept, words
+from fewatoms import _checks, files, frames, kept, words
 from fewatoms._types import Array, FloatArray
 from fewatoms.asked import Asked, Fingerprint
 from fewatoms.atoms import AtomicSet
@@ -294,13 +294,15 @@ class Solution(Point):
             if v.size and not self._intercept:
                 raise ValueError(f"free must give the {len(v)} free columns for the new data; got None")
             return np.asarray(v[0] if v.size else 0.0)  # one number, or one for each data vector
-        columns = np.asarray(frames.data("free", free, self.called.free), dtype=np.float64)
-        columns = columns[:, None] if columns.ndim == 1 else columns
-        if columns.shape != (rows, len(v)):
-            raise ValueError(
-                f"free must have shape {(rows, len(v))}, a column per free coefficient; got {columns.shape}"
-            )
-        return np.asarray(columns @ v)
+        free = frames.data("free", free, self.called.free)
+        came = _checks.axes("free", free)
+        shape = came if len(came) != 1 else (*came, 1)
+        if not v.size:
+            raise ValueError(f"free must be left out: nothing was fitted beside the atoms; got {_checks.came(free)}")
+        if shape != (rows, len(v)):
+            told = f"shape {came}" if came else _checks.came(free)
+            raise ValueError(f"free must have shape {(rows, len(v))}, a column per free coefficient; got {told}")
+        return np.asarray(_checks.real_vector("free", free).reshape(shape) @ v)
 
     def __str__(self) -> str:
         return words.answer(self)

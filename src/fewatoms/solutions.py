@@ -202,7 +202,7 @@ class Solutions(Sequence[Solution]):
         misfit, loss = self.misfit[~bad], self.loss[~bad].max(initial=0.0)
         means_nothing = misfit.size > 0 and np.isnan(misfit).all()
         largest = f"loss {loss:.6g}" if means_nothing else f"misfit {misfit.max(initial=0.0):.3g}"
-        told = f"{len(self)} data vectors, {met} as asked, largest {largest}"
+        told = f"{len(self)} data vector{'s' * (len(self) != 1)}, {met} as asked, largest {largest}"
         return f"Solutions({told}, {bad.sum()} with bad data)" if bad.any() else f"Solutions({told})"
 
     # Side by side -----------------------------------------------------------------------------------------------------

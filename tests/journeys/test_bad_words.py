@@ -259,9 +259,9 @@ def test_what_classes_cannot_have():
         fa.fit(X, labels, atoms=ONE, k=1, loss=fa.Multinomial(np.ones(5)))
     with pytest.raises(ValueError, match=r"^misfit is a bound for least squares; with Multinomial\(\) give alpha"):
         fa.fit(X, labels, atoms=ONE, k=1, loss=MULTINOMIAL, misfit=0.1)
-    with pytest.raises(ValueError, match=r"^b must hold labels of 3 classes; got 2$"):
+    with pytest.raises(ValueError, match=r"^B must hold labels of 3 classes; got 2$"):
         fa.fit_many(X, np.column_stack([labels, [0, 1, 1, 0, 1, 0]]), atoms=ONE, k=1, loss=MULTINOMIAL)
-    with pytest.raises(ValueError, match=r"^b must hold labels of two classes with Logistic\(\); got 3"):
+    with pytest.raises(ValueError, match=r"^B must hold labels of two classes with Logistic\(\); got 3"):
         fa.fit_many(X, np.column_stack([[0, 1, 1, 0, 1, 0], labels]), atoms=ONE, k=1, loss=LOGISTIC)
     plain = fa.fit(X, X[:, 0], atoms=ONE, k=1)
     assert plain.classes is None

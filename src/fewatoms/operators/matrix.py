@@ -43,7 +43,8 @@ class MatrixOperator(Operator):
             if matrix.ndim != 2:
                 raise ValueError(f"{name} must be a matrix (2 axes); got shape {matrix.shape}")
             if matrix.dtype.kind not in "biufc":
-                raise TypeError(f"{name} must hold real numbers; got an array of {matrix.dtype}")
+                hint = _checks.as_numbers(name, matrix)
+                raise TypeError(f"{name} must hold real numbers; got an array of {matrix.dtype}{hint}")
             refuse_complex(matrix.dtype, name)
             _checks.finite(name, matrix)
         if 0 in matrix.shape:
