@@ -131,7 +131,7 @@ def test_predict_says_what_it_misses():
     with pytest.raises(ValueError, match=r"^free must give the 2 free columns for the new data; got None$"):
         s.predict(A)
     with pytest.raises(
-        ValueError, match=r"^free must have shape \(18, 2\), a column per free coefficient; got \(18, 1\)$"
+        ValueError, match=r"^free must have shape \(18, 2\), a column per free coefficient; got shape \(18,\)$"
     ):
         s.predict(A, free=RAMP)
     with pytest.raises(

@@ -29,6 +29,17 @@ NAN, INF = np.nan, np.inf
         (lambda: _checks.number("t", None), TypeError, "t must be a nonnegative finite number; got None"),
         (lambda: _checks.number("t", False), TypeError, "t must be a nonnegative finite number; got False"),
         (
+            lambda: _checks.number("t", np.ones(1)),
+            TypeError,
+            "t must be a nonnegative finite number; got an array of shape (1,)",
+        ),
+        (
+            lambda: _checks.integer("k", np.ones((2, 3)), 1),
+            TypeError,
+            "k must be an integer of at least 1; got an array of shape (2, 3)",
+        ),
+        (lambda: _checks.flag("on", int), TypeError, "on must be True or False; got the class int"),
+        (
             lambda: _checks.unmasked("b", np.ma.array([1.0, 2.0], mask=[True, False])),
             ValueError,
             "b must not have masked entries; 1 are masked: leave them out",
@@ -145,3 +156,15 @@ def test_a_late_nan_is_found_without_a_copy(order):
     finally:
         tracemalloc.stop()
     assert peak < 0.1 * M.nbytes
+
+
+def test_what_came_is_told_in_a_few_words():
+    assert _checks.came(sp.eye_array(3)).endswith(" of shape (3, 3)")
+    assert _checks.came("a\nb") == r"'a\nb'"
+    assert _checks.came(list(range(100))).endswith("...")
+    assert len(_checks.came(list(range(100)))) < 100
+
+
+def test_what_is_several():
+    assert all(map(_checks.several, ([], (1,), {1}, range(3), np.ones(1), iter([1]))))
+    assert not any(map(_checks.several, ("ab", b"ab", 1, None, np.array(1.0), np.float64(2.0))))

@@ -310,7 +310,7 @@ def test_a_path_reads_like_a_mapping():
     assert 2 not in path
     assert list(path) == [3, 1]
     assert path[3].loss < path[1].loss
-    assert repr(path).startswith("Path(2 answers, k=3 to 1, smallest loss ")
+    assert repr(path).startswith("Path(2 answers over SignedOneHot(70), k=3, 1, loss from ")
     assert path.chosen is None
 
 
@@ -434,9 +434,111 @@ def test_pickles_and_files_leave_M_out(way, tmp_path):
     np.testing.assert_array_equal(back.losses, path.losses)
     np.testing.assert_array_equal(back[3].indices, path[3].indices)
     np.testing.assert_array_equal(back.scores["cv"], path.scores["cv"])
-    with pytest.raises(ValueError, match=r"needs M and b.*fit the path again"):
+    with pytest.raises(ValueError, match=r"needs M and b.*: path.attach\(M, b\) gives them back$"):
         back.choose_k("cv")
     assert back.best.attach(M, b).certificate.gap >= 0
+
+
+def test_a_path_says_in_one_line_what_it_is():
+    M, b = planted(7)
+    atoms, fitted = fa.SignedOneHot(M.shape[1]), fa.fit_path(M, b, atoms=fa.SignedOneHot(M.shape[1]), k=range(1, 7))
+    losses = f"loss from {fitted.losses.max():.6g} to {fitted.losses.min():.6g}"
+    assert repr(fitted) == f"Path(6 answers over {atoms!r}, k=1, 2, ..., 6, {losses})"
+    fitted.choose_k("bic")
+    assert repr(fitted).endswith(f", chosen k={fitted.chosen})")
+    ridges = fa.fit_path(M, b, atoms=atoms, k=[2], ridge=[0.0, 0.5])
+    ridges.choose_k("cv")
+    loss, ridge = f"{ridges.losses[0]:.6g}", f"{ridges.ridge:.4g}"
+    told = f"k=2, the same for 2 ridges, loss {loss}, chosen k=2 at ridge {ridge})"
+    assert repr(ridges) == f"Path(1 answer over {atoms!r}, {told}"
+
+
+# Data again -----------------------------------------------------------------------------------------------------------
+
+
+def unpickled(path):
+    return pickle.loads(pickle.dumps(path))
+
+
+@pytest.mark.parametrize(
+    "case", [least_squares, with_intercept, nonnegative, groups, chosen], ids=lambda case: case.__name__
+)
+def test_data_are_given_back_to_all_answers(case):
+    words = case()
+    M, b = words.pop("M"), words.pop("b")
+    path = fa.fit_path(M, b, k=[1, 3, 2], **words)
+    path.choose_k("bic")
+    kept = unpickled(path)
+    again = {"atoms": words["atoms"]} if case in (groups, chosen) else {}
+    back = kept.attach(M, b, **again)
+    assert not kept[1].certificate.attached
+    assert (back.k, back.chosen, back.ridge, repr(back)) == (path.k, path.chosen, path.ridge, repr(path))
+    np.testing.assert_array_equal(back.scores["bic"], path.scores["bic"])
+    for k in path:
+        assert_same_answer(back[k], path[k])
+        assert back[k].certificate.attached
+        assert back[k].certificate.problem.k == k
+        assert back[k].certificate.gap >= 0
+    assert back.choose_k("cv") == path.choose_k("cv")
+    np.testing.assert_allclose(back.scores["cv"], path.scores["cv"], rtol=1e-9)
+
+
+def test_data_are_given_back_for_all_ridges_and_bounds(tmp_path):
+    M, b = planted(7)
+    atoms = fa.SignedOneHot(M.shape[1])
+    path = fa.fit_path(M, b, atoms=atoms, k=[1, 3], ridge=[0.0, 0.3], free="intercept")
+    path.save(tmp_path / "path")
+    back = fa.load(tmp_path / "path").attach(M, b)
+    for ridge in path.ridges:
+        for k in path:
+            one, other = back.at(ridge)[k], path.at(ridge)[k]
+            assert one.certificate.problem.ridge == ridge
+            assert one.objective == pytest.approx(other.objective, rel=1e-12)
+            assert_same_answer(one, other)
+    assert back.choose_k("cv") == path.choose_k("cv")
+    assert back.ridge == path.ridge
+    bounded = unpickled(fa.fit_path(M, b, atoms=atoms, k=[2, 5], misfit=0.7)).attach(M, b)
+    assert [bounded[k].certificate.problem.misfit for k in (2, 5)] == [0.7, 0.7]
+    assert "The bound alpha = " in str(bounded[5].certificate)
+
+
+def test_attaching_a_path_costs_one_fingerprint():
+    M, b = planted(7)
+    operator = fa.operators.Counting(M)
+    kept = unpickled(fa.fit_path(M, b, atoms=fa.SignedOneHot(M.shape[1]), k=[1, 2, 3]))
+    kept.attach(operator, b)
+    images = sum(kept[k].cardinality for k in kept)
+    assert operator.products <= 1 + images
+
+
+def test_other_data_are_refused_by_paths():
+    M, b = planted(7)
+    kept = unpickled(fa.fit_path(M, b, atoms=fa.SignedOneHot(M.shape[1]), k=[1, 2]))
+    for other, told in (
+        ((M * (1 + 1e-6), b), "^M must be the one"),
+        ((M[:, ::-1], b), "^M must be the one"),
+        ((M, b + 1e-12), "^b must be the one"),
+        ((M[:-1], b[:-1]), "^M must be the one .* of shape"),
+        ((M[:, :-1], b), "^atoms must live in the space"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            kept.attach(*other)
+    with pytest.raises(ValueError, match=r"^free must be left out"):
+        kept.attach(M, b, free="intercept")
+    with pytest.raises(ValueError, match=r"^atoms must be what this answer was fitted with"):
+        kept.attach(M, b, atoms=fa.NonnegativeOneHot(M.shape[1]))
+
+
+def test_ridges_chosen_by_entries_are_attached_and_k_is_chosen_before():
+    X, i, j = np.outer(np.arange(12.0), np.ones(10)), *np.nonzero(np.random.default_rng(0).random((12, 10)) < 0.7)
+    entries, values = fa.Sampling(i, j, X.shape), X[i, j] + 0.1 * np.random.default_rng(1).standard_normal(i.size)
+    path = fa.fit_path(entries, values, atoms=fa.RankOne(12, 10), k=[1, 2], free="biases")
+    back = unpickled(path).attach(entries, values)
+    for k in path:
+        assert_same_answer(back[k], path[k])
+        assert back[k].certificate.gap >= 0
+    with pytest.raises(ValueError, match=r"needs M and b.*: choose before, or fit the path again$"):
+        back.choose_k("cv")
 
 
 def test_paths_over_sums_are_kept_with_nothing_chosen(tmp_path):

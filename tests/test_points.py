@@ -83,7 +83,7 @@ def test_free_columns_of_new_data():
     np.testing.assert_allclose(s.predict(new, free=F), new @ s.x + F @ s.free_coefficients, atol=1e-12)
     with pytest.raises(ValueError, match=r"free must give the 2 free columns for the new data; got None"):
         s.predict(new)
-    with pytest.raises(ValueError, match=r"free must have shape \(4, 2\), a column per free coefficient; got \(3, 2\)"):
+    with pytest.raises(ValueError, match=r"^free must have shape \(4, 2\), .* coefficient; got shape \(3, 2\)$"):
         s.predict(new, free=F[:3])
     s = answer("huber")  # an intercept needs no name
     np.testing.assert_allclose(s.predict(new), new @ s.x + s.free_coefficients[0], atol=1e-12)

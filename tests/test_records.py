@@ -1,6 +1,7 @@
 """What a run keeps for one budget, and what a callback sees of it."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -237,6 +238,24 @@ def test_gaps_may_be_looked_at(name):
     assert all(dual.y.size == s.certificate.problem.m for dual in duals)
     assert min(gaps) >= 0
     assert s.certificate.gap <= min(gaps) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("name", ["signed", "huber", "labels", "completion, ridge", "pursuit", "psd", "joint"])
+def test_progress_is_pickled_as_its_figures(name):
+    figures = ("stage", "iteration", "candidate_loss", "products", "loss", "misfit", "cardinality")
+    seen = []
+    s = cases()[name].fit(callback=seen.append)
+    for progress in (seen[0], seen[-1]):
+        data = pickle.dumps(progress)
+        assert len(data) < 1000  # M and b are not in it
+        back = pickle.loads(data)
+        assert back == pickle.loads(pickle.dumps(back)) or math.isnan(back.misfit + back.gap)
+        for known in figures:
+            np.testing.assert_equal(getattr(back, known), getattr(progress, known))
+    assert math.isnan(back.gap) or back.gap == progress.gap
+    assert s.products == answer(name).products  # nothing was computed for it
+    _ = progress.gap
+    np.testing.assert_equal(pickle.loads(pickle.dumps(progress)).gap, progress.gap)
 
 
 def test_budgets_are_told_one_by_one():

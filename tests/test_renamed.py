@@ -69,7 +69,7 @@ def test_other_spellings_of_version_one():
         fa.LowRank.load("x")
     entries = fa.Sampling([0, 1, 2], [0, 1, 1], (3, 2))
     with pytest.raises(
-        TypeError, match=r"^ridge must be .*: that of biases is told by free=fa\.Biases\(ridge=\.\.\.\)$"
+        TypeError, match=r"^ridge must be .*: that of biases is told by free=fa\.Biases\(ridge=\.\.\.\), and"
     ):
         fa.fit(entries, DATA, atoms=fa.RankOne(3, 2), k=1, free="biases", ridge=(1.0, 2.0))
 

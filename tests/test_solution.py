@@ -365,3 +365,43 @@ def test_other_sets_of_the_same_words_are_told_apart(mine, other):
     ):
         t.attach(M, b, atoms=other)
     assert t.attach(M, b, atoms=mine).loss == t.loss
+
+
+# The intercept --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["signed", "columns", "box, free", "huber", "ridge", "labels", "joint", "classes"])
+def test_predictions_are_those_of_x_and_the_intercept(name, tmp_path):
+    case, s = cases()[name], answer(name)
+    s.save(tmp_path / "answer")
+    free = case.words.get("free")
+    for one in (s, unpickled(s), fa.load(tmp_path / "answer"), case.attach(unpickled(s))):
+        np.testing.assert_array_equal(one.intercept, s.intercept)
+        assert np.shape(one.intercept) == one.x.shape[1:]
+        if free is None or isinstance(free, str):
+            M = case.M if isinstance(case.M, np.ndarray) else case.M @ np.eye(20)
+            np.testing.assert_allclose(one.predict(case.M), M @ one.x + one.intercept, atol=1e-12)
+            assert np.all((one.intercept != 0) == (free == "intercept"))
+        else:
+            assert one.intercept == 0.0  # columns of one's own are no intercept
+
+
+def test_an_intercept_is_a_number_of_its_own():
+    s = answer("joint")
+    before = s.intercept.copy()
+    s.intercept[:] = 0.0
+    np.testing.assert_array_equal(s.intercept, before)
+    assert type(answer("huber").intercept) is float
+    assert answer("biases").intercept == 0.0
+    assert answer("labels, joint").intercept.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("loss", [fa.LeastSquares(), fa.LeastSquares(np.arange(1.0, 31.0)), fa.Huber(0.5)])
+def test_r2_is_nan_where_there_is_nothing_to_explain(loss):
+    case = cases()["signed"]
+    words = {"atoms": fa.SignedOneHot(20), "k": 2, "loss": loss}
+    assert math.isnan(fa.fit(case.M, np.zeros(30), **words).r2)
+    assert math.isnan(fa.fit(case.M, np.full(30, 3.7), free="intercept", **words).r2)
+    column = np.linspace(-1.0, 2.0, 30)
+    assert math.isnan(fa.fit(case.M, 2.5 * column, free=column, **words).r2)
+    assert 0 < fa.fit(case.M, case.b, free="intercept", **words).r2 <= 1

@@ -227,3 +227,34 @@ def test_ten_thousand_answers_share_what_they_are_about():
     pickled = pickle.dumps(many)
     assert len(pickled) < p * 1_000
     assert_same_answer(pickle.loads(pickled)[9_999], many[9_999])
+
+
+@pytest.mark.parametrize("free", [None, "intercept"])
+def test_intercepts_are_told_one_for_each_data_vector(free, tmp_path):
+    rng = np.random.default_rng(0)
+    M = rng.standard_normal((40, 12))
+    B = M[:, :3] + rng.standard_normal(3) + 0.1 * rng.standard_normal((40, 3))
+    answers = fa.fit_many(M, B, atoms=fa.SignedOneHot(12), k=2, free=free)
+    answers.save(tmp_path / "answers")
+    for some in (answers, fa.load(tmp_path / "answers"), answers[1:]):
+        assert some.intercept.tolist() == [s.intercept for s in some]
+        np.testing.assert_allclose(some.predict(M), M @ some.x + some.intercept, atol=1e-12)
+    assert answers[:0].intercept.shape == (0,)
+
+
+@pytest.mark.parametrize("free", [None, "intercept"])
+def test_several_vectors_of_labels_are_predicted_as_by_themselves(free, tmp_path):
+    rng = np.random.default_rng(1)
+    M = rng.standard_normal((50, 8))
+    score = M[:, 2] + rng.standard_normal(50)
+    B = np.column_stack([np.digitize(score, [-0.5, 0.5]), np.digitize(score, [-1.0, 0.0])])
+    words = {"atoms": fa.SignedOneHot(8), "k": 2, "loss": fa.Multinomial(), "ridge": 0.1, "free": free}
+    answers = fa.fit_many(M, B, **words)
+    answers.save(tmp_path / "answers")
+    for some in (answers, fa.load(tmp_path / "answers")):
+        assert some.intercept.shape == (2, 3)
+        assert some.predict(M).shape == some.predict_proba(M).shape == (50, 2, 3)
+        for i in range(2):
+            alone = fa.fit(M, B[:, i], **words)
+            np.testing.assert_allclose(some[i].predict(M), M @ some[i].x + some.intercept[i], atol=1e-12)
+            np.testing.assert_allclose(some.predict_proba(M)[:, i], alone.predict_proba(M), atol=1e-6)

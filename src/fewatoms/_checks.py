@@ -4,15 +4,76 @@ from __future__ import annotations
 
 import math
 import operator
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from fewatoms._types import Array, FloatArray
 
 _CHUNK = 1 << 20
+SHOWN_WIDE = 80  # characters of what came
 UNITS = "M must be in units in which the squares of its entries are ordinary numbers; they are too {} here: rescale it"
+
+
+def came(value: object) -> str:
+    """What came, in a few words: things with axes by their shape, classes by name, others as they print themselves."""
+    shape = getattr(value, "shape", None)
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if isinstance(shape, tuple) and len(shape) > 0:
+        kind = "an array" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
+        return f"{kind} of shape {shape}"
+    told = " ".join(repr(value).split())
+    return told if len(told) <= SHOWN_WIDE else f"{told[:SHOWN_WIDE]}..."
+
+
+def several(value: object) -> bool:
+    """Whether a value is several: a list, an array with axes, whatever can be gone through and is no word."""
+    return isinstance(value, Iterable) and not isinstance(value, (str, bytes)) and getattr(value, "shape", None) != ()
+
+
+def axes(name: str, value: npt.ArrayLike) -> tuple[int, ...]:
+    """The shape of what may be a list of lists."""
+    try:
+        return np.shape(value)
+    except ValueError:
+        raise ValueError(f"{name} must be an array, with rows of one length; got rows of different lengths") from None
+
+
+@contextmanager
+def told_of(mine: str, theirs: str) -> Iterator[None]:
+    """Messages about an argument, told of the one that a user knows it by."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        if not str(error).startswith(f"{mine} must "):
+            raise
+        raise type(error)(theirs + str(error).removeprefix(mine)) from None
+
+
+def heard(callback: object) -> None:
+    """Refuse callbacks that nobody can call; a class is made an object first."""
+    if callback is not None and (not callable(callback) or isinstance(callback, type)):
+        raise TypeError(
+            "callback must be callable, a function of a Progress or an object such as Deadline(5); got "
+            f"{came(callback)}"
+        )
+
+
+def file_name(file: object) -> str:
+    """Return the name of a file as a string."""
+    demand = "file must be the name of a file, a string or a pathlib.Path"
+    name = os.fspath(file) if isinstance(file, (str, os.PathLike)) else None
+    if not isinstance(name, str):
+        raise TypeError(f"{demand}; got {came(file)}")
+    if not name or "\0" in name:
+        raise ValueError(f"{demand}; got {name!r}")
+    return name
 
 
 def integer(name: str, value: Any, low: int, high: int | None = None, limit: str = "") -> int:
@@ -26,7 +87,7 @@ def integer(name: str, value: Any, low: int, high: int | None = None, limit: str
     try:
         number = operator.index(value)
     except TypeError:
-        raise TypeError(f"{demand}; got {value!r}") from None
+        raise TypeError(f"{demand}; got {came(value)}") from None
     if number < low or (high is not None and number > high):
         raise ValueError(f"{demand}; got {number}")
     return number
@@ -35,19 +96,19 @@ def integer(name: str, value: Any, low: int, high: int | None = None, limit: str
 def flag(name: str, value: Any) -> bool:
     """Return `value` as a bool."""
     if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name} must be True or False; got {value!r}")
+        raise TypeError(f"{name} must be True or False; got {came(value)}")
     return bool(value)
 
 
 def number(name: str, value: Any, *, positive: bool = False, infinite: bool = False) -> float:
     """Return `value` as a float that is finite and nonnegative (or positive)."""
     demand = f"{name} must be a {'positive' if positive else 'nonnegative'} {'' if infinite else 'finite '}number"
-    if isinstance(value, (bool, np.bool_, str, bytes)):
-        raise TypeError(f"{demand}; got {value!r}")
+    if isinstance(value, (bool, np.bool_, str, bytes)) or several(value):
+        raise TypeError(f"{demand}; got {came(value)}")
     try:
         result = float(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"{demand}; got {value!r}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"{demand}; got {came(value)}") from None
     if math.isnan(result) or result < 0 or (positive and result == 0) or (math.isinf(result) and not infinite):
         raise ValueError(f"{demand}; got {value!r}")
     return result
@@ -83,7 +144,7 @@ def generator(rng: Any) -> np.random.Generator:
         return np.random.default_rng(0 if rng is None else rng)
     except (TypeError, ValueError) as error:
         demand = "rng must be None, a seed or a generator that numpy.random.default_rng accepts"
-        raise type(error)(f"{demand}; got {rng!r}") from None
+        raise type(error)(f"{demand}; got {came(rng)}") from None
 
 
 def real_vector(name: str, values: Any, size: int | None = None, what: str = "") -> FloatArray:
@@ -95,11 +156,16 @@ def real_vector(name: str, values: Any, size: int | None = None, what: str = "")
     if array.dtype.kind == "c":
         raise TypeError(f"{name} must be real; got an array of {array.dtype}")
     if array.dtype.kind not in "biuf":
-        raise TypeError(f"{name} must hold real numbers; got an array of {array.dtype}")
+        raise TypeError(f"{name} must hold real numbers; got an array of {array.dtype}{as_numbers(name, array)}")
     if size is not None and array.size != size:
         raise ValueError(f"{name} must have {size} entries{what}; got shape {array.shape}")
     finite(name, array)
     return np.asarray(array.ravel(), dtype=np.float64)
+
+
+def as_numbers(name: str, array: Array) -> str:
+    """What to do about objects, which may be numbers that are kept so."""
+    return f": if they are numbers, pass {name}.astype(float)" if array.dtype.kind == "O" else ""
 
 
 def indices(name: str, values: Any, high: int | None = None, *, narrow: bool = False) -> Array:
@@ -133,23 +199,29 @@ def shape2(name: str, value: Any) -> tuple[int, int]:
     try:
         p, q = value
     except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a pair of integers (rows, columns); got {value!r}") from None
+        raise TypeError(f"{name} must be a pair of integers (rows, columns); got {came(value)}") from None
     return integer(f"{name}[0]", p, 1), integer(f"{name}[1]", q, 1)
 
 
 def shape(name: str, value: Any) -> tuple[int, ...]:
     """Return a length or a pair of them as a tuple."""
-    return (integer(name, value, 1),) if np.ndim(value) == 0 else shape2(name, value)
+    given = getattr(value, "shape", None)
+    if isinstance(given, tuple) and given not in ((), (2,)):
+        hint = f": for its columns pass {given[1]}" if len(given) == 2 else ""
+        raise TypeError(f"{name} must be an integer, or a pair (rows, columns); got {came(value)}{hint}")
+    if given == (2,) or isinstance(value, (tuple, list)):
+        return shape2(name, value)
+    return (integer(name, value, 1),)
 
 
 def real(name: str, value: Any, demand: str) -> float:
     """Return `value` as a float; whether it is in range is for the caller, by `require`."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise TypeError(f"{name} must be {demand}; got {value!r}")
+        raise TypeError(f"{name} must be {demand}; got {came(value)}")
     return float(value)
 
 
 def require(holds: bool, name: str, demand: str, value: Any) -> None:
     """Raise ValueError, naming argument, demand and what came, unless the demand holds."""
     if not holds:
-        raise ValueError(f"{name} must be {demand}; got {value!r}")
+        raise ValueError(f"{name} must be {demand}; got {came(value)}")

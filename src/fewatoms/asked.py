@@ -193,6 +193,15 @@ class Asked:
             raise ValueError(
                 f"atoms must be what this answer was fitted with, {self.atoms_told}; got others of that kind"
             )
+        return self._bounded(problem)
+
+    def beside(self, problem: Problem) -> Problem:
+        """The problem for the M and b of another one that differs in k, the bound or what coefficients pay, as those of
+        a path do."""
+        biases, pays = problem.beside.biases, problem.price.at(self.ridge)
+        return self._bounded(problem.paying(pays, None if biases is None else biases.shrunk(self.shrink)))
+
+    def _bounded(self, problem: Problem) -> Problem:
         return replace(problem, budget=self.budget, alpha=self.alpha, misfit=self.misfit, slack=self.slack)
 
     def over(self, atoms: AtomicSet) -> bool:

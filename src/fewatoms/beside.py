@@ -290,9 +290,16 @@ def _columns(free: object, m: int, loss: Loss) -> FreeColumns:
                 f"they are not b; got {free!r}: pass free=labels"
             )
         return FreeColumns(np.ones((m, 1)), intercept=True)
-    columns = np.asarray(frames.data("free", free))
+    try:
+        columns = np.asarray(frames.data("free", free))
+    except ValueError as error:
+        if "inhomogeneous" not in str(error):
+            raise
+        raise ValueError(f"{demand}; got rows of different lengths") from None
     if columns.ndim not in (1, 2) or columns.shape[0] != m or columns.size == 0:
-        raise ValueError(f"{demand}; got shape {columns.shape}")
+        told = f"shape {columns.shape}" if columns.ndim and columns.dtype.kind in "biufc" else _checks.came(free)
+        hint = ": pass free=fa.Biases()" if free is Biases else ""
+        raise ValueError(f"{demand}; got {told}{hint}")
     F = _checks.real_vector("free", columns).reshape(m, -1)
     if F.shape[1] >= m:
         raise ValueError(f"free must have fewer columns than there are data, {m}; got {F.shape[1]}")
@@ -305,6 +312,10 @@ def spread(free: object, rows: int, count: int, loss: Loss) -> FreeColumns | Non
     """Free columns for `count` data vectors at once, each with coefficients of its own."""
     if free is None:
         return None
+    if isinstance(free, Biases) or (isinstance(free, str) and free == "biases"):
+        raise ValueError(
+            f"free: biases are for sampled entries of a matrix; got {free!r} for {count} data vectors or classes"
+        )
     one = _columns(free, rows, loss)
     return FreeColumns(
         np.asarray(np.kron(one.F, np.eye(count)), dtype=np.float64), one.intercept, vectors=count, names=one.names

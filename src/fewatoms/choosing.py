@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import cast
 
 import numpy as np
 
@@ -30,6 +31,41 @@ ANSWERS = 64  # whose values are computed at a time
 def grid_of(problem: Problem) -> list[float]:
     """The ridges that "auto" stands for."""
     return list(GRID_OF_CLASSES if problem.base_loss.labelled else GRID)
+
+
+def ridges_of(given: object) -> list[float] | None:
+    """Several ridges to be compared, in increasing order; None where no list of them was given."""
+    if not _checks.several(given):
+        return None
+    demand = 'ridge must be a nonnegative number, a list of them, or "auto"'
+    try:
+        ridges = sorted({_checks.number("ridge", ridge) for ridge in np.asarray(given, dtype=object).tolist()})
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{demand}; got {_checks.came(given)}") from None
+    if not ridges:
+        raise ValueError(f"{demand}; got none")
+    return ridges
+
+
+def refuse_several(problem: Problem, ridges: list[float]) -> None:
+    """Where ridges cannot be compared."""
+    if problem.atoms.listing() is None:
+        raise ValueError(f"ridge must be one number where atoms cannot be listed; got {ridges} for {problem.atoms!r}")
+    if problem.alpha is not None:
+        raise ValueError(f"ridge must be one number where there is a bound; got {ridges}")
+
+
+def budgets_of(problem: Problem, k: object) -> list[Budget]:
+    """The budgets that a user asks for."""
+    demand = "k must be an iterable of budgets such as range(1, 51)"
+    if not _checks.several(k):
+        raise TypeError(f"{demand}; got {_checks.came(k)}")
+    budgets = [Budget.of(j, problem.atoms) for j in cast("Iterable[object]", k)]
+    if not budgets:
+        raise ValueError(f"{demand}; got none")
+    if len(set(budgets)) < len(budgets):
+        raise ValueError(f"{demand}, each once; got {[budget.k for budget in budgets]}")
+    return budgets
 
 
 def with_ridge(problem: Problem, way: Way) -> Problem:

@@ -127,6 +127,8 @@ def _two(values: Array) -> bool:
 
 def read(values: Array, loss: Loss) -> tuple[IntArray, Array]:
     """Which class each value is of, and the classes."""
+    if values.dtype.kind == "c":
+        raise TypeError(f"b must hold labels such as numbers or strings with {loss!r}; got an array of {values.dtype}")
     codes, names = _sorted(values) if values.dtype.kind in "biufUSMm" else _any(values)
     if names.size < 2:
         raise ValueError(f"b must hold labels of two classes or more with {loss!r}; got only {names.tolist()[0]!r}")
@@ -177,7 +179,13 @@ def _shown(names: Array) -> str:
 def _sorted(values: Array) -> tuple[IntArray, Array]:
     missing: Callable[[Array], Array] = {"f": np.isnan, "M": np.isnat, "m": np.isnat}.get(values.dtype.kind, _none)
     _refuse_missing(int(missing(values).sum()))
+    if values.dtype.kind == "f":
+        _checks.finite("b", values)
     names, codes = np.unique(values, return_inverse=True)
+    if values.dtype.kind == "f" and names.size == values.size > 2 and (names != np.round(names)).any():
+        raise ValueError(
+            f"b must hold labels, several data in a class; got {names.size} numbers, all of them different"
+        )
     return codes.reshape(values.shape).astype(np.intp, copy=False), names
 
 

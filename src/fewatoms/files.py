@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
-from fewatoms import kept
+from fewatoms import _checks, kept
 from fewatoms._types import Array, FloatArray
 from fewatoms.atoms.mapped import LinearMap
 from fewatoms.faces import (
@@ -55,7 +55,7 @@ def load(file: PathLike) -> Solution | Solutions | Path | LowRank:
 
     M and b are not in it: `s.attach(M, b)` gives them back. Nothing in the file is executed.
     """
-    name = os.fspath(file)
+    name = _checks.file_name(file)
     try:
         content = _read(name)
         return READERS[content.kind](content)
@@ -91,10 +91,12 @@ def save(file: PathLike, content: Kept) -> None:
     header: Plain = {"format": FORMAT, "labels": labels, "content": tree}
     plain = {key: array for key, array in arrays.items() if key not in labels}
     told = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    name = os.path.realpath(os.fspath(file))
+    name = os.path.realpath(_checks.file_name(file))
     beside = f"{name}.{secrets.token_hex(4)}.part"
     if not os.path.isdir(os.path.dirname(name)):
         raise FileNotFoundError(f"file must lie in a folder that is there; got {os.fspath(file)!r}")
+    if os.path.isdir(name):
+        raise IsADirectoryError(f"file must be the name of a file; got the folder {os.fspath(file)!r}")
     try:
         with open(beside, "xb") as stream:
             np.savez(stream, allow_pickle=False, **{HEADER: told}, **plain)

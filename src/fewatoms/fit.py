@@ -184,6 +184,8 @@ def fit_many(M: object, B: npt.ArrayLike, *, k: object = None, **words: Unpack[W
     still to come without one (STOPPED). Everything else is fitted column by column.
     """
     operator, names, B = as_operator(M), frames.names_of("B", B), frames.table("B", B)
+    _checks.unmasked("B", B)
+    _checks.axes("B", B)
     if sp.issparse(B):
         raise TypeError(f"B must be an array; got a sparse matrix of shape {np.shape(B)}: pass B.toarray()")
     if several(operator, B, "B") is None:
@@ -194,7 +196,8 @@ def fit_many(M: object, B: npt.ArrayLike, *, k: object = None, **words: Unpack[W
             data = data.astype(np.float64)
     good = _ordinary(data)
     first = data[:, good.argmax()] if good.any() else np.zeros(len(data))
-    problem, way = posed(operator, first, k, **words)
+    with _checks.told_of("b", "B"):
+        problem, way = posed(operator, first, k, **words)
     prove = proving(way)
     found = solve_together(problem, data, way) if data.dtype.kind in "biuf" else None
     if found is None:
@@ -216,8 +219,9 @@ def _ordinary(data: Array) -> Array:
 
 def _each(problem: Problem, data: Array, good: Array, way: Way) -> Iterator[Solution | None]:
     """An answer for each column by itself; None for those that hold nothing to be fitted."""
-    for column in data.T[good]:
-        _told(*problem.read(column))  # before any of them is fitted
+    with _checks.told_of("b", "B"):
+        for column in data.T[good]:
+            _told(*problem.read(column))  # before any of them is fitted
     answers = solve_each((problem.with_data(column) for column in data.T[good]), way)
     for fine in good:
         yield next(answers) if fine else None
@@ -257,11 +261,12 @@ def _way(words: Words) -> Way:
     if start is not None and not isinstance(start, Solution):
         raise TypeError(f"start must be the Solution of an earlier fit; got {type(start).__name__}")
     if method is not None and not isinstance(method, Method):
-        raise TypeError(f"method must be a Method such as Paper(), General(oracle, retrieval) or None; got {method!r}")
-    if callback is not None and (not callable(callback) or isinstance(callback, type)):
         raise TypeError(
-            f"callback must be callable, a function of a Progress or an object such as Deadline(5); got {callback!r}"
+            f"method must be a Method such as Paper(), General(oracle, retrieval) or None; got {_checks.came(method)}"
         )
+    _checks.heard(callback)
+    if words.get("rng") is not None:
+        _checks.generator(words["rng"])
     most = _checks.integer("max_iterations", words.get("max_iterations", MOST), 1)
     return Way(
         METHODS if method is None else (method,),

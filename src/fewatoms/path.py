@@ -17,6 +17,7 @@ from fewatoms.atoms import AtomicSet
 from fewatoms.budget import Budget
 from fewatoms.choosing import (
     REPEATS,
+    budgets_of,
     cross_validated,
     elbow,
     folded,
@@ -24,15 +25,20 @@ from fewatoms.choosing import (
     held_out,
     information,
     preferred,
+    refuse_several,
+    ridges_of,
     rows_of,
 )
 from fewatoms.fit import Words, posed
 from fewatoms.kept import Kept
+from fewatoms.losses import Loss
+from fewatoms.methods import METHODS
 from fewatoms.price import Price
 from fewatoms.problem import Problem
 from fewatoms.run import Callback, Way, solve, solve_priced
 from fewatoms.solution import Solution
 from fewatoms.solution import restored as answer_of
+from fewatoms.words import path as in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,16 +69,15 @@ def fit_path(M: object, b: npt.ArrayLike, *, k: Iterable[object], **words: Unpac
     -------
     Path: path[k] is the Solution for k; `path.choose_k("cv")` and its like choose one; `path.plot()` draws.
     """
-    given = words.pop("ridge", None)
-    atoms = words.get("atoms")
-    listed = isinstance(atoms, AtomicSet) and atoms.listing() is not None
-    several = listed and isinstance(given, (list, tuple, np.ndarray)) and np.ndim(given) == 1
-    if several:
+    ridges = ridges_of(words.get("ridge"))
+    if ridges is not None:
         words["ridge"] = 0.0
-    elif given is not None:
-        words["ridge"] = given
     problem, way = posed(M, b, None, **words)
-    budgets, ridges = _budgets(problem, k), _ridges(problem, given, several)
+    if ridges is not None:
+        refuse_several(problem, ridges)
+    elif problem.price.ridge is None and problem.atoms.listing() is not None:
+        ridges = grid_of(problem)
+    budgets = budgets_of(problem, k)
     problems = [problem] if ridges is None else [problem.paying(problem.price.at(r)) for r in ridges]
     answers = solve_priced(problems[::-1], budgets, way)[::-1]
     return Path((problems[0], way), budgets, dict(zip(ridges or [problem.ridge], answers, strict=True)))
@@ -105,34 +110,6 @@ def choose_k(
     return path.chosen if len(path.ridges) == 1 else Chosen(path.chosen, path.ridge)
 
 
-def _ridges(problem: Problem, given: object, several: bool) -> list[float] | None:
-    """The ridges to be compared, in increasing order; None where there is nothing to compare."""
-    listed = problem.atoms.listing() is not None
-    if problem.price.ridge is None and listed:
-        return grid_of(problem)
-    if not several:
-        return None
-    demand = 'ridge must be a nonnegative number, several of them, or "auto"'
-    ridges = sorted({_checks.number("ridge", r) for r in np.asarray(given).tolist()})
-    if not ridges or not listed:
-        raise ValueError(f"{demand}" + ("; got none" if listed else "; several are for atoms that can be listed"))
-    if problem.alpha is not None:
-        raise ValueError(f"ridge must be one number where there is a bound; got {given!r}")
-    return ridges
-
-
-def _budgets(problem: Problem, k: Iterable[object]) -> list[Budget]:
-    demand = "k must be an iterable of budgets such as range(1, 51)"
-    if not isinstance(k, Iterable):
-        raise TypeError(f"{demand}; got {k!r}")
-    budgets = [Budget.of(j, problem.atoms) for j in k]
-    if not budgets:
-        raise ValueError(f"{demand}; got none")
-    if len(set(budgets)) < len(budgets):
-        raise ValueError(f"{demand}, each once; got {[budget.k for budget in budgets]}")
-    return budgets
-
-
 class Path:
     """The answers for a range of k.
 
@@ -143,7 +120,7 @@ class Path:
     chosen : the k chosen last, or None
 
     `path[k]` is the Solution for k; `len(path)`, iteration over the k and `k in path` work as for a mapping. Files and
-    pickles leave M and b out: k is chosen before, and single answers are attached to them again.
+    pickles leave M and b out; `attach(M, b)` gives them back.
     """
 
     def __init__(
@@ -176,7 +153,7 @@ class Path:
     def __getitem__(self, k: BudgetLike) -> Solution:
         try:
             return self._solutions[k]
-        except KeyError:
+        except (KeyError, TypeError):
             raise KeyError(f"k = {k!r} is not on this path; it has {self.k}") from None
 
     def __len__(self) -> int:
@@ -186,12 +163,10 @@ class Path:
         return iter(self.k)
 
     def __contains__(self, k: object) -> bool:
-        return k in self._solutions
+        return k in self.k
 
     def __repr__(self) -> str:
-        chosen = "" if self.chosen is None else f", chosen k={self.chosen}"
-        shown = f"{self.k[0]}" if len(self.k) == 1 else f"{self.k[0]} to {self.k[-1]}"
-        return f"Path({len(self)} answers, k={shown}, smallest loss {self.losses.min():.6g}{chosen})"
+        return in_words(self)
 
     @property
     def losses(self) -> FloatArray:
@@ -214,14 +189,40 @@ class Path:
 
     def _known(self) -> tuple[Problem, Way]:
         if self._asked is None:
-            raise ValueError(
-                "choosing k needs M and b, which files and pickles leave out: choose before, or fit the path again"
-            )
+            again = "choose before, or fit the path again"
+            way = again if self._settled_by_entries else "path.attach(M, b) gives them back"
+            raise ValueError(f"choosing k needs M and b, which files and pickles leave out: {way}")
         return self._asked
 
     def save(self, file: files.PathLike) -> None:
         """Write to a file under the very name given, all or nothing; M and b are not in it. `load` reads it."""
         files.save(file, self.kept())
+
+    def attach(
+        self,
+        M: object,
+        b: npt.ArrayLike,
+        *,
+        atoms: AtomicSet | None = None,
+        loss: Loss | None = None,
+        free: object = None,
+    ) -> Path:
+        """This path with M and b, which it had before it was pickled or saved: see `Solution.attach`, which does the
+        same for one answer. One product for the fingerprint of all; the path itself does not change.
+
+        Certificates can be had again, and k be chosen, as the default method does at normal effort. Where a ridge was
+        chosen for each k by entries held out, how is not known any more, and k is chosen before.
+        """
+        first = self[self.k[0]]
+        problem = first.certificate.asked.again(M, b, atoms, loss, free)
+        answers = {
+            ridge: [s.attached_to(s.certificate.asked.beside(problem)) for s in given.values()]
+            for ridge, given in self._answers.items()
+        }
+        asked = None if self._settled_by_entries else (replace(problem, budget=Budget(), slack=0.0), Way(METHODS))
+        path = Path(asked, self._budgets, answers)
+        path.ridge, path.chosen, path.scores = self.ridge, self.chosen, dict(self.scores)
+        return path
 
     def __reduce__(self) -> tuple[object, ...]:
         return restored, (self.kept(),)
@@ -285,6 +286,7 @@ class Path:
             raise ValueError(f"by must be one of {', '.join(map(repr, ways))}{among}; got {by!r}")
         if rule not in ("best", "1se"):
             raise ValueError(f"rule must be 'best' or '1se'; got {rule!r}")
+        _checks.heard(callback)
         (problem, way), error = self._known(), None
         way = replace(way, callback=callback)
         if by == "cv":
@@ -318,7 +320,7 @@ class Path:
     @property
     def _settled_by_entries(self) -> bool:
         """Whether a ridge was chosen for each k by entries held out."""
-        return self._problem.price.ridge is None
+        return any(s.held_out is not None for s in self._solutions.values())
 
     def _settle(self, scores: FloatArray, error: float | None, way: Way, *, steady: bool) -> None:
         """Take the answer with the best score, and search it once more."""

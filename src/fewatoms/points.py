@@ -119,7 +119,7 @@ class Point:
     def _measured(self, where: object) -> Operator:
         """New data as an operator, its columns in the order of M's."""
         mine = self.called.columns
-        M_new = as_operator(frames.arranged("M_new", where, mine))
+        M_new = as_operator(frames.arranged("M_new", where, mine), "M_new")
         if None not in (mine, M_new.names) and M_new.names != mine:
             names.order("M_new", mine or (), M_new.names or ())
             raise ValueError("M_new must have its columns in the order of M's: a data frame by itself is put in order")

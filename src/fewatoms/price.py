@@ -137,7 +137,7 @@ class Factors:
 
 def price(ridge: object, cap: object, *, listed: bool) -> Price:
     """The price that a user asked for; `listed` tells atoms that can be listed from matrices."""
-    amount = _ridge(ridge)
+    amount = _ridge(ridge, listed=listed)
     if cap is None:
         return Squares(amount) if listed else Factors(amount)
     if not listed:
@@ -145,7 +145,7 @@ def price(ridge: object, cap: object, *, listed: bool) -> Price:
     return Squares(amount, _checks.number("cap", cap, positive=True))
 
 
-def _ridge(ridge: object) -> float | None:
+def _ridge(ridge: object, *, listed: bool) -> float | None:
     """The ridge as a number; None for "auto"."""
     demand = 'ridge must be a nonnegative number or "auto"'
     if ridge is None:
@@ -154,11 +154,11 @@ def _ridge(ridge: object) -> float | None:
         if ridge != "auto":
             raise ValueError(f"{demand}; got {ridge!r}")
         return None
-    if isinstance(ridge, list):
-        raise TypeError(f"{demand}; got {ridge!r}: fit_path takes several")
-    if isinstance(ridge, tuple):
-        raise TypeError(f"{demand}; got {ridge!r}: that of biases is told by free=fa.Biases(ridge=...)")
+    if _checks.several(ridge):
+        biases = "that of biases is told by free=fa.Biases(ridge=...), and lists are for atoms that can be listed"
+        hint = "lists of ridges belong to fit_path, which compares them" if listed else biases
+        raise TypeError(f"{demand}; got {_checks.came(ridge)}: {hint}")
     try:
         return _checks.number("ridge", ridge)
     except (TypeError, ValueError) as error:
-        raise type(error)(f"{demand}; got {ridge!r}") from None
+        raise type(error)(f"{demand}; got {_checks.came(ridge)}") from None

@@ -78,13 +78,18 @@ class Problem:
         """A problem, checked. The words are those of `fit`."""
         loss = LeastSquares() if loss is None else loss
         if not isinstance(loss, Loss):
-            raise TypeError(f"loss must be a Loss such as LeastSquares(), Huber(1.0) or Logistic(); got {loss!r}")
+            raise TypeError(
+                f"loss must be a Loss such as LeastSquares(), Huber(1.0) or Logistic(); got {_checks.came(loss)}"
+            )
         if not isinstance(atoms, AtomicSet):
-            raise TypeError(f"atoms must be an atomic set such as SignedOneHot(n); got {atoms!r}")
+            raise TypeError(f"atoms must be an atomic set such as SignedOneHot(n); got {_checks.came(atoms)}")
         b = frames.vector("b", b) if atoms.over_columns(1) is None else frames.data("b", b)
-        if np.size(b) == 0:
-            raise ValueError(f"b must have at least one entry; got shape {np.shape(b)}")
+        shape = _checks.axes("b", b)
+        if 0 in shape:
+            raise ValueError(f"b must have at least one entry; got shape {shape}")
         measured: Operator = Metered(as_operator(M))
+        if not shape:
+            raise ValueError(f"b must be a vector of length m = {measured.shape[0]}; got {_checks.came(b)}")
         atoms = atoms.with_names(measured.names)
         labels = found(b, loss, columns=several(measured, b) is not None)
         measured, atoms, vectors = _over_columns(measured, b, atoms, labels, loss)
@@ -328,7 +333,8 @@ def _over_columns(
     if rows is None:
         return M, atoms, None
     if columns is None:
-        raise ValueError(f"b must have a column per data vector for {atoms!r}; got shape {np.shape(b)}")
+        came = "a sparse array: pass b.toarray()" if sp.issparse(b) else f"shape {np.shape(b)}"
+        raise ValueError(f"b must have a column per data vector for {atoms!r}; got {came}")
     return Several(M, columns), _rowwise(rows, atoms, M), columns
 
 
@@ -340,8 +346,13 @@ def _over_classes(
         raise ValueError(
             f"b must be one vector of labels with {loss!r}, and M a matrix; got shape {np.shape(b)} and {M!r}"
         )
-    rows = atoms.over_columns(count)
-    return Several(M, count), _rowwise(atoms.as_rows(count) if rows is None else rows, atoms, M), count
+    rows = atoms.over_columns(count) or atoms.as_rows(count)
+    if rows is None:
+        raise ValueError(
+            f"atoms must be SignedOneHot(n) or Groups(labels) with {loss!r}, where each has a coefficient of either "
+            f"sign for every class; got {atoms!r}"
+        )
+    return Several(M, count), _rowwise(rows, atoms, M), count
 
 
 def _rowwise(rows: AtomicSet, atoms: AtomicSet, M: Operator) -> AtomicSet:

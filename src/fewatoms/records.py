@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from functools import cached_property
 
 from fewatoms import ledger
@@ -33,6 +33,8 @@ class Progress:
     problem, candidate : what is solved, and the best candidate so far (None if there is none yet)
     loss, misfit, cardinality : of that candidate, or of x = 0
     gap : the best duality gap so far of the relaxation in use; of this iterate alone where it is dear to evaluate
+
+    A pickle of it holds these figures alone: `figures()`, a record with the same names.
     """
 
     stage: str
@@ -63,6 +65,23 @@ class Progress:
             return None
         return self.iterate.dual or self.evidence.dual_at(self.iterate)
 
+    def figures(self) -> ProgressFigures:
+        """As a record that may be kept, sent and pickled."""
+        dear = self.iterate is not None and self.candidate is not None and self.iterate.dual is None
+        return ProgressFigures(
+            self.stage,
+            self.iteration,
+            float(self.candidate_loss),
+            self.products,
+            float(self.loss),
+            float(self.misfit),
+            self.cardinality,
+            math.nan if dear and "gap" not in vars(self) else float(self.gap),
+        )
+
+    def __reduce__(self) -> tuple[type[ProgressFigures], tuple[object, ...]]:
+        return ProgressFigures, astuple(self.figures())
+
     @cached_property
     def gap(self) -> float:
         if self.iterate is None or self.candidate is None:
@@ -70,6 +89,21 @@ class Progress:
         if self.iterate.dual is None:
             return self.evidence.gap_at(self.iterate, self.candidate)
         return self.evidence.gap
+
+
+@dataclass(frozen=True)
+class ProgressFigures:
+    """The figures of a `Progress`, under the same names: what pickles and copies of one hold, since M, b and what a run
+    has under way are not theirs to carry. gap : nan where it was dear and nobody had looked at it."""
+
+    stage: str
+    iteration: int
+    candidate_loss: float
+    products: int
+    loss: float
+    misfit: float
+    cardinality: int
+    gap: float
 
 
 def nothing(problem: Problem) -> Candidate:

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from fewatoms import files, frames, kept, words
+from fewatoms import _checks, files, frames, kept, words
 from fewatoms._types import Array, FloatArray
 from fewatoms.asked import Asked, Fingerprint
 from fewatoms.atoms import AtomicSet
@@ -23,6 +23,7 @@ from fewatoms.losses import Loss
 from fewatoms.lowrank import LowRank
 from fewatoms.names import Called
 from fewatoms.points import Point
+from fewatoms.problem import Problem
 
 
 class Status(Enum):
@@ -60,10 +61,14 @@ class Solution(Point):
     message : str; both in words, with the figures
     loss, misfit : recomputed from the answer; misfit is |b - Mx| / |b|, both norms in the loss's weights if it has any
         (nan for losses where it means nothing). With biases the loss also holds their ridge's share
-    r2 : 1 - loss / loss of what stands beside the atoms alone (nan where that leaves nothing to explain). With least
-        squares and an intercept it is the R^2 of statistics, 1 - |b - Mx|^2 / |b - mean|^2, where misfit refers to b
-        itself; with nothing beside the atoms it is 1 - |b - Mx|^2 / |b|^2; for other losses the share of the deviance
+    r2 : 1 - loss / loss of what stands beside the atoms alone. With least squares and an intercept it is the R^2 of
+        statistics, 1 - |b - Mx|^2 / |b - mean|^2, where misfit refers to b itself; with nothing beside the atoms it is
+        1 - |b - Mx|^2 / |b|^2; for other losses the share of the deviance. nan where it has no meaning, because there
+        is nothing to divide by: b = 0, b constant beside an intercept, b in the span of free columns; because nothing
+        was fitted (BAD_DATA); or because a file of an earlier version does not tell
     free_coefficients : of the free columns beside M, in their order; empty if there are none
+    intercept : that of free="intercept", so that predictions are M_new @ s.x + s.intercept; 0.0 where there is none. An
+        array with one for each column of x where there are several, for Joint sets and for classes
     biases : center, rows and cols, where they were asked for; otherwise None
     objective : what is minimised: the loss and what the coefficients pay, which is ridge / 2 times their squares in
         units of the images for atoms that can be listed, ridge times the gauge for rank-one matrices; recomputed
@@ -135,6 +140,14 @@ class Solution(Point):
         if known is None:
             raise ValueError("probabilities are for answers to labels: fit(X, labels, loss=Logistic()); b held numbers")
         return known.probabilities(self.predict(where, cols, free=free))
+
+    @property
+    def intercept(self) -> float | Array:
+        """What is added to M x by free="intercept": a number, or one for each column of x where there are several; 0
+        where there is none. Biases and free columns are no intercept."""
+        if self._several:
+            return self.free_coefficients[0].copy() if self._intercept else np.zeros(self._face.shape[1])
+        return float(self.free_coefficients[0]) if self._intercept else 0.0
 
     @property
     def objective(self) -> float:
@@ -222,7 +235,10 @@ class Solution(Point):
         What the certificate knew it knows still. The rest is proven anew when asked for, with the dual vector of this
         answer, which may prove less than the run's own; what is about y is about that one.
         """
-        problem = self.certificate.asked.again(M, b, atoms, loss, free)
+        return self.attached_to(self.certificate.asked.again(M, b, atoms, loss, free))
+
+    def attached_to(self, problem: Problem) -> Solution:
+        """This answer with its problem again; refused unless it is the one."""
         return self._with(self.certificate.attach(problem, self._face, self._c))
 
     def _with(self, certificate: Certificate) -> Solution:
@@ -278,13 +294,15 @@ class Solution(Point):
             if v.size and not self._intercept:
                 raise ValueError(f"free must give the {len(v)} free columns for the new data; got None")
             return np.asarray(v[0] if v.size else 0.0)  # one number, or one for each data vector
-        columns = np.asarray(frames.data("free", free, self.called.free), dtype=np.float64)
-        columns = columns[:, None] if columns.ndim == 1 else columns
-        if columns.shape != (rows, len(v)):
-            raise ValueError(
-                f"free must have shape {(rows, len(v))}, a column per free coefficient; got {columns.shape}"
-            )
-        return np.asarray(columns @ v)
+        free = frames.data("free", free, self.called.free)
+        came = _checks.axes("free", free)
+        shape = came if len(came) != 1 else (*came, 1)
+        if not v.size:
+            raise ValueError(f"free must be left out: nothing was fitted beside the atoms; got {_checks.came(free)}")
+        if shape != (rows, len(v)):
+            told = f"shape {came}" if came else _checks.came(free)
+            raise ValueError(f"free must have shape {(rows, len(v))}, a column per free coefficient; got {told}")
+        return np.asarray(_checks.real_vector("free", free).reshape(shape) @ v)
 
     def __str__(self) -> str:
         return words.answer(self)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from fewatoms import files, frames, kept, ledger
+from fewatoms import files, frames, kept, ledger, words
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.asked import Asked, Fingerprint
 from fewatoms.atoms import AtomicSet
@@ -37,11 +37,11 @@ from fewatoms.units import unit_atoms
 class Solutions(Sequence[Solution]):
     """The answers for several data vectors, one per column of b, each with its own atoms.
 
-    A sequence of `Solution`, each made when it is asked for; x, loss, misfit, r2, cardinality and free_coefficients
-    hold them side by side, `sparse` their coefficients in compressed columns. Data that nothing can be fitted to (nan,
-    infinite numbers) have a status of their own, BAD_DATA. Where the data came as a data frame, `data_names` are its
-    columns, and `answers["a"]` is the answer for one of them. M and the data are kept once. As for one answer, `save`
-    and pickle leave them out, and `attach(M, B)` gives them back.
+    A sequence of `Solution`, each made when it is asked for; x, loss, misfit, r2, cardinality, free_coefficients and
+    intercept hold them side by side, `sparse` their coefficients in compressed columns. Data that nothing can be fitted
+    to (nan, infinite numbers) have a status of their own, BAD_DATA. Where the data came as a data frame, `data_names`
+    are its columns, and `answers["a"]` is the answer for one of them. M and the data are kept once. As for one answer,
+    `save` and pickle leave them out, and `attach(M, B)` gives them back.
     """
 
     def __init__(
@@ -50,7 +50,6 @@ class Solutions(Sequence[Solution]):
         messages: Sequence[str | None],
         held: Held,
         free: FloatArray,
-        intercept: bool,
         asked: Asked,
         source: Source | Sequence[Fingerprint],
         data_names: Names | None = None,
@@ -58,7 +57,7 @@ class Solutions(Sequence[Solution]):
     ) -> None:
         self._numbers, self._held = dict(numbers), held
         self._messages = list(messages)  # None: made when it is asked for
-        self._free, self._intercept, self._asked = free, intercept, asked
+        self._free, self._intercept, self._asked = free, asked.free == "intercept", asked
         self.data_names, self._classes = data_names, list(classes) or [None] * len(self._messages)
         self._source = source if isinstance(source, Source) else None
         self._prints = [] if isinstance(source, Source) else list(source)
@@ -80,7 +79,7 @@ class Solutions(Sequence[Solution]):
         for s in answers:
             face, coefficients = no_atoms(problem) if s is None else s.compact
             table.append(nothing(problem) if s is None else row(s))
-            messages.append(_sentence(Status.BAD_DATA) if s is None else s.message)
+            messages.append(words.sentence(Status.BAD_DATA.value) if s is None else s.message)
             faces.append(face)
             classes.append(None if s is None else s.certificate.problem.classes)
             c.append(coefficients)
@@ -92,9 +91,8 @@ class Solutions(Sequence[Solution]):
                 atoms = s.certificate.atoms
         numbers = {name: np.array([one[name] for one in table], dtype=kind) for name, kind in NUMBERS.items()}
         source = Source(problem, data, np.stack(duals), atoms, prove)
-        held, nothing_beside = held_of(problem.atoms, faces, c), np.zeros(problem.beside.count)
-        intercept = problem.beside.told(nothing_beside).intercept
-        return cls(numbers, messages, held, np.stack(free), intercept, Asked.of(problem), source, data_names, classes)
+        held = held_of(problem.atoms, faces, c)
+        return cls(numbers, messages, held, np.stack(free), Asked.of(problem), source, data_names, classes)
 
     @classmethod
     def found(
@@ -114,16 +112,15 @@ class Solutions(Sequence[Solution]):
         numbers["products"][:1] += products % len(found)
         messages: list[str | None] = [None] * len(found)
         for j in np.flatnonzero(found.bad):
-            messages[j] = _sentence(Status.BAD_DATA)
+            messages[j] = words.sentence(Status.BAD_DATA.value)
         for i, s in (alone or {}).items():
             messages[i], free[i] = s.message, s.free_coefficients
             for name, value in {**row(s), "products": s.products + int(numbers["products"][i])}.items():
                 numbers[name][i] = value
         if alone:
             held = held.with_answers({i: s.compact for i, s in alone.items()})
-        intercept = problem.beside.told(np.zeros(problem.beside.count)).intercept
         source = Source(problem, data, None, problem.atoms, prove, found.twins)
-        return cls(numbers, messages, held, free, intercept, Asked.of(problem), source, data_names)
+        return cls(numbers, messages, held, free, Asked.of(problem), source, data_names)
 
     # A sequence -------------------------------------------------------------------------------------------------------
 
@@ -161,7 +158,7 @@ class Solutions(Sequence[Solution]):
             misfit=float(n["misfit"]),
             r2=float(n["r2"]),
             beside=Told(self._free[i], self._intercept),
-            several=False,
+            several=asked.classes is not None and asked.classes.each,
             ridge=float(n["ridge"]),
             iterations=int(n["iterations"]),
             products=int(n["products"]),
@@ -194,7 +191,6 @@ class Solutions(Sequence[Solution]):
             [self._messages[i] for i in some],
             self._held.taken(some),
             self._free[some],
-            self._intercept,
             self._asked,
             [self._prints[i] for i in some] if self._source is None else self._source.taken(some),
             None if self.data_names is None else tuple(self.data_names[i] for i in some),
@@ -206,7 +202,7 @@ class Solutions(Sequence[Solution]):
         misfit, loss = self.misfit[~bad], self.loss[~bad].max(initial=0.0)
         means_nothing = misfit.size > 0 and np.isnan(misfit).all()
         largest = f"loss {loss:.6g}" if means_nothing else f"misfit {misfit.max(initial=0.0):.3g}"
-        told = f"{len(self)} data vectors, {met} as asked, largest {largest}"
+        told = f"{len(self)} data vector{'s' * (len(self) != 1)}, {met} as asked, largest {largest}"
         return f"Solutions({told}, {bad.sum()} with bad data)" if bad.any() else f"Solutions({told})"
 
     # Side by side -----------------------------------------------------------------------------------------------------
@@ -266,6 +262,7 @@ class Solutions(Sequence[Solution]):
 
     @property
     def r2(self) -> FloatArray:
+        """nan where it has no meaning: see `Solution`."""
         return self._numbers["r2"].copy()
 
     @property
@@ -276,6 +273,14 @@ class Solutions(Sequence[Solution]):
     def free_coefficients(self) -> Array:
         """Of the free columns, q x p."""
         return np.moveaxis(self._free, 0, -1)
+
+    @property
+    def intercept(self) -> Array:
+        """Those of free="intercept", one for each data vector, or a row of them where each has classes; 0 where there
+        is none: see `Solution.intercept`."""
+        if self._intercept:
+            return self._free[:, 0].copy()
+        return np.zeros((len(self), *np.shape(self[0].intercept if len(self) else 0.0)))
 
     @property
     def products(self) -> int:
@@ -300,7 +305,7 @@ class Solutions(Sequence[Solution]):
 
     def _measured(self, M_new: object) -> Operator:
         """New data as an operator, once for all."""
-        return as_operator(frames.arranged("M_new", M_new, self._asked.called.columns))
+        return as_operator(frames.arranged("M_new", M_new, self._asked.called.columns), "M_new")
 
     # A value ----------------------------------------------------------------------------------------------------------
 
@@ -331,7 +336,7 @@ class Solutions(Sequence[Solution]):
             numbers = {**numbers, "relaxation": np.where(numbers["in_units"], -1, numbers["relaxation"])}
         source = Source(problem, data, None, problem.atoms if units is None else units)
         asked, names, said = Asked.of(problem), self.data_names, [self._message(i) for i in range(len(self))]
-        return Solutions(numbers, said, self._held, self._free, self._intercept, asked, source, names, self._classes)
+        return Solutions(numbers, said, self._held, self._free, asked, source, names, self._classes)
 
     def _fingerprints(self) -> list[Fingerprint]:
         """Of all answers: one product for an operator."""
@@ -384,16 +389,11 @@ def restored(it: Kept) -> Solutions:
         [str(message) for message in kept.rows(told["messages"])],
         Faces(faces, c, arrays["starts"], classes, count if isinstance(count, int) else 0),
         arrays["free"],
-        told["intercept"] is True,
         Asked.read(told["asked"]),
         prints,
         None if named is None else tuple(str(label) for label in kept.rows(named)),
         [None if one is None else Classes.read(one) for one in kept.rows(told.get("classes", []))],
     )
-
-
-def _sentence(status: Status) -> str:
-    return status.value[0].upper() + status.value[1:]
 
 
 files.READERS["answers"] = restored

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fewatoms._types import IntArray
+from fewatoms._types import BudgetLike, IntArray
 from fewatoms.budget import Budget
 
 if TYPE_CHECKING:
     from fewatoms.candidates import Candidate
     from fewatoms.certificates import Certificate
     from fewatoms.goals import Goal
+    from fewatoms.path import Path
     from fewatoms.points import Point
     from fewatoms.price import Price
     from fewatoms.problem import Problem
@@ -34,12 +35,16 @@ def message(
     found = Budget(parts=tuple(Budget(f.size) for f in parts)) if len(parts) > 1 else Budget(parts[0].size)
     shown = "" if math.isnan(misfit) else f" (misfit {misfit:.3g})"
     shown += f" and objective {problem.objective(final):.6g}" if problem.price.on_squares else ""
-    ending = _ending(problem, status, goal)
     text = (
         f"Asked: {_asked(problem, goal)}. Found: {found.words} with loss {final.loss:.6g}{shown}. "
-        f"{ending[0].upper()}{ending[1:]}{_proof(status)}"
+        f"{sentence(_ending(problem, status, goal))}{_proof(status)}"
     )
     return f"{text} Note: {'; '.join(notes)}." if notes else text
+
+
+def sentence(text: str) -> str:
+    """With a capital letter."""
+    return text[0].upper() + text[1:]
 
 
 def _asked(problem: Problem, goal: Goal) -> str:
@@ -82,6 +87,7 @@ def _proof(status: Status) -> str:
 # Answers -------------------------------------------------------------------------------------------------------------
 
 ROWS = 20  # atoms that are listed
+SIZES = 4  # k of a path that are told one by one
 
 
 def answer(found: Solution) -> str:
@@ -99,6 +105,24 @@ def _named(part: Point) -> list[str]:
         f"  {name:<{width}}  {', '.join(f'{value:.6g}' for value in np.atleast_1d(row))}"
         for name, row in zip(part.names, part.coefficients, strict=True)
     ]
+
+
+def path(found: Path) -> str:
+    """The answers for several k in one line."""
+    answers = [found[k] for k in found]
+    many = "1 answer" if len(answers) == 1 else f"{len(answers)} answers"
+    ridges = f", the same for {len(found.ridges)} ridges" if len(found.ridges) > 1 else ""
+    losses = [f"{loss:.6g}" for loss in (found.losses.max(), found.losses.min())]
+    fell = losses[0] if losses[0] == losses[1] else f"from {losses[0]} to {losses[1]}"
+    at = f" at ridge {found.ridge:.4g}" if len(found.ridges) > 1 else ""
+    chosen = "" if found.chosen is None else f", chosen k={found.chosen}{at}"
+    over = answers[0].certificate.asked.atoms_told
+    return f"Path({many} over {over}, k={_sizes(found.k)}{ridges}, loss {fell}{chosen})"
+
+
+def _sizes(sizes: Sequence[BudgetLike]) -> str:
+    shown = sizes if len(sizes) <= SIZES else [*sizes[:2], "...", sizes[-1]]
+    return ", ".join(map(str, shown))
 
 
 # Notes ---------------------------------------------------------------------------------------------------------------

@@ -61,10 +61,8 @@ def test_rows_and_shapes():
     X = np.array([[3.0, 4.0], [0.0, 0.0], [0.0, -1.0]])
     assert rows.gauge(X) == 6.0
     assert SignedOneHot(6).reshaped((2, 3)).gauge(np.ones((2, 3))) == 6.0
-    with pytest.raises(
-        ValueError, match=r"^Joint is for SignedOneHot\(n\) and Groups\(labels\); got NonnegativeOneHot"
-    ):
-        NonnegativeOneHot(3).as_rows(2)
+    assert repr(rows) == "SignedOneHot(3) with 2 coefficients each"
+    assert NonnegativeOneHot(3).as_rows(2) is None
     with pytest.raises(ValueError, match=r"^x must have shape \(3,\); got \(2,\)$"):
         SignedOneHot(3).gauge(np.ones(2))
     assert not SignedOneHot(3).same_as(NonnegativeOneHot(3))

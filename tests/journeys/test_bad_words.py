@@ -29,6 +29,12 @@ ONE = fa.SignedOneHot(4)
             ValueError,
             r'^free must be "intercept", .* or an array of columns of length 3; got \'slope\'$',
         ),
+        ({"free": fa.Biases}, ValueError, r"^free must be .*; got the class Biases: pass free=fa.Biases\(\)$"),
+        ({"free": True}, ValueError, r"^free must be .*; got True$"),
+        ({"free": ["intercept"]}, ValueError, r"^free must be .*; got \['intercept'\]$"),
+        ({"free": [[1.0], [1.0, 2.0], [3.0]]}, ValueError, r"^free must be .*; got rows of different lengths$"),
+        ({"ridge": [0.1, 1]}, TypeError, r"^ridge must be .*; got \[0.1, 1\]: lists of ridges belong to fit_path"),
+        ({"ridge": np.ones(2)}, TypeError, r"^ridge must be .* shape \(2,\): lists of ridges belong to fit_path"),
         ({"free": np.ones(4)}, ValueError, r"^free must be .* columns of length 3; got shape \(4,\)$"),
         ({"free": np.ones((3, 3))}, ValueError, r"^free must have fewer columns than there are data, 3; got 3$"),
         ({"free": np.zeros(3)}, ValueError, r"^free must not hold a column of zeros$"),
@@ -100,12 +106,22 @@ def test_bad_arguments_are_named(options, kind, message):
             r"^include is for sets whose atoms can be listed; got",
         ),
         (
+            lambda: fa.RankOne(2, 2).restricted(exclude=[0]),
+            ValueError,
+            r"^exclude is for sets whose atoms can be listed; got RankOne",
+        ),
+        (
+            lambda: fa.PSDRankOne(2).restricted(include=[0], exclude=["a"]),
+            ValueError,
+            r"^include and exclude are for sets whose atoms can be listed; got PSDRankOne",
+        ),
+        (
             lambda: fa.Joint(fa.NonnegativeOneHot(4)),
             ValueError,
             r"^Joint is for SignedOneHot\(n\) and Groups\(labels\)",
         ),
     ],
-    ids=["beyond", "below", "fraction", "both", "all", "label", "matrices", "one-sided"],
+    ids=["beyond", "below", "fraction", "both", "all", "label", "matrices", "exclude", "two words", "one-sided"],
 )
 def test_bad_restrictions_are_named(restrict, kind, message):
     with pytest.raises(kind, match=message):
@@ -231,17 +247,74 @@ def test_labels_that_are_no_data(door, labels, loss, kind, told):
 
 def test_what_classes_cannot_have():
     X, labels = np.random.default_rng(0).standard_normal((6, 4)), [0, 1, 2, 0, 1, 2]
-    with pytest.raises(ValueError, match=r"^Joint is for SignedOneHot\(n\) and Groups\(labels\); got Nonneg"):
-        fa.fit(X, labels, atoms=fa.NonnegativeOneHot(4), k=1, loss=MULTINOMIAL)
+    for atoms in (fa.NonnegativeOneHot(4), fa.NonnegativeOneHot(4).restricted(exclude=[1]), fa.RankOne(2, 2)):
+        told = r"^atoms must be SignedOneHot\(n\) or Groups\(labels\) with Multinomial\(\), .*; got "
+        with pytest.raises(ValueError, match=told + re.escape(repr(atoms))):
+            fa.fit(X, labels, atoms=atoms, k=1, loss=MULTINOMIAL)
+    with pytest.raises(ValueError, match=r"^k must be .* atoms of SignedOneHot\(4\) with 3 coefficients each; got 5$"):
+        fa.fit(X, labels, atoms=ONE, k=5, loss=MULTINOMIAL)
+    with pytest.raises(ValueError, match=r"^free: biases are for sampled entries of a matrix; got 'biases' for 3 data"):
+        fa.fit(X, labels, atoms=ONE, k=1, loss=MULTINOMIAL, free="biases")
     with pytest.raises(ValueError, match=r"^weights of the loss must have 6 entries, one per row of M; got 5$"):
         fa.fit(X, labels, atoms=ONE, k=1, loss=fa.Multinomial(np.ones(5)))
     with pytest.raises(ValueError, match=r"^misfit is a bound for least squares; with Multinomial\(\) give alpha"):
         fa.fit(X, labels, atoms=ONE, k=1, loss=MULTINOMIAL, misfit=0.1)
-    with pytest.raises(ValueError, match=r"^b must hold labels of 3 classes; got 2$"):
+    with pytest.raises(ValueError, match=r"^B must hold labels of 3 classes; got 2$"):
         fa.fit_many(X, np.column_stack([labels, [0, 1, 1, 0, 1, 0]]), atoms=ONE, k=1, loss=MULTINOMIAL)
-    with pytest.raises(ValueError, match=r"^b must hold labels of two classes with Logistic\(\); got 3"):
+    with pytest.raises(ValueError, match=r"^B must hold labels of two classes with Logistic\(\); got 3"):
         fa.fit_many(X, np.column_stack([[0, 1, 1, 0, 1, 0], labels]), atoms=ONE, k=1, loss=LOGISTIC)
     plain = fa.fit(X, X[:, 0], atoms=ONE, k=1)
     assert plain.classes is None
     with pytest.raises(ValueError, match=r"^probabilities are for answers to labels"):
         plain.predict_proba(X)
+
+
+def test_lists_of_ridges_where_they_belong():
+    X, b = np.random.default_rng(0).standard_normal((9, 4)), np.arange(9.0)
+    for ridges in ((1, 0.1), range(2), np.array([0.5, 0.0]), {0.1, 0.2}):
+        assert fa.fit_path(X, b, atoms=ONE, k=[1, 2], ridge=ridges).ridges == sorted(ridges)
+    for wrong, kind in (([], ValueError), ([[1.0]], TypeError), ([1, "a"], TypeError), ([1, -1], ValueError)):
+        with pytest.raises(kind, match=r'^ridge must be a nonnegative number, a list of them, or "auto"; got'):
+            fa.fit_path(X, b, atoms=ONE, k=[1, 2], ridge=wrong)
+    for call in (fa.fit_many, fa.fit):
+        with pytest.raises(TypeError, match=r"^ridge must be .*: lists of ridges belong to fit_path"):
+            call(X, b[:, None] if call is fa.fit_many else b, atoms=ONE, k=1, ridge=(0.1, 1))
+    entries = fa.Sampling([0, 1, 2], [0, 1, 2], (3, 3)), [1.0, 2.0, 3.0]
+    with pytest.raises(
+        ValueError, match=r"^ridge must be one number where atoms cannot be listed; got \[0.1, 1.0\] for"
+    ):
+        fa.fit_path(*entries, atoms=fa.RankOne(3, 3), k=[1], ridge=[0.1, 1])
+
+
+def test_a_set_needs_a_number_and_no_array():
+    for set_of in (fa.SignedOneHot, fa.NonnegativeOneHot, fa.NonnegativeCone, fa.Identity):
+        name = "shape" if set_of is fa.Identity else "n"
+        told = rf"^{name} must be an integer, or a pair .*; got an array of shape \(3, 4\): for its columns pass 4$"
+        with pytest.raises(TypeError, match=told):
+            set_of(SMALL)
+    with pytest.raises(TypeError, match=r"^rows must be an integer of at least 1; got an array of shape \(3, 4\)$"):
+        fa.RankOne(SMALL, 3)
+
+
+@pytest.mark.parametrize(
+    ("new", "told"),
+    [
+        (SMALL[0], r"must be a matrix \(2 axes\); got shape \(4,\)"),
+        (SMALL[:, :2], r"must have 4 columns, .*; got shape \(3, 2\)"),
+        (SMALL * np.nan, r"must hold finite numbers only"),
+        (SMALL * 1j, r"must be real"),
+        (SMALL.astype(object), r"must hold real numbers"),
+        ([[1.0], [1.0, 2.0]], r"must be a matrix, with rows of one length"),
+        (SMALL[:0], r"must have at least one row"),
+        ("rows", r"must be an array, .*; got str"),
+        (None, r"must be an array, .*; got NoneType"),
+        (np.ma.masked_array(SMALL, SMALL > 1), r"must not have masked entries"),
+        (sp.csr_array(np.full((3, 4), np.inf)), r"must hold finite numbers only"),
+    ],
+)
+def test_new_data_are_called_by_their_own_name(new, told):
+    one = fa.fit(SMALL, DATA, atoms=ONE, k=1)
+    many = fa.fit_many(SMALL, np.column_stack([DATA, DATA[::-1]]), atoms=ONE, k=1)
+    for answer in (one, many):
+        with pytest.raises((ValueError, TypeError), match=f"^M_new {told}"):
+            answer.predict(new)

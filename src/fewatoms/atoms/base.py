@@ -203,9 +203,10 @@ class AtomicSet(Offering, ABC):
         """The set for so many data vectors at once, for joint sets; None elsewhere."""
         return None
 
-    def as_rows(self, count: int) -> AtomicSet:
-        """The set of rows of n x count matrices whose places are those of the atoms."""
-        raise ValueError(f"Joint is for SignedOneHot(n) and Groups(labels); got {self!r}")
+    def as_rows(self, count: int) -> AtomicSet | None:
+        """The set of rows of n x count matrices whose places are those of the atoms; None where that is no set of ours:
+        the coefficients in a row are free."""
+        return None
 
     # Algebra: sums, unions and scalings are small objects of their own.
 

@@ -159,6 +159,9 @@ class RowGroups(Groups):
         super().__init__(np.repeat(labels[:, None], count, axis=1), weights)
         self.inner = inner
 
+    def __repr__(self) -> str:
+        return f"{self.inner!r} with {self.shape[1]} coefficients each"
+
     def over_columns(self, count: int) -> AtomicSet | None:
         return self if self.shape[1:] == (count,) else None
 

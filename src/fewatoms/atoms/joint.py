@@ -20,7 +20,10 @@ class Joint(AtomicSet):
     def __init__(self, inner: AtomicSet) -> None:
         if not isinstance(inner, AtomicSet):
             raise TypeError(f"atoms must be an atomic set such as SignedOneHot(n); got {inner!r}")
-        inner.as_rows(1)  # refuses what has no rows
+        if inner.as_rows(1) is None:
+            raise ValueError(
+                f"Joint is for SignedOneHot(n) and Groups(labels), with coefficients of either sign; got {inner!r}"
+            )
         self.inner, self.shape = inner, inner.shape
 
     def __repr__(self) -> str:
@@ -30,7 +33,7 @@ class Joint(AtomicSet):
     def count(self) -> int:
         return self.inner.count
 
-    def over_columns(self, count: int) -> AtomicSet:
+    def over_columns(self, count: int) -> AtomicSet | None:
         return self.inner.as_rows(count)
 
     def restricted(self, *, include: object = None, exclude: object = None) -> AtomicSet:

@@ -32,7 +32,7 @@ class OneHot(FiniteSet):
     orthonormal = True
 
     def __init__(self, shape: int | tuple[int, int]) -> None:
-        self.shape = _checks.shape("shape" if np.ndim(shape) else "n", shape)
+        self.shape = _checks.shape("shape" if isinstance(shape, (tuple, list)) else "n", shape)
 
     def listing(self) -> Listing:
         return Listing(self, _indices, nonnegative=not self.centrosymmetric)

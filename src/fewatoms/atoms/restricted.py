@@ -113,8 +113,9 @@ class Restricted(AtomicSet):
         forced, barred = _numbers(self.inner, "include", include), _numbers(self.inner, "exclude", exclude)
         return _around(self.inner, np.union1d(self.forced, forced), np.union1d(self.barred, barred))
 
-    def as_rows(self, count: int) -> AtomicSet:
-        return _around(self.inner.as_rows(count), self.forced, self.barred)
+    def as_rows(self, count: int) -> AtomicSet | None:
+        rows = self.inner.as_rows(count)
+        return None if rows is None else _around(rows, self.forced, self.barred)
 
     def with_names(self, columns: Names | None) -> AtomicSet:
         inner = self.inner.with_names(columns)
@@ -155,8 +156,9 @@ class ByName(AtomicSet):
     def reshaped(self, shape: tuple[int, ...]) -> AtomicSet:
         return ByName(self.inner.reshaped(shape), self.include, self.exclude)
 
-    def as_rows(self, count: int) -> AtomicSet:
-        return ByName(self.inner.as_rows(count), self.include, self.exclude)
+    def as_rows(self, count: int) -> AtomicSet | None:
+        rows = self.inner.as_rows(count)
+        return None if rows is None else ByName(rows, self.include, self.exclude)
 
     def support(self, z: ModelDual) -> float:
         raise ValueError(f"{self!r} needs M, a data frame whose columns are called so")
@@ -170,12 +172,17 @@ def restricted(atoms: AtomicSet, include: object, exclude: object) -> AtomicSet:
 
     Names wait for M, unless the columns of a dictionary have them.
     """
-    listing = atoms.listing()
-    if listing is not None and listing.names is None and (_words(include) or _words(exclude)):
+    listing, given = atoms.listing(), {"include": include, "exclude": exclude}
+    told = [name for name, chosen in given.items() if chosen is not None]
+    if not told:
+        return atoms
+    if listing is None:
+        are = "is" if len(told) == 1 else "are"
+        raise ValueError(f"{' and '.join(told)} {are} for sets whose atoms can be listed; got {atoms!r}")
+    if listing.names is None and (_words(include) or _words(exclude)):
         waiting = ByName(atoms, _items(include), _items(exclude))
         return waiting.with_names(listing.maps[-1].names) if listing.maps else waiting
     forced, barred = _numbers(atoms, "include", include), _numbers(atoms, "exclude", exclude)
-    listing = _listed(atoms)
     return _around(atoms, np.union1d(listing.forced, forced), np.union1d(listing.barred, barred))
 
 
@@ -232,11 +239,9 @@ def _some(blocks: list[IntArray], which: IntArray) -> list[IntArray]:
 
 def _numbers(atoms: AtomicSet, name: str, chosen: object) -> IntArray:
     """The classes of atoms that were chosen, checked."""
-    listing = atoms.listing()
-    if listing is None:
-        raise ValueError(f"{name} is for sets whose atoms can be listed; got {atoms!r}")
     if chosen is None:
         return NOBODY
+    listing = _listed(atoms)
     given, names, shape = np.atleast_1d(np.asarray(chosen)), listing.names, listing.atoms.shape
     if names is not None and (given.dtype != bool or names.dtype == bool):
         known = np.isin(given, names)

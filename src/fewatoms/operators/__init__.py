@@ -22,35 +22,35 @@ from fewatoms.operators.several import Several
 from fewatoms.operators.wrapper import Wrapper
 
 
-def as_operator(M: object) -> Operator:
+def as_operator(M: object, name: str = "M") -> Operator:
     """M as an operator: one of ours, an array, a sparse matrix, a data frame, or anything with shape and products,
-    called matvec and rmatvec or apply and adjoint."""
+    called matvec and rmatvec or apply and adjoint. `name` is that of the argument, for messages."""
     if isinstance(M, Operator):
         return M
     if isinstance(M, type):
-        raise TypeError(f"M must be an object, not a class; got {M.__name__}")
+        raise TypeError(f"{name} must be an object, not a class; got {M.__name__}")
     if sp.issparse(M) or isinstance(M, np.ndarray):
-        return MatrixOperator(M)
-    frame = frames.framed("M", M)
+        return MatrixOperator(M, name=name)
+    frame = frames.framed(name, M)
     if frame is not None:
-        return MatrixOperator(frame.numbers(), frame.names())
+        return MatrixOperator(frame.numbers(), frame.names(), name=name)
     if hasattr(M, "matvec") and hasattr(M, "rmatvec"):
-        return BlackBox(M)
+        return BlackBox(M, name)
     if hasattr(M, "shape") and hasattr(M, "apply") and hasattr(M, "adjoint"):
-        return OwnBox(M)
+        return OwnBox(M, name)
     if hasattr(M, "__array__") or isinstance(M, (list, tuple)):
-        return MatrixOperator(_as_array(M))
+        return MatrixOperator(_as_array(M, name), name=name)
     raise TypeError(
-        "M must be an array, a SciPy sparse matrix, a data frame, a LinearOperator (anything with shape, matvec and "
-        "rmatvec), anything with shape, apply and adjoint, or one of fewatoms' operators; got " + type(M).__name__
+        f"{name} must be an array, a SciPy sparse matrix, a data frame, a LinearOperator (anything with shape, matvec "
+        f"and rmatvec), anything with shape, apply and adjoint, or one of fewatoms' operators; got {type(M).__name__}"
     )
 
 
-def _as_array(M: object) -> Array:
+def _as_array(M: object, name: str) -> Array:
     try:
         return np.asarray(M)
     except ValueError:
-        raise ValueError("M must be a matrix, with rows of one length; got rows of different lengths") from None
+        raise ValueError(f"{name} must be a matrix, with rows of one length; got rows of different lengths") from None
 
 
 __all__ = [

@@ -58,7 +58,7 @@ class Operator(Offering, ABC):
         """b as a flat array of length m, checked."""
         if not sp.issparse(b) and np.ndim(b) != 1:
             shape = np.shape(b)
-            came = f"shape {shape}" if shape else repr(b)
+            came = f"shape {shape}" if shape else _checks.came(b)
             remedy = ": pass b.ravel()" if shape and int(np.prod(shape)) == self.shape[0] else ""
             raise ValueError(f"b must be a vector of length m = {self.shape[0]}; got {came}{remedy}")
         return _checks.real_vector("b", b, self.shape[0], " (the rows of M)")

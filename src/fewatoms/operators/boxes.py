@@ -24,15 +24,15 @@ class Box(Operator):
     """What two kinds of boxes share: results are checked, since their authors may not have, and what the box has of the
     members of a capability is offered as it is."""
 
-    def __init__(self, op: object) -> None:
+    def __init__(self, op: object, name: str = "M") -> None:
         shape = getattr(op, "shape", None)
         try:
             m, n = (int(s) for s in shape or ())
         except (TypeError, ValueError):
-            raise TypeError(f"M must have a shape (m, n); got {shape!r}") from None
+            raise TypeError(f"{name} must have a shape (m, n); got {shape!r}") from None
         if min(m, n) < 1:
-            raise ValueError(f"M must have at least one row and one column; got shape {(m, n)}")
-        self.op, self.shape = op, (m, n)
+            raise ValueError(f"{name} must have at least one row and one column; got shape {(m, n)}")
+        self.op, self.shape, self.argument = op, (m, n), name
 
     def __repr__(self) -> str:
         return repr(self.op)
@@ -56,25 +56,26 @@ class Box(Operator):
         try:
             result = np.asarray(self._method(name)(*given))
         except NotImplementedError as error:
-            raise TypeError(f"M must have a working {name}; {type(self.op).__name__} does not implement it") from error
+            kind = type(self.op).__name__
+            raise TypeError(f"{self.argument} must have a working {name}; {kind} does not implement it") from error
         except ValueError as error:
             # SciPy reshapes what a subclass returns, and says only that this failed.
             if "reshape" not in str(error):
                 raise
-            raise ValueError(f"M.{name} must return {size} numbers; {error}") from error
+            raise ValueError(f"{self.argument}.{name} must return {size} numbers; {error}") from error
         if result.size != size:
-            raise ValueError(f"M.{name} must return {size} numbers; got shape {result.shape}")
-        return real_numbers(name, result.ravel())
+            raise ValueError(f"{self.argument}.{name} must return {size} numbers; got shape {result.shape}")
+        return real_numbers(f"{self.argument}.{name}", result.ravel())
 
 
 class BlackBox(Box):
     """Anything with `shape`, `matvec` and `rmatvec`: SciPy's LinearOperator, PyLops operators, your own."""
 
-    def __init__(self, op: object) -> None:
-        super().__init__(op)
+    def __init__(self, op: object, name: str = "M") -> None:
+        super().__init__(op, name)
         dtype = getattr(op, "dtype", None)
         if dtype is not None:
-            refuse_complex(np.dtype(dtype))
+            refuse_complex(np.dtype(dtype), name)
 
     def apply(self, x: Array) -> FloatArray:
         return self._called("matvec", self.shape[0], x.ravel())
@@ -110,8 +111,10 @@ class BlackBox(Box):
             return super().apply_block(X)
         result = np.asarray(self._method("matmat")(X))
         if result.shape != (self.shape[0], X.shape[1]):
-            raise ValueError(f"M.matmat must return shape {(self.shape[0], X.shape[1])}; got {result.shape}")
-        return real_numbers("matmat", result)
+            raise ValueError(
+                f"{self.argument}.matmat must return shape {(self.shape[0], X.shape[1])}; got {result.shape}"
+            )
+        return real_numbers(f"{self.argument}.matmat", result)
 
 
 class OwnBox(Box):
@@ -122,13 +125,13 @@ class OwnBox(Box):
     True. `apply_factors(U, V)` is used where there is one.
     """
 
-    def __init__(self, op: object) -> None:
-        super().__init__(op)
+    def __init__(self, op: object, name: str = "M") -> None:
+        super().__init__(op, name)
         shape = getattr(op, "model_shape", None)
         flat = shape is None or shape == self.shape[1:]
-        self._model_shape = self.shape[1:] if flat else _checks.shape("M.model_shape", shape)
+        self._model_shape = self.shape[1:] if flat else _checks.shape(f"{name}.model_shape", shape)
         if math.prod(self._model_shape) != self.shape[1]:
-            raise ValueError(f"M.model_shape must have {self.shape[1]} entries, as M.shape says; got {shape!r}")
+            raise ValueError(f"{name}.model_shape must have {self.shape[1]} entries, as its shape says; got {shape!r}")
         self.complex = bool(getattr(op, "complex", False))
 
     @property
@@ -143,18 +146,18 @@ class OwnBox(Box):
         if not sp.issparse(z) and not isinstance(z, LinearOperator):
             z = np.asarray(z)
         if math.prod(z.shape) != self.shape[1]:
-            raise ValueError(f"M.adjoint must return {self.shape[1]} numbers; got shape {z.shape}")
+            raise ValueError(f"{self.argument}.adjoint must return {self.shape[1]} numbers; got shape {z.shape}")
         if np.dtype(z.dtype).kind not in ("biufc" if self.complex else "biuf"):
-            raise TypeError(f"M.adjoint must return real numbers; got an array of {z.dtype}")
+            raise TypeError(f"{self.argument}.adjoint must return real numbers; got an array of {z.dtype}")
         if not isinstance(z, LinearOperator):
-            refuse_infinite("adjoint", z.data if sp.issparse(z) else z)
+            refuse_infinite(f"{self.argument}.adjoint", z.data if sp.issparse(z) else z)
         return z
 
 
 def real_numbers(name: str, result: Array) -> FloatArray:
     """What a method of a box returned, as real and finite numbers."""
     if result.dtype.kind not in "biuf":
-        raise TypeError(f"M.{name} must return real numbers; got an array of {result.dtype}")
+        raise TypeError(f"{name} must return real numbers; got an array of {result.dtype}")
     result = np.asarray(result, dtype=np.float64)
     refuse_infinite(name, result)
     return result
@@ -164,11 +167,11 @@ def refuse_infinite(name: str, result: Array) -> None:
     with np.errstate(invalid="ignore", over="ignore"):
         suspect = not np.isfinite(result.sum())
     if suspect:
-        _checks.finite(f"M.{name}'s result", result)
+        _checks.finite(f"{name}'s result", result)
 
 
-def refuse_complex(dtype: npt.DTypeLike) -> None:
+def refuse_complex(dtype: npt.DTypeLike, name: str) -> None:
     if np.dtype(dtype).kind == "c":
         raise TypeError(
-            f"M must be real; got {dtype}: stack real and imaginary parts, or use Quadratic for intensities"
+            f"{name} must be real; got {dtype}: stack real and imaginary parts, or use Quadratic for intensities"
         )

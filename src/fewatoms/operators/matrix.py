@@ -30,24 +30,25 @@ class MatrixOperator(Operator):
     converted a block of rows at a time; integers, booleans and sparse matrices of single precision are converted once.
     """
 
-    def __init__(self, matrix: Any, names: Names | None = None) -> None:
-        _checks.unmasked("M", matrix)
+    def __init__(self, matrix: Any, names: Names | None = None, *, name: str = "M") -> None:
+        _checks.unmasked(name, matrix)
         if sp.issparse(matrix):
             if matrix.ndim != 2:
-                raise ValueError(f"M must be a matrix (2 axes); got shape {matrix.shape}")
-            refuse_complex(matrix.dtype)
+                raise ValueError(f"{name} must be a matrix (2 axes); got shape {matrix.shape}")
+            refuse_complex(matrix.dtype, name)
             matrix = matrix if matrix.format in ("csc", "csr") else matrix.tocsc()
-            _checks.finite("M", matrix.data)
+            _checks.finite(name, matrix.data)
         else:
             matrix = np.asarray(matrix)
             if matrix.ndim != 2:
-                raise ValueError(f"M must be a matrix (2 axes); got shape {matrix.shape}")
+                raise ValueError(f"{name} must be a matrix (2 axes); got shape {matrix.shape}")
             if matrix.dtype.kind not in "biufc":
-                raise TypeError(f"M must hold real numbers; got an array of {matrix.dtype}")
-            refuse_complex(matrix.dtype)
-            _checks.finite("M", matrix)
+                hint = _checks.as_numbers(name, matrix)
+                raise TypeError(f"{name} must hold real numbers; got an array of {matrix.dtype}{hint}")
+            refuse_complex(matrix.dtype, name)
+            _checks.finite(name, matrix)
         if 0 in matrix.shape:
-            raise ValueError(f"M must have at least one row and one column; got shape {matrix.shape}")
+            raise ValueError(f"{name} must have at least one row and one column; got shape {matrix.shape}")
         if matrix.dtype.kind in "biu" or (sp.issparse(matrix) and matrix.dtype != np.float64):
             matrix = matrix.astype(np.float64)
         self.matrix = matrix
