@@ -24,7 +24,7 @@ LAYERS = [
     {"_checks", "_loops", "capabilities", "kept"},
     {"classes"},
     {"budget", "effort", "figures", "kernels", "ledger", "losses", "names", "norms", "phase", "price"},
-    {"callbacks", "frames", "gram", "linalg", "reduced", "sides", "words"},
+    {"callbacks", "curves", "frames", "gram", "linalg", "reduced", "sides", "words"},
     {"faces"},
     {"atoms", "operators"},
     {"candidates", "compressed", "files", "profiled", "units"},

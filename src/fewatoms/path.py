@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from fewatoms import _checks, files, kept
+from fewatoms import _checks, curves, files, kept
 from fewatoms._renamed import renamed
 from fewatoms._types import Array, BudgetLike, FloatArray
 from fewatoms.asked import plain_budget, read_budget
@@ -347,34 +347,15 @@ class Path:
 
         matplotlib is needed: pip install 'fewatoms[plot]'.
         """
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError:
-            raise ImportError("plot() needs matplotlib: pip install 'fewatoms[plot]'") from None
-        ax = plt.subplots(figsize=(6.4, 4.0), layout="constrained")[1] if ax is None else ax
         sizes = np.array([self._solutions[k].cardinality for k in self.k])
-        order = np.argsort(sizes, kind="stable")
         means_something = not np.isnan(self.misfits).any()
         heights: Array = self.misfits if means_something else self.losses
-        ax.plot(sizes[order], heights[order], "o-", color="#1f4e79", markersize=4, label="fit to the data")
-        positive = heights[heights > 0]
-        if positive.size and positive.max() > 30 * positive.min():
-            ax.set_yscale("log")
-        ax.set_xlabel("atoms used")
-        ax.set_ylabel("misfit |b - Mx| / |b|" if means_something else "loss")
-        handles = list(ax.get_lines()[-1:])
+        scored = None
         if self.scores:
             way, scores = next(reversed(self.scores.items()))
-            other = ax.twinx()
-            scores = scores[self.ridges.index(self.ridge)] if scores.ndim > 1 else scores
-            other.plot(sizes[order], scores[order], "s--", color="#c55a11", markersize=3, label=f"score ({way})")
-            other.set_ylabel(f"score ({way}), lower is better")
-            handles += list(other.get_lines())
-        if self.chosen is not None:
-            at = self._solutions[self.chosen].cardinality
-            handles.append(ax.axvline(at, color="0.4", linewidth=1, linestyle=":", label=f"chosen: k = {self.chosen}"))
-        ax.legend(handles=handles, frameon=False)
-        return ax
+            scored = way, scores[self.ridges.index(self.ridge)] if scores.ndim > 1 else scores
+        chosen = None if self.chosen is None else (self._solutions[self.chosen].cardinality, self.chosen)
+        return curves.path(sizes, heights, means_something, scored, chosen, ax)
 
 
 def restored(it: Kept) -> Path:
