@@ -12,7 +12,7 @@ from fewatoms.linalg import definite_solver
 from fewatoms.losses import Loss
 from fewatoms.reduced import ReducedOperator
 
-ROUGH = 1e-8  # tolerances above this are met by what the last model said, and not looked at once more
+UNCHECKED = 1e-8  # tolerances above this are met by what the last model said, and not looked at once more
 
 
 def newton(
@@ -32,8 +32,8 @@ def newton(
 
     Coefficients at a border with a gradient pointing out rest, the others make a Newton step. Flat directions (Huber's
     tails, separable classes) need a ridge: it grows until a step succeeds and shrinks with each success. When twice
-    what the quadratic model promises does not bring the objective below `target`, the search is given up. Fits that are
-    rough or given up end with the Hessian of the step before.
+    what the quadratic model promises does not bring the objective below `target`, the search is given up. What is given
+    up or rough has the Hessian of the step before.
     """
     c = np.zeros(reduced.dim) if start is None else start
     pays = np.broadcast_to(np.asarray(pays, dtype=np.float64), c.shape)
@@ -41,15 +41,13 @@ def newton(
     value = loss.value(residual) + _paid(pays, c)
     first, ridge, unit, nothing = None, 0.0, 0.0, loss.nothing(b.size)
     boxed = bool(np.isfinite(lower).any() or np.isfinite(upper).any())
-    rough = tol > ROUGH and not boxed
     for _ in range(steps):
         ledger.tick()
         slope = pays * c - reduced.adjoint(loss.gradient(residual))
         H = _hessian(reduced, loss, residual, pays)
         free = ~((c <= lower) & (slope > 0)) & ~((c >= upper) & (slope < 0))
         steepness = float(np.abs(slope[free]).max(initial=0.0))
-        first = steepness if first is None else first
-        if steepness <= 1e-15 * first:
+        if steepness <= 1e-15 * (first := steepness if first is None else first):
             break
         mean = float(np.trace(H)) / max(1, len(H))
         unit = unit if unit or mean > 0 else _expected(reduced, loss, slope)
@@ -66,12 +64,11 @@ def newton(
             moved = _shortened(reduced, b, loss, value, c, slope, direction, lower, upper, pays)
             if moved[2] < math.inf:
                 break
-            unit = unit or _expected(reduced, loss, slope)
-            ridge = max(100 * ridge, 1e-8 * unit)
+            ridge = max(100 * ridge, 1e-8 * (unit := unit or _expected(reduced, loss, slope)))
         else:
             return c, residual, H
         before, (c, residual, value) = value, moved
-        if rough and abs(before - value - 0.5 * promise) <= tol * abs(value):
+        if tol > UNCHECKED and not boxed and abs(before - value - 0.5 * promise) <= tol * abs(value):
             return c, residual, H  # what the model was wrong by is more than what is left
         if before - value <= 0.1 * tol * abs(value) or value <= nothing:
             break
