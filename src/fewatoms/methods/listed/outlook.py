@@ -52,10 +52,23 @@ class Outlook:
         view, least = self.view, (NEAREST if first else MORE) // self.view.largest
         gained = self.gains(support, k)
         top = linalg.top_k(gained, min(max(least, NEAR_EACH * k), self._limit))
-        top = np.union1d(top[gained[top] > floor], view.forced)
+        return self._take(np.union1d(top[gained[top] > floor], view.forced))
+
+    def _take(self, top: IntArray) -> bool:
+        """Take these in, in place of all others where there is no room; whether any are new."""
         fresh = np.setdiff1d(top, self._classes)
         self._classes = top if self._classes.size + fresh.size > self._limit else np.union1d(self._classes, fresh)
         return bool(fresh.size)
+
+    def beside(self, support: Support, most: int) -> None:
+        """Take in those that are best aligned with what a support leaves, so many."""
+        if self.whole:
+            return
+        view, loss = self.view, self.fits.problem.base_loss
+        aligned = view.alignments(view.pull(view.outer.adjoint(loss.gradient(support.residual))))
+        aligned[support.classes] = -np.inf
+        top = linalg.top_k(aligned, most)
+        self._take(np.union1d(top[aligned[top] > 0], view.forced))
 
     def gains(self, support: Support, k: int) -> FloatArray:
         """What each class outside would lower the objective by, to second order: where there is room beside those
