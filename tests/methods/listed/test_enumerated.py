@@ -88,3 +88,27 @@ def test_small_problems_are_solved(kind, name):
         s = fa.fit(A, b, atoms=SETS[name](10), k=3)
         best = best_of_all(list(A.T[:, :, None]), b, 3, name == "nonnegative")
         assert s.loss <= best * (1 + 1e-8) + 1e-14 * (b @ b)
+
+
+@pytest.mark.parametrize("cap", [None, 1e5])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("near", [1e-5, 1e-6, 1e-7])
+def test_columns_that_are_nearly_parallel_are_told_apart(near, intercept, cap):
+    """What is left of one beside the other is below what a Gram matrix sees, and may be what explains the data."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        m, n, k = 6, 8, 2 + seed % 2
+        A = rng.standard_normal((m, n))
+        A[:, 1] = 0.7 * A[:, 0] + near * rng.standard_normal(m)
+        A[:, 3] = A[:, 2] + near * rng.standard_normal(m)
+        A[:, 6] = A[:, 4] + A[:, 5] + near * rng.standard_normal(m)
+        b = rng.standard_normal(m)
+        s = fa.fit(A, b, atoms=fa.SignedOneHot(n), k=k, cap=cap, free="intercept" if intercept else None)
+        past = np.eye(m) - intercept / m
+        unit = past @ A / np.linalg.norm(past @ A, axis=0)
+        best = np.inf
+        for S in combinations(range(n), k):
+            c = np.linalg.lstsq(unit[:, S], past @ b, rcond=1e-14)[0]
+            if cap is None or (np.abs(c / np.linalg.norm((past @ A)[:, S], axis=0)) < cap).all():
+                best = min(best, 0.5 * float(np.sum((past @ b - unit[:, S] @ c) ** 2)))
+        assert s.loss <= best * (1 + 1e-5)
