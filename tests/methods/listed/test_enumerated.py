@@ -11,7 +11,7 @@ import fewatoms as fa
 from fewatoms.methods.listed.enumerated import countable, ordered
 from fewatoms.methods.listed.small import small
 from fewatoms.problem import Problem
-from methods.listed.small import best_of_all, design, fits_of, refit
+from methods.listed.small import best_of_all, design, fits_of, refit, smooth_refit
 
 N = 9
 SETS = {"signed": fa.SignedOneHot, "nonnegative": fa.NonnegativeOneHot}
@@ -112,3 +112,20 @@ def test_columns_that_are_nearly_parallel_are_told_apart(near, intercept, cap):
             if cap is None or (np.abs(c / np.linalg.norm((past @ A)[:, S], axis=0)) < cap).all():
                 best = min(best, 0.5 * float(np.sum((past @ b - unit[:, S] @ c) ** 2)))
         assert s.loss <= best * (1 + 1e-5)
+
+
+@pytest.mark.parametrize("spread", [0.0, 6.0])
+@pytest.mark.parametrize("cap", [None, 0.5, 3.0])
+def test_single_atoms_of_a_smooth_loss_are_all_looked_at(cap, spread):
+    """Where Huber's loss is flat its parabola misleads, and a cap hides what an atom could do."""
+    for seed in (17, 39, 77, 95, 177, 185):
+        rng = np.random.default_rng(seed)
+        m, n, loss = 9, 8, fa.Huber(float(10.0 ** rng.uniform(-1.5, 0.5)))
+        unit = rng.standard_normal((m, n))
+        unit /= np.linalg.norm(unit, axis=0)
+        lengths = 10.0 ** rng.uniform(-spread, spread, n)
+        b = 1.5 * unit @ rng.standard_normal(n) + 0.3 * rng.standard_normal(m) * (1 + 5 * (rng.random(m) < 0.2))
+        s = fa.fit(unit * lengths, b, atoms=fa.SignedOneHot(n), k=1, loss=loss, cap=cap)
+        most = np.full(n, np.inf) if cap is None else cap * lengths
+        best = min(smooth_refit(loss, unit[:, [j]], b, [(-most[j], most[j])]).fun for j in range(n))
+        assert s.loss <= best * (1 + 1e-6)
