@@ -118,7 +118,7 @@ def test_columns_that_are_nearly_parallel_are_told_apart(near, intercept, cap):
 @pytest.mark.parametrize("cap", [None, 0.5, 3.0])
 def test_single_atoms_of_a_smooth_loss_are_all_looked_at(cap, spread):
     """Where Huber's loss is flat its parabola misleads, and a cap hides what an atom could do."""
-    for seed in (17, 39, 77, 95, 177, 185):
+    for seed in (14, 36, 58, 70, 103, 130):
         rng = np.random.default_rng(seed)
         m, n, loss = 9, 8, fa.Huber(float(10.0 ** rng.uniform(-1.5, 0.5)))
         unit = rng.standard_normal((m, n))
