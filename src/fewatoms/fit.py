@@ -87,7 +87,8 @@ def fit(
         own. The columns of a data frame (pandas, polars, pyarrow) keep their names: `s.names`, `restricted(include=
         ["age"])`, and `s.predict` knows them again in any order. Its index is not looked at
     b : (m,) array or series of data (Identity takes its own shape too), or (m, p) for a set Joint(atoms). For Logistic
-        and Multinomial labels of two, or more, values of any type: numbers, truth values, strings, categories
+        and Multinomial labels of two, or more, values of any type: numbers, truth values, strings, categories.
+        With Logistic numbers that are all 0 are no labels: signs are in M then
     atoms : AtomicSet
         SignedOneHot(n), NonnegativeOneHot(n), Groups(labels), RankOne(p, q), PSDRankOne(n), Dictionary(D, ...), sums,
         unions, multiples and linear images of these; Joint(atoms) for one support of all columns of b;

@@ -60,6 +60,11 @@ def rowwise(factors: FloatArray | None, block: Array) -> Array:
     return block if factors is None else factors[:, None] * block
 
 
+def columnwise(block: Matrix, factors: FloatArray) -> Matrix:
+    """The columns of a block, dense or sparse, times a factor each."""
+    return block @ sp.diags_array(factors) if sp.issparse(block) else block * factors
+
+
 def as_flat(z: ModelDual) -> Array:
     """z as a flat array in C order. An implicit z is formed: as many products as its shorter side is long."""
     return written(z).ravel()

@@ -23,7 +23,8 @@ class Logistic(Loss):
     which is positive for the second class.
 
     In the paper's form signs are in M = diag(t) X already, and b is 0: then all t_i are 1 here, and an intercept is a
-    free column t.
+    free column t. Numbers that are all 0 are always read so: labels that happen to be 0 in every row cannot be told
+    from it, while other labels of one class are refused. Truth values and strings are labels in any case.
 
     Without coefficients f is not 0, and a misfit |b - Mx| / |b| means nothing: bound the loss with `alpha`. Classes
     that k atoms separate have no best coefficients (`Status.SEPARABLE`): give a ridge, a cap or a bound.

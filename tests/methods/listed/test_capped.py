@@ -36,6 +36,35 @@ def test_as_good_as_brute_force(seed, kind, name):
     assert s.loss <= best_within(A, b, k, cap, 0.0 if name == "nonnegative" else -cap) * (1 + 1e-6)
 
 
+@pytest.mark.parametrize("b", [np.ones(3), np.array([1.0, 2.0, 3.0]), np.array([0.01, 1e8, 1e9])], ids=str)
+def test_short_columns_count_beside_long_ones(b):
+    lengths = np.array([1e-3, 4e6, 6e8])
+    left = b - lengths * np.clip(b / lengths, -40.0, 40.0)
+    s = fa.fit(np.diag(lengths), b, atoms=fa.SignedOneHot(3), k=3, cap=40.0)
+    assert s.loss == pytest.approx(0.5 * left @ left, rel=1e-9, abs=1e-20)
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("seed", [1, 4, 8, 23, 49, 57])
+def test_units_of_the_columns_do_not_matter(seed, name):
+    """Box constraints in these units are other ones for every column."""
+    rng = np.random.default_rng(seed)
+    m, n, k = int(rng.integers(3, 9)), int(rng.integers(3, 8)), 1 + seed % 3
+    A = rng.standard_normal((m, n)) * 10.0 ** rng.uniform(-9, 9, n)
+    lengths = np.linalg.norm(A, axis=0)
+    cap = 10.0 ** rng.uniform(-1, 1) / np.median(lengths)
+    b = A @ np.clip(rng.standard_normal(n) / lengths, -cap, cap) + 0.3 * rng.standard_normal(m)
+    s = fa.fit(A, b, atoms=SETS[name](n), k=k, cap=cap)
+    unit, caps = A / lengths, cap * lengths
+    lower = np.zeros(n) if name == "nonnegative" else -caps
+    best = min(
+        lsq_linear(unit[:, S], b, bounds=(lower[list(S)], caps[list(S)]), method="bvls", tol=1e-14).cost
+        for S in combinations(range(n), k)
+    )
+    assert s.loss <= best * (1 + 1e-6)
+
+
 @pytest.mark.parametrize("name", SETS)
 def test_a_cap_that_does_not_hold_changes_nothing(name):
     for seed in range(4):

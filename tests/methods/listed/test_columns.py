@@ -327,3 +327,32 @@ def test_columns_fitted_one_by_one_have_compressed_columns_too(words):
     M = rng.random((30, 12))
     answers = fa.fit_many(M, M[:, :3] @ rng.random((3, 4)), atoms=fa.NonnegativeOneHot(12), k=3, **words)
     np.testing.assert_array_equal(answers.sparse.toarray(), answers.x)
+
+
+def collinear(rng, kind):
+    m, n = 7, 9
+    if kind == "rank three":
+        return rng.standard_normal((m, 3)) @ rng.standard_normal((3, n))
+    A = rng.standard_normal((m, n))
+    if kind == "units":
+        return A * 10.0 ** rng.uniform(-4, 4, n)
+    A[:, 1] = A[:, 0] + float(kind) * rng.standard_normal(m)
+    A[:, 3] = A[:, 2] - A[:, 4] + float(kind) * rng.standard_normal(m)
+    return A
+
+
+@pytest.mark.parametrize("free", [None, "intercept"])
+@pytest.mark.parametrize("kind", ["rank three", "units", "1e-2", "1e-4", "1e-6", "0"])
+def test_collinear_columns_are_no_worse_than_one_by_one(kind, free):
+    """Few supports are all looked at, by what the columns themselves say where their Gram matrix sees too little."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        A, B = collinear(rng, kind), rng.standard_normal((7, 10))
+        for atoms in (
+            fa.SignedOneHot(9),
+            fa.NonnegativeOneHot(9),
+            fa.Mapped(rng.standard_normal((9, 8)), fa.SignedOneHot(8)),
+        ):
+            many = fa.fit_many(A, B, atoms=atoms, k=1 + seed % 3, free=free)
+            one = [fa.fit(A, b, atoms=atoms, k=1 + seed % 3, free=free).loss for b in B.T]
+            assert (many.loss <= np.array(one) * (1 + 1e-6) + 1e-20).all()

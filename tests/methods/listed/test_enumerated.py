@@ -11,7 +11,7 @@ import fewatoms as fa
 from fewatoms.methods.listed.enumerated import countable, ordered
 from fewatoms.methods.listed.small import small
 from fewatoms.problem import Problem
-from methods.listed.small import best_of_all, design, fits_of, refit
+from methods.listed.small import best_of_all, design, fits_of, refit, smooth_refit
 
 N = 9
 EVERY = 1000
@@ -99,3 +99,44 @@ def test_small_problems_are_solved(kind, name):
         s = fa.fit(A, b, atoms=SETS[name](10), k=3)
         best = best_of_all(list(A.T[:, :, None]), b, 3, name == "nonnegative")
         assert s.loss <= best * (1 + 1e-8) + 1e-14 * (b @ b)
+
+
+@pytest.mark.parametrize("cap", [None, 1e5])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("near", [1e-5, 1e-6, 1e-7])
+def test_columns_that_are_nearly_parallel_are_told_apart(near, intercept, cap):
+    """What is left of one beside the other is below what a Gram matrix sees, and may be what explains the data."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        m, n, k = 6, 8, 2 + seed % 2
+        A = rng.standard_normal((m, n))
+        A[:, 1] = 0.7 * A[:, 0] + near * rng.standard_normal(m)
+        A[:, 3] = A[:, 2] + near * rng.standard_normal(m)
+        A[:, 6] = A[:, 4] + A[:, 5] + near * rng.standard_normal(m)
+        b = rng.standard_normal(m)
+        s = fa.fit(A, b, atoms=fa.SignedOneHot(n), k=k, cap=cap, free="intercept" if intercept else None)
+        past = np.eye(m) - intercept / m
+        unit = past @ A / np.linalg.norm(past @ A, axis=0)
+        best = np.inf
+        for S in combinations(range(n), k):
+            c = np.linalg.lstsq(unit[:, S], past @ b, rcond=1e-14)[0]
+            if cap is None or (np.abs(c / np.linalg.norm((past @ A)[:, S], axis=0)) < cap).all():
+                best = min(best, 0.5 * float(np.sum((past @ b - unit[:, S] @ c) ** 2)))
+        assert s.loss <= best * (1 + 1e-5)
+
+
+@pytest.mark.parametrize("spread", [0.0, 6.0])
+@pytest.mark.parametrize("cap", [None, 0.5, 3.0])
+def test_single_atoms_of_a_smooth_loss_are_all_looked_at(cap, spread):
+    """Where Huber's loss is flat its parabola misleads, and a cap hides what an atom could do."""
+    for seed in (14, 36, 58, 70, 103, 130):
+        rng = np.random.default_rng(seed)
+        m, n, loss = 9, 8, fa.Huber(float(10.0 ** rng.uniform(-1.5, 0.5)))
+        unit = rng.standard_normal((m, n))
+        unit /= np.linalg.norm(unit, axis=0)
+        lengths = 10.0 ** rng.uniform(-spread, spread, n)
+        b = 1.5 * unit @ rng.standard_normal(n) + 0.3 * rng.standard_normal(m) * (1 + 5 * (rng.random(m) < 0.2))
+        s = fa.fit(unit * lengths, b, atoms=fa.SignedOneHot(n), k=1, loss=loss, cap=cap)
+        most = np.full(n, np.inf) if cap is None else cap * lengths
+        best = min(smooth_refit(loss, unit[:, [j]], b, [(-most[j], most[j])]).fun for j in range(n))
+        assert s.loss <= best * (1 + 1e-6)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.optimize import lsq_linear
 
 import fewatoms as fa
-from fewatoms.methods.listed.squares import fitted
+from fewatoms.methods.listed.squares import fitted, within
 from fewatoms.problem import Problem
 from methods.listed.small import design, fits_of, refit
 
@@ -71,3 +72,24 @@ def test_nonnegative_coefficients_are_those_of_nnls():
         found = fitted(images, slots, nonnegative=True)
         assert np.all(found.c >= 0)
         assert 0.5 * found.residual @ found.residual <= refit(A, b, nonnegative=True)[0] * (1 + 1e-6) + 1e-15
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csc_array])
+@pytest.mark.parametrize("near", [1.0, 1e-3, 1e-6, 0.0])
+@pytest.mark.parametrize("ridge", [0.0, 0.2])
+def test_coefficients_within_a_box(ridge, near, form):
+    """By the Gram matrix where it sees, by QR where it does not."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        A = rng.standard_normal((9, 3)) * 10.0 ** rng.uniform(-6, 6, 3)
+        A[:, 2] = A[:, 0] + near * np.linalg.norm(A[:, 0]) * rng.standard_normal(9)
+        b, lengths = rng.standard_normal(9), np.linalg.norm(A, axis=0)
+        images = fits_of(Problem.of(form(A), b, atoms=fa.SignedOneHot(3), k=3, cap=1.0)).images
+        bound = rng.uniform(0.1, 1.0, 3) / lengths
+        found = within(images, images.slots(np.arange(3)), ridge, -bound, bound)
+        rows, data = np.vstack([A / lengths, np.sqrt(ridge) * np.eye(3)]), np.concatenate([b, np.zeros(3)])
+        best = lsq_linear(rows, data, bounds=(-bound * lengths, bound * lengths), method="bvls", tol=1e-14).cost
+        assert (np.abs(found.c) <= bound).all()
+        np.testing.assert_allclose(found.residual, b - A @ found.c, atol=1e-9)
+        left = data - rows @ (found.c * lengths)
+        assert 0.5 * left @ left <= best * (1 + 1e-9)

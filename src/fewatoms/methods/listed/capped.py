@@ -7,19 +7,19 @@ most are tried first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from fewatoms import ledger, linalg
 from fewatoms._types import IntArray
+from fewatoms.effort import Effort
 from fewatoms.gram.drivers import build
 from fewatoms.gram.state import State, best_entry, swap_bounds
 from fewatoms.methods.listed.enumerated import countable, ordered
 from fewatoms.methods.listed.searching import FALL, RIDGES, Search
-from fewatoms.methods.listed.support import Support
+from fewatoms.methods.listed.support import Support, SupportFits
 
-CLOSE = 1e-9  # relative: coefficients that are at the cap
 TRIALS = 5  # times as many exchanges are tried for each that is made as where coefficients have signs
 IN_ORDER = 400  # supports at most, where all can be looked at
 SWAPS = 4  # exchanges made at most, for each atom asked for, and some more
@@ -28,13 +28,22 @@ SWAPS = 4  # exchanges made at most, for each atom asked for, and some more
 class Capped(Search):
     """The search where no coefficient may be larger than the cap."""
 
+    def __init__(self, fits: SupportFits, ks: Sequence[int], effort: Effort) -> None:
+        super().__init__(fits, ks, effort)
+        self._felt: set[int] = set()  # sizes for which the cap has held back some support, the best one or another
+
+    def _better(self, k: int, support: Support) -> bool:
+        if support.capped:
+            self._felt.add(k)
+        return super()._better(k, support)
+
     def stages(self) -> Iterator[None]:
         for _ in super().stages():
             self._reconsider()
             yield
         with linalg.single_thread():
             for k in self.ks:
-                if self._holds(self.supports[k]):
+                if k in self._felt and not self._met(self.supports[k]):
                     self._shrunk(k)
                     self._exchanged(k)
                     self._bounded(k)
@@ -44,7 +53,7 @@ class Capped(Search):
     def _reconsider(self) -> None:
         """Others may come nearer where the cap holds an answer back."""
         for k in self.ks:
-            self.isolated[k] = self.isolated.get(k, False) and not self._holds(self.supports[k])
+            self.isolated[k] = self.isolated.get(k, False) and k not in self._felt
 
     def _bounded(self, k: int) -> None:
         """All supports where they are few, in the order of what they leave without a cap or signs: the answer is found
@@ -55,11 +64,6 @@ class Capped(Search):
             if loss > 2 * self.supports[k].objective * (1 - FALL) or self._met(self.supports[k]):
                 return
             self._take(k, self.small.classes[row])
-
-    def _holds(self, support: Support) -> bool:
-        """Whether the cap holds some coefficient back."""
-        caps = self.view.caps(support.classes)
-        return bool((np.abs(support.c) >= caps * (1 - CLOSE)).any()) and not self._met(support)
 
     def _shrunk(self, k: int) -> None:
         """Supports of larger ridges, whose coefficients are smaller."""

@@ -26,6 +26,7 @@ from fewatoms.effort import Effort
 from fewatoms.gram import CREW, engine
 from fewatoms.gram.columns import Asked
 from fewatoms.gram.drivers import Rules
+from fewatoms.methods.listed.enumerated import Every, countable
 from fewatoms.methods.listed.searching import DICE, FALL, RELIEF
 from fewatoms.methods.listed.small import Small
 from fewatoms.methods.listed.view import View
@@ -181,6 +182,9 @@ class Columns:
         most = min(independent, SERVED) if self.k is None else self.k
         table = np.full((count, max(1, most)), -1, dtype=np.int64)
         todo, k = np.flatnonzero(~zero & ~left), min(FEW, most) if self.k is None else self.k
+        if self._every is not None and block.alpha is None:
+            table[todo], left[todo] = self._every.best(block.T[todo])
+            todo = todo[:0]
         while todo.size:
             table[todo, :k], left[todo] = self._search(H[todo], targets[todo], k, threads)
             if k == most:
@@ -190,6 +194,13 @@ class Columns:
             todo, k = todo[share > targets[todo] * (1 + 1e-9)], min(MORE * k, most)
         width = max(1, int((table >= 0).sum(axis=1).max(initial=0)))
         return self._answered(block, table[:, :width], zero, left)
+
+    @cached_property
+    def _every(self) -> Every | None:
+        """All supports, where they are few enough to be looked at for each data vector."""
+        if self.k is None or not self.spent.rungs or not countable(self.small, self.k):
+            return None
+        return Every(self.small, self.k)
 
     def _search(self, H: FloatArray, targets: FloatArray, k: int, threads: Executor | None) -> tuple[IntArray, Array]:
         """The atoms of each data vector, and whether that is doubtful."""

@@ -10,6 +10,7 @@ import numpy as np
 from fewatoms import linalg
 from fewatoms._types import IntArray, ModelDual
 from fewatoms.candidates import Candidate, DualPoint
+from fewatoms.methods.listed.enumerated import best_of_few
 from fewatoms.methods.listed.fewest import Fewest, cheapest_gone
 from fewatoms.methods.listed.pursuit import Pursuit
 from fewatoms.methods.listed.splice import Splice
@@ -166,4 +167,6 @@ class Retriever:
         """The last polish of the best candidates, and coefficients to the last digit."""
         best = self.ways.splice.last(self.fits, leaders) if last and self.spliced else leaders[0]
         with linalg.single_thread():
+            if last and not self.open and not self.fits.squares:
+                best = best_of_few(self.fits, best, self.problem.budget.single)
             return self.fits.settled(best)

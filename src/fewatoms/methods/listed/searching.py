@@ -179,7 +179,10 @@ class Search(Stages):
     def _take(self, k: int, classes: IntArray) -> bool:
         """Fit these classes; whether they are the best for k so far."""
         ledger.tick()
-        support = self.fits.fit(classes)
+        return self._better(k, self.fits.fit(classes))
+
+    def _better(self, k: int, support: Support) -> bool:
+        """Keep a support if it is the best for k so far; whether it is."""
         held = self.supports.get(k)
         if held is not None and not support.objective < held.objective * (1 - FALL):
             return False

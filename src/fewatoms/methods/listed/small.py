@@ -84,6 +84,20 @@ class Small:
         if not np.may_share_memory(self.G, self.images.gram):
             self.G[np.diag_indices_from(self.G)] = self._squares + ridge * self.may
 
+    @property
+    def triangle(self) -> tuple[FloatArray, FloatArray]:
+        """T and Q with |Qb - Tc|, up to a constant, what coefficients of the unit columns leave of data b, ridge
+        included: what the Gram matrix says, without squares."""
+        A = linalg.dense(self.images.columns(np.arange(self.columns)))
+        A = A / np.where(self.lengths > 0, self.lengths, 1.0)
+        rows = len(A)
+        if self.ridge:
+            A = np.vstack([A, np.sqrt(self.ridge) * np.diag(self.may)])
+        if len(A) <= self.columns:
+            return A, np.eye(len(A), rows)
+        Q, T = np.linalg.qr(A)
+        return T, Q[:rows].T
+
     def places(self, classes: IntArray) -> IntArray:
         """Where these classes are; they must have been taken."""
         return self.images.places(classes)

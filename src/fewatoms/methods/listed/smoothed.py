@@ -8,6 +8,7 @@ from fewatoms._types import FloatArray, IntArray
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, Compact
 from fewatoms.methods.base import Sketch
+from fewatoms.methods.listed.enumerated import best_of_few
 from fewatoms.methods.listed.outlook import NEAREST
 from fewatoms.methods.listed.searched import SearchJob
 from fewatoms.methods.listed.smooth import SmoothSearch
@@ -56,7 +57,9 @@ class SmoothJob(SearchJob):
         return self.problem.loss.gradient(left)
 
     def finish(self, problem: Problem, leaders: Sequence[Candidate], *, last: bool) -> Candidate:
-        return self._retriever(problem.budget).fits.settled(leaders[0])
+        fits = self._retriever(problem.budget).fits
+        patient = last and self.method.effort.ladders
+        return fits.settled(best_of_few(fits, leaders[0], problem.budget.single) if patient else leaders[0])
 
     def sketched(self, ridges: Sequence[float]) -> Sketch | None:
         """Down from the largest ridge, each begun where the one above ended."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy.linalg import lapack
 
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.gram.state import PIVOT
+from fewatoms.methods.listed.boxed import boxed
 from fewatoms.methods.listed.images import Images
 
 FAINT = 1e-12  # share of |b|^2 below which what is left of the data is fitted by QR: a misfit of 1e-6
@@ -93,13 +95,53 @@ def _by_qr(images: Images, slots: IntArray, ridge: float) -> Fitted:
     return Fitted(kept, c / scale[kept], residual, R * scale[kept] if rank else None)
 
 
+def within(images: Images, slots: IntArray, ridge: float, lower: FloatArray, upper: FloatArray) -> Fitted:
+    """The same over a box of coefficients. All columns stay, whether they are used or not."""
+    lengths = np.sqrt(images.gram[slots, slots])
+    scale = np.where(lengths > 0, lengths, 1.0)
+    R, turn = _triangle(images, slots, scale, ridge)
+    u, low, high, residual = np.zeros(slots.size), lower * scale, upper * scale, images.target
+    for _ in range(2):  # what the first leaves of the data is fitted once more
+        step = boxed(R, turn(residual, u), low - u, high - u)
+        u = np.clip(u + step, low, high)
+        residual = images.target - images.combine(slots, u / scale)
+    sound = len(R) == slots.size and bool((np.abs(R.diagonal()) > slots.size * EPS).all())
+    return Fitted(np.arange(slots.size), np.clip(u / scale, lower, upper), residual, R * scale if sound else None)
+
+
+Turn = Callable[[FloatArray, FloatArray], FloatArray]  # data and coefficients that there are to what R is to explain
+
+
+def _triangle(images: Images, slots: IntArray, scale: FloatArray, ridge: float) -> tuple[FloatArray, Turn]:
+    """R and t for which |t - Rc| is, up to a constant, what coefficients of unit columns leave, ridge included."""
+    G = images.gram[slots[:, None], slots] / (scale[:, None] * scale)
+    G.flat[:: slots.size + 1] += ridge
+    factor, bad = lapack.dpotrf(G)
+    if not bad and (factor.diagonal() ** 2 >= PIVOT).all():
+
+        def by_gram(residual: FloatArray, u: FloatArray) -> FloatArray:
+            slope = images.correlate(slots, residual) / scale - ridge * u
+            return np.asarray(lapack.dtrtrs(factor, slope, trans=1)[0])
+
+        return factor, by_gram
+    whole = np.vstack([_dense(images, slots) / scale, np.sqrt(ridge) * np.eye(slots.size if ridge else 0, slots.size)])
+    Q, R = np.linalg.qr(whole)
+
+    def by_qr(residual: FloatArray, u: FloatArray) -> FloatArray:
+        return np.asarray(Q.T @ np.concatenate([residual, -np.sqrt(ridge) * u if ridge else u[:0]]))
+
+    return R, by_qr
+
+
 def _used(images: Images, slots: IntArray, ridge: float) -> Array:
     """Which of these columns the best nonnegative coefficients use; all of them where the search did not settle."""
     from scipy.optimize import nnls
 
     A, target = _dense(images, slots), images.target
+    lengths = np.linalg.norm(A, axis=0)
+    A /= np.where(lengths > 0, lengths, 1.0)  # nnls judges slopes by one size for all
     if ridge:
-        A = np.vstack([A, np.sqrt(ridge) * np.diag(np.linalg.norm(A, axis=0))])
+        A = np.vstack([A, np.sqrt(ridge) * np.diag(lengths > 0)])
         target = np.concatenate([target, np.zeros(slots.size)])
     size = max(float(np.abs(target).max(initial=0.0)), 1e-300)  # nnls judges small numbers by absolute size
     try:

@@ -7,17 +7,17 @@ columns, from where the last support left off.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
+from fewatoms import linalg
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate
-from fewatoms.losses import LeastSquares
-from fewatoms.methods.listed.squares import fitted
+from fewatoms.methods.listed.squares import fitted, within
 from fewatoms.methods.listed.view import View
 from fewatoms.problem import Problem
 from fewatoms.reduced import Bordered
@@ -37,6 +37,7 @@ class Support:
     factor : Cholesky factor of the Hessian, upper triangle; None where there is none
     free : coefficients of the free columns
     ridge, squares : what half of |c|^2 pays, in units in which images have length 1, and |c|^2 in these
+    capped : whether the best coefficients without a cap would be others
     """
 
     view: View
@@ -49,6 +50,7 @@ class Support:
     note: str = ""
     squares: float = 0.0
     ridge: float = 0.0
+    capped: bool = False
 
     @property
     def objective(self) -> float:
@@ -164,15 +166,26 @@ class SupportFits:
             return self._blocks(classes, slots)
         kept, c, residual, factor = fitted(images, slots, self.ridge, nonnegative=view.nonnegative)
         if view.cap is not None and c.size and (np.abs(c) > view.caps(classes[kept])).any():
-            return self._smooth(classes, None, False)
+            return self._capped(classes, slots)
         squares = float(np.dot(c * c, images.gram.diagonal()[slots[kept]])) if self.ridge else 0.0
         loss = 0.5 * float(residual @ residual)
         support = Support(view, classes[kept], c, residual, loss, factor, squares=squares, ridge=self.ridge)
         if view.cap is None or kept.size == classes.size:
             return support
         # of two equal columns the second adds something where the first is at its cap
-        whole = self._smooth(classes, None, False)
+        whole = self._capped(classes, slots)
         return whole if whole.objective < support.objective * (1 - INDEPENDENT) else support
+
+    def _capped(self, classes: IntArray, slots: IntArray) -> Support:
+        """Coefficients within their box; classes that have none are left out."""
+        images, view = self.images, self.view
+        _, c, residual, factor = within(images, slots, self.ridge, *self._box(classes, slots.size))
+        used = view.totals(classes, np.abs(c)) > 0
+        if not used.all():
+            return replace(self._squares(classes[used]), capped=True)
+        squares = float(np.dot(c * c, images.gram[slots, slots])) if self.ridge else 0.0
+        loss = 0.5 * float(residual @ residual)
+        return Support(view, classes, c, residual, loss, factor, squares=squares, ridge=self.ridge, capped=True)
 
     def _blocks(self, classes: IntArray, slots: IntArray) -> Support:
         """Groups: within one, columns may well depend on each other; a ridge too small to be seen decides then."""
@@ -188,7 +201,7 @@ class SupportFits:
                 return self._squares(classes[:-1])
         c = dpotrs(factor, h)[0]
         if view.cap is not None and (np.abs(c) > view.caps(classes)).any():
-            return self._smooth(classes, None, False)
+            return self._capped(classes, slots)
         steep = float((np.diag(factor) ** 2 / np.maximum(np.diag(G), 1e-300)).min()) < ILL_CONDITIONED
         for _ in range(3 if steep else 1):
             residual = images.target - images.combine(slots, c)
@@ -201,24 +214,28 @@ class SupportFits:
     # Other losses -----------------------------------------------------------------------------------------------------
 
     def _smooth(self, classes: IntArray, start: Support | None, trial: bool) -> Support:
-        images, view = self.images, self.view
+        images, view, loss = self.images, self.view, self.problem.base_loss
         columns = Bordered(images.columns(images.slots(classes)), view.free)
         dim = columns.A.shape[1]
+        unit = np.ones(columns.dim)  # what coefficients are multiplied by: where lengths differ, columns have length 1
+        if view.lengths is not None:
+            unit[:dim] = view.lengths_of(classes)
+            columns = Bordered(linalg.columnwise(columns.A, 1.0 / unit[:dim]), view.free)
         lower, upper = self._box(classes, columns.dim)
-        loss = LeastSquares() if self.squares else self.problem.base_loss
         lengths, pays = view.squares(classes) if self.ridge else np.zeros(dim), np.zeros(columns.dim)
         pays[:dim] = self.ridge * lengths
-        c, residual, H = newton(
+        u, residual, H = newton(
             columns,
             images.target,
             loss,
-            lower,
-            upper,
-            np.clip(_guess(classes, columns.dim, dim, view, start), lower, upper),
+            lower * unit,
+            upper * unit,
+            np.clip(_guess(classes, columns.dim, dim, view, start), lower, upper) * unit,
             tol=ROUGH if trial else FINE,
             target=start.objective if trial and start is not None and start.classes.size >= classes.size else np.inf,
-            pays=pays,
+            pays=pays / unit**2,
         )
+        c = np.clip(u / unit, lower, upper)
         used = view.totals(classes, np.abs(c[:dim])) > 0
         if view.forced.size:
             used |= np.isin(classes, view.forced)  # a trial may end before they have moved
@@ -226,6 +243,7 @@ class SupportFits:
             return self._smooth(classes[used], start, trial)
         value, squares = loss.value(residual), float(np.dot(lengths, c[:dim] ** 2))
         factor = _past_free(H, dim)
+        factor = None if factor is None else factor * unit[:dim]
         return Support(view, classes, c[:dim], residual, value, factor, c[dim:], squares=squares, ridge=self.ridge)
 
     def _box(self, classes: IntArray, dim: int) -> tuple[FloatArray, FloatArray]:

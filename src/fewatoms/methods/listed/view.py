@@ -159,6 +159,12 @@ class View:
         scale = self.user_scale(classes)
         return self.cap / np.where(scale > 0, scale, 1.0)
 
+    def lengths_of(self, classes: IntArray) -> FloatArray:
+        """The lengths of the images of these classes where coefficients are capped, 1 for empty ones."""
+        assert self.lengths is not None
+        lengths = self.lengths[self.coordinates(classes)]
+        return np.where(lengths > 0, lengths, 1.0)
+
     def squares(self, classes: IntArray) -> FloatArray:
         """The squared lengths of the images of these classes, past free columns: what a ridge on them is multiplied
         by."""
