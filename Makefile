@@ -38,7 +38,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo: $(VENV)/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable ".[all]"
+	$(BIN)/python -m pip install --quiet --editable ".[demo]"
 	$(BIN)/python -m compileall -q src
 	touch $@
 

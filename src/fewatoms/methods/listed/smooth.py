@@ -31,8 +31,8 @@ SHAKEN = 5  # one of so many atoms is replaced by a shake, and two at least
 SHAKING = 3e9  # multiplications that shaking may cost, roughly
 REACH = 1.5  # sizes that one model serves: up to so many times that of its support
 AMONG = 4  # atoms that each of these is drawn from
-# Share of shakes that look at all atoms first: on 500 x 1000, k = 20, correlations .2 to .8, the losses of 13 problems of
-# 60 fall by .1 to 1 %, those of 4 rise; where all shakes do, no more fall.
+# Share of shakes that look at all atoms first: on 500 x 1000, k = 20, correlations .2 to .8, the losses of 13 problems
+# in 60 fall by .1 to 1 %, those of 4 rise; where all shakes do so, no more fall.
 AFAR = 0.5
 # Shakes with fits, for each in vain that the effort allows: so many for each atom, at least and at most. On 500 x 1000,
 # k = 10 and 20, they take the loss from 0.2 % below the best peer's to 0.4 % on average. Shakes in the model alone,
