@@ -11,6 +11,7 @@ import fewatoms as fa
 from answers import NAMES, answer, cases
 from fewatoms import words
 
+
 class Page(HTMLParser):
     """Reads a page strictly: every tag is closed in its turn, and nothing but these tags and inline styles is there."""
 
