@@ -4,6 +4,7 @@ import gc
 import io
 import json
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
