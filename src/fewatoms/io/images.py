@@ -11,18 +11,15 @@ from dataclasses import dataclass
 from itertools import groupby
 from math import prod
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import numpy as np
 
-from fewatoms._types import Array
+from fewatoms._types import Array, Foreign
 from fewatoms.io.arrays import Archive, read_npy
 from fewatoms.io.endings import IMAGES, PathLikeStr, ending, input_file
 from fewatoms.io.memory import afford
 from fewatoms.io.records import Stack
 from fewatoms.io.refused import Refused, borrowed, reading
-
-Foreign: TypeAlias = Any  # images of Pillow, which is not imported here
 
 GREYS = {"1": "L", "L": "L", "LA": "L", "La": "L", "I": "I", "F": "F", "I;16": "I;16", "I;16L": "I;16", "I;16B": "I;16"}
 BYTES = {"L": np.uint8, "RGB": np.uint8, "I;16": np.uint16, "I": np.int32, "F": np.float32}

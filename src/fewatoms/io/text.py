@@ -148,13 +148,13 @@ def _records(raw: BinaryIO, source: str, separator: str) -> Iterator[tuple[int, 
 
 
 def _lines(raw: BinaryIO, source: str) -> Iterator[str]:
-    stream = io.TextIOWrapper(raw, encoding="utf-8-sig", newline="")
-    while line := stream.readline(LONGEST_LINE):
-        if len(line) == LONGEST_LINE:
-            raise Refused(
-                f"{source} has a line of more than {LONGEST_LINE} characters: it is no table, or its lines have no ends"
-            )
-        yield line
+    with io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as stream:
+        while line := stream.readline(LONGEST_LINE):
+            if len(line) == LONGEST_LINE:
+                raise Refused(
+                    f"{source} has a line of more than {LONGEST_LINE} characters: it is no table, or its lines have no ends"
+                )
+            yield line
 
 
 def _header(path: Path, source: str, separator: str) -> tuple[int, list[str]]:
