@@ -8,7 +8,11 @@ from fewatoms.io import Refused, Table
 
 @pytest.fixture
 def table():
-    columns = {"Age": np.array([1.0, 2.0]), "city": np.array(["x", None], dtype=object), "size": np.array([3.0, np.nan])}
+    columns = {
+        "Age": np.array([1.0, 2.0]),
+        "city": np.array(["x", None], dtype=object),
+        "size": np.array([3.0, np.nan]),
+    }
     return Table(columns, "people.csv")
 
 

@@ -78,9 +78,9 @@ def test_natural_files(table, content, expected):
 
 @pytest.mark.usefixtures("way")
 def test_thousands_of_columns(table):
-    names = [f"c{i}" for i in range(5000)]
-    found = table(",".join(names) + "\n" + ",".join(map(str, range(5000))) + "\n")
-    np.testing.assert_array_equal(found.numeric(), [np.arange(5000.0)])
+    names = [f"c{i}" for i in range(3000)]
+    found = table(",".join(names) + "\n" + ",".join(map(str, range(3000))) + "\n")
+    np.testing.assert_array_equal(found.numeric(), [np.arange(3000.0)])
     assert found.names == tuple(names)
 
 
@@ -116,7 +116,10 @@ def drawn(rng):
     separator = str(rng.choice([",", ";", "\t"]))
     pools = [rng.choice(len(TOKENS), rng.integers(1, 6)) for _ in range(width)]
     clean = [
-        ['"' + t.replace('"', '""') + '"' if separator in t and '"' not in t else t for t in map(TOKENS.__getitem__, pool)]
+        [
+            '"' + t.replace('"', '""') + '"' if separator in t and '"' not in t else t
+            for t in map(TOKENS.__getitem__, pool)
+        ]
         for pool in pools
     ]
     lines = [separator.join(f"c{i}" for i in range(width))]
@@ -146,7 +149,7 @@ def test_both_ways_give_the_same_table(tmp_path, monkeypatch):
     monkeypatch.setattr(text, "BATCH_CELLS", 8)
     monkeypatch.setattr(arrow, "TEXT_BLOCK", 64)
     path, taken, refused = tmp_path / "data.csv", 0, 0
-    for _ in range(400):
+    for _ in range(150):
         content = drawn(rng)
         path.write_bytes(content.encode())
         by_module = told(path, text.batches)
@@ -158,8 +161,8 @@ def test_both_ways_give_the_same_table(tmp_path, monkeypatch):
             taken += 1
             assert by_arrow == by_module, content
         refused += by_module is None
-    assert taken > 200
-    assert refused > 10
+    assert taken > 75
+    assert refused > 3
 
 
 def test_pyarrow_is_taken_where_it_is_there(table, monkeypatch):

@@ -45,15 +45,15 @@ class ArrowCells:
         return compute.if_else(known, pa.scalar(None, pa.string()), stripped)
 
     def numbers(self) -> tuple[str, FloatArray]:
-        pa = pyarrow()
-        there = len(self.column) - self.trimmed.null_count
-        if there:
+        for trimmed in (False, True):  # most columns need no trimming
+            cells = self.trimmed if trimmed else self.column
             try:
-                values = self.trimmed.cast(pa.float64()).to_numpy(zero_copy_only=False)
-            except pa.ArrowInvalid:
-                return self._plain.numbers()
-            if np.count_nonzero(~np.isnan(values)) == there:
-                return NUMERIC, np.array(values)
+                values = np.array(cells.cast(pyarrow().float64()).to_numpy(zero_copy_only=False))
+            except pyarrow().ArrowInvalid:
+                continue
+            missing = np.count_nonzero(np.isnan(values))
+            if missing == cells.null_count and missing < len(values):
+                return NUMERIC, values
         return self._plain.numbers()
 
     def texts(self) -> Array:

@@ -11,9 +11,7 @@ from fewatoms._types import Array
 from fewatoms.io.cells import objects
 
 # As whole numbers are written, also by those who see floats.
-WHOLE_NUMBER = re.compile(
-    r"(0|-?[1-9]\d{0,18})(\.0)?", re.ASCII
-)
+WHOLE_NUMBER = re.compile(r"(0|-?[1-9]\d{0,18})(\.0)?", re.ASCII)
 STRIDE = 2**18
 
 

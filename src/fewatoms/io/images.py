@@ -66,9 +66,7 @@ def _in_folder(folder: Path, source: str) -> Iterator[Frame]:
     except OSError as error:
         raise Refused(f"{source} cannot be opened ({error.strerror}): check who may read it") from error
     if not files:
-        raise Refused(
-            f"{source} must have images in it ({' '.join(IMAGES)}); it has none: name the folder of the frames"
-        )
+        raise Refused(f"{source} has no images in it ({' '.join(IMAGES)}): name the folder of the frames")
     for file in sorted(files, key=lambda each: (natural(each.name), each.name)):
         yield from _in_file(file, str(file))
 
@@ -158,6 +156,6 @@ def _of_archive(archive: Archive) -> Stack:
     if len(fitting) != 1:
         have = ", ".join(f"{name} {shape}" for name, shape in list(archive.shapes.items())[:5])
         raise Refused(
-            f"{archive.source} must have one array of frames; it has {have or 'no numbers'}: keep that one alone"
+            f"{archive.source} must have one array of frames; it has {have or 'no numbers'}: keep one of them"
         )
     return _of_array(archive.source, archive.read(fitting[0]))

@@ -151,9 +151,7 @@ def _lines(raw: BinaryIO, source: str) -> Iterator[str]:
     with io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as stream:
         while line := stream.readline(LONGEST_LINE):
             if len(line) == LONGEST_LINE:
-                raise Refused(
-                    f"{source} has a line of more than {LONGEST_LINE} characters: it is no table, or its lines have no ends"
-                )
+                raise Refused(f"{source} has a line of more than {LONGEST_LINE} characters: it is no table")
             yield line
 
 
