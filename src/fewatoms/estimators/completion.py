@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fewatoms import _checks, frames
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.atoms import RankOne
-from fewatoms.estimators.entries import Entries, Filled, spanned
+from fewatoms.estimators.entries import Entries, Filled, spanned, weighed
 from fewatoms.estimators.ids import UNKNOWN, Ids, column, gapped, listed, measured, pairs, told
 from fewatoms.fit import fit
 from fewatoms.losses import LeastSquares
@@ -120,31 +120,31 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _read(self, X: object, y: object, sample_weight: object, named: tuple[str | None, ...]) -> Entries:
         for name in ("n_features_in_", "feature_names_in_"):  # of an earlier table
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
         frame = frames.framed("X", X)
         self._frame = None if frame is None else type(frame.native)  # in which recommendations are given
         self._named: tuple[str, ...] = ()
+        called = "y"
         if any(name is not None for name in named):
             columns, y = self._by_name(frame, named)
+            called = f"the column {named[2]!r}"
         else:
             two = None if y is None else pairs("X", X)
             if two is None or measured(two):
                 table = self._table(X, reset=True)
                 cols = Ids(getattr(self, "feature_names_in_", np.arange(table.shape[1])))
-                return Entries.of_table(table, cols, _weights(sample_weight, len(table)))
+                return Entries.of_table(table, cols, weighed(sample_weight, len(table)))
             columns = two
             if frame is not None:
                 self._named = tuple(str(label) for label in frame.labels)
-        values = _checks.real_vector("y", frames.vector("y", y), len(columns[0]), " (one per pair)")
-        return Entries.of_pairs(columns, values, _weights(sample_weight, values.size))
+        values = _checks.real_vector(called, frames.vector(called, y), len(columns[0]), " (one per pair)")
+        return Entries.of_pairs(columns, values, weighed(sample_weight, values.size))
 
     def _by_name(self, frame: frames.Frame | None, named: tuple[str | None, ...]) -> tuple[tuple[Array, Array], Array]:
         user, item, value = named
         if frame is None or user is None or item is None or value is None:
-            raise ValueError(
-                f"user, item and value must name columns of a data frame X, all three; got {', '.join(map(repr, named))}"
-                f"{'' if frame is not None else ' beside an X that is none'}"
-            )
+            came = f"got {', '.join(map(repr, named))}{'' if frame is not None else ' beside an X that is none'}"
+            raise ValueError(f"user, item and value must name columns of a data frame X, all three; {came}")
         self._named = (user, item)
         return (column(frame, user), column(frame, item)), column(frame, value)
 
@@ -152,7 +152,13 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """A table with NaN for what is missing, its columns checked against those known."""
         plain: Foreign = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
         if reset or hasattr(self, "n_features_in_"):
-            return validate_data(self, gapped(X), reset=reset, **plain)
+            try:
+                return validate_data(self, gapped(X), reset=reset, **plain)
+            except ValueError as error:
+                if "could not convert" not in str(error):
+                    raise
+                how = "entries with ids are fit(pairs, y), or fit(frame, user=..., item=..., value=...)"
+                raise ValueError(f"X must hold numbers where it is a table; {error}: {how}") from None
         array: FloatArray = check_array(frames.table("X", X, tuple(map(str, self.col_ids_))), **plain)
         if array.shape[1] != len(self.col_ids_):
             raise ValueError(
@@ -256,10 +262,10 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if codes is None:
             return self._score_of_table(self._table(X), sample_weight)
         values = _checks.real_vector("y", frames.vector("y", y), codes[0].size, " (one per pair)")
-        return float(r2_score(values, self._filled.at(*codes), sample_weight=_weights(sample_weight, values.size)))
+        return float(r2_score(values, self._filled.at(*codes), sample_weight=weighed(sample_weight, values.size)))
 
     def _score_of_table(self, table: FloatArray, sample_weight: object) -> float:
-        weights = _weights(sample_weight, len(table))
+        weights = weighed(sample_weight, len(table))
         there = ~np.isnan(table)
         half = there.cumsum(axis=1) % 2
         said = np.full(table.shape, np.nan)
@@ -290,12 +296,12 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             )
         cols, scores = filled.best(rows, n, exclude_seen=_checks.flag("exclude_seen", exclude_seen))
         if self._frame is None:
-            return _ids_at(filled.cols.values, cols), scores
+            return filled.cols.at(cols), scores
         there = cols != UNKNOWN
         user, item = self._named or ("row", "column")
         long = {
-            user: np.repeat(asked, there.sum(axis=1)),
-            item: filled.cols.values[cols[there]],
+            user: _narrow(np.repeat(asked, there.sum(axis=1))),
+            item: _narrow(filled.cols.values[cols[there]]),
             "score": scores[there],
         }
         return getattr(self._frame, "from_pydict", self._frame)(long)
@@ -345,7 +351,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if two is None:
             raise ValueError(f"X must be pairs of ids beside y; got {_checks.came(X)}")
         values = _checks.real_vector("y", frames.vector("y", y), len(two[0]), " (one per pair)")
-        fresh = Entries.of_pairs(two, values, _weights(sample_weight, values.size))
+        fresh = Entries.of_pairs(two, values, weighed(sample_weight, values.size))
         self._filled = self._filled.extended(self._placed(fresh, axis).once(self.duplicates), axis)
         return self
 
@@ -355,7 +361,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 "X must be pairs of ids beside their values y, unless it has new rows of a table; y is None"
             )
         table, known = self._table(X), len(self.row_ids_)
-        fresh = Entries.of_table(table, self._filled.cols, _weights(sample_weight, len(table)))
+        fresh = Entries.of_table(table, self._filled.cols, weighed(sample_weight, len(table)))
         return replace(fresh, rows=Ids(known + fresh.rows.values))
 
     def _placed(self, fresh: Entries, axis: int) -> Entries:
@@ -374,17 +380,6 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return replace(fresh, i=codes[fresh.i], rows=mine[0])
 
 
-def _weights(given: object, count: int) -> FloatArray | None:
-    if given is None:
-        return None
-    weights = _checks.real_vector("sample_weight", frames.vector("sample_weight", given), count, " (one per sample)")
-    _checks.require(bool((weights >= 0).all()), "sample_weight", "nonnegative", float(weights.min()))
-    _checks.require(bool(weights.any()), "sample_weight", "above zero somewhere", "zero everywhere")
-    return weights
-
-
-def _ids_at(ids: Array, codes: IntArray) -> Array:
-    """The ids of codes; None for those that are UNKNOWN."""
-    if not (codes == UNKNOWN).any():
-        return ids[codes]
-    return np.append(ids.astype(object), None)[codes]
+def _narrow(ids: Array) -> Array | list[object]:
+    """A column that frames know the type of."""
+    return ids.tolist() if ids.dtype.kind == "O" else ids

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from fewatoms import _checks
+from fewatoms import _checks, frames
 from fewatoms._types import Array, FloatArray, IntArray, Matrix
 from fewatoms.estimators.ids import UNKNOWN, Ids, told
 from fewatoms.lowrank import LowRank
@@ -84,11 +84,11 @@ class Entries:
                 f"pairs must name each entry once; {again.size} repeat another, ({pair}) for one: duplicates='mean' or "
                 "'last' merges them"
             )
-        total = np.bincount(place, weights=self.weights)
-        sums = np.bincount(place, weights=self.values if self.weights is None else self.weights * self.values)
-        return replace(
-            self, i=self.i[first], j=self.j[first], values=sums / total, weights=None if self.weights is None else total
-        )
+        weights = np.ones(keys.size) if self.weights is None else self.weights
+        total = np.asarray(np.bincount(place, weights=weights), dtype=np.float64)
+        values = np.bincount(place, weights=weights * self.values) / total
+        kept = None if self.weights is None else total
+        return replace(self, i=self.i[first], j=self.j[first], values=values, weights=kept)
 
     @property
     def mean(self) -> float:
@@ -156,13 +156,12 @@ class Filled:
 
     def _scores(self, rows: IntArray) -> FloatArray:
         """All entries of a few rows."""
-        left = np.concatenate([self.model.left, np.zeros((1, self.model.left.shape[1]))])[rows]
-        block = left @ self.model.right.T
-        biases = self.model.biases
+        known, biases = rows != UNKNOWN, self.model.biases
+        block: FloatArray = (self.model.left[rows] * known[:, None]) @ self.model.right.T
         if biases is None:
             block[:, ~self._known[1][:-1]] = self.otherwise
             return block
-        return block + biases.center + np.append(biases.rows, 0.0)[rows][:, None] + biases.cols
+        return block + (biases.center + biases.rows[rows] * known)[:, None] + biases.cols
 
     def extended(self, fresh: Entries, axis: int) -> Filled:
         """With new rows (axis 0) or columns (axis 1) behind those that are there; along the other axis the codes of
@@ -193,3 +192,13 @@ def spanned(clip: object, values: FloatArray) -> tuple[float, float]:
     low, high = (_checks.real("clip", bound, demand) for bound in pair)
     _checks.require(low < high, "clip", demand, clip)
     return low, high
+
+
+def weighed(given: object, count: int) -> FloatArray | None:
+    """Weights of samples, checked."""
+    if given is None:
+        return None
+    weights = _checks.real_vector("sample_weight", frames.vector("sample_weight", given), count, " (one per sample)")
+    _checks.require(bool((weights >= 0).all()), "sample_weight", "nonnegative", float(weights.min()))
+    _checks.require(bool(weights.any()), "sample_weight", "above zero somewhere", "zero everywhere")
+    return weights

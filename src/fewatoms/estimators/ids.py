@@ -59,6 +59,12 @@ class Ids:
         found = self._sorter[spots]
         return np.where(self.values[found] == plain, found, UNKNOWN)
 
+    def at(self, codes: IntArray) -> Array:
+        """The ids of codes; None for those that are UNKNOWN."""
+        if not (codes == UNKNOWN).any():
+            return self.values[codes]
+        return _objects([*self.values.tolist(), None])[codes]
+
     def extended(self, fresh: Array) -> Ids:
         """With others behind these."""
         if self.values.dtype == fresh.dtype:
@@ -101,7 +107,7 @@ def pairs(name: str, thing: object, columns: Sequence[str] = ()) -> tuple[Array,
 def column(frame: frames.Frame, name: str) -> Array:
     """One column of a frame, as it is; those nearest to its name are told where there is none."""
     labels = tuple(str(label) for label in frame.labels)
-    (place,) = names.places(frame.name, [name], labels)
+    (place,) = names.places(frame.name, [str(name)], labels)
     return np.asarray(frame.native[frame.labels[place]])
 
 

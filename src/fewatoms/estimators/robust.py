@@ -12,7 +12,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fewatoms import _checks
-from fewatoms._types import Array, FloatArray, Matrix
+from fewatoms._types import Array, FloatArray
 from fewatoms.atoms import RankOne, SignedOneHot
 from fewatoms.estimators.ids import gapped
 from fewatoms.fit import fit
@@ -21,10 +21,9 @@ from fewatoms.operators import Identity, Sampling
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-    from fewatoms.frames import Foreign
-
 OUTSTANDING = 3 * 1.4826  # median residuals: three standard deviations of normal noise
 DOWN, RUNGS = 0.7, 24  # from one threshold to the next, and how many there are
+STEPS = 2  # at each
 TRIMS = 20  # rounds of leaving out what stands out
 ROWS_WORK = 1 << 21  # numbers that are held at a time for rows to be transformed
 
@@ -170,27 +169,41 @@ def _components(left: Array, right: Array) -> tuple[FloatArray, FloatArray, Floa
 def _trimmed(rows: FloatArray, V: FloatArray, threshold: float) -> FloatArray:
     """Scores t of rows x that minimise the sum of (x - tV)^2 over the entries that are seen and do not stand out.
 
-    Residuals are clipped at thresholds that fall from the largest entry of the row to the one that is given, which
-    finds scores among gross errors; then those beyond the last are left out altogether, until they stay the same.
+    Residuals are clipped at thresholds that fall from the largest entry of the row to the one that is given, with a few
+    steps of a majoriser at each, which finds scores among gross errors; then those beyond the last are left out
+    altogether, until they stay the same.
     """
     seen = ~np.isnan(rows)
     x = np.where(seen, rows, 0.0)
-    most = np.maximum(seen.sum(axis=1) - len(V), 0) // 2  # entries that may be left out
-    top = np.maximum(np.abs(x).max(axis=1, keepdims=True, initial=0.0), threshold)
-    t = _regressed(x, V, seen.astype(np.float64))
-    for rung in range(RUNGS):
-        bound = np.maximum(top * DOWN**rung, threshold)
-        size = np.abs(x - t @ V)
-        t = _regressed(x, V, seen * np.where(size > bound, bound / np.maximum(size, 1e-300), 1.0))
+    inverse = None if seen.all() else _inverses(seen, V)
+    top = np.maximum(np.abs(x).max(axis=1, keepdims=True), threshold)
+    t = np.zeros((len(x), len(V)))
+    for step in range(RUNGS * STEPS):
+        bound = np.maximum(top * DOWN ** (step // STEPS), threshold)
+        pull = np.where(seen, np.clip(x - t @ V, -bound, bound), 0.0) @ V.T
+        t += pull if inverse is None else np.einsum("iab,ib->ia", inverse, pull)
+    kept, turning = np.zeros_like(seen), np.arange(len(x))
     for _ in range(TRIMS):
-        size = np.where(seen, np.abs(x - t @ V), -1.0)
-        order = np.argsort(np.argsort(-size, axis=1, kind="stable"), axis=1, kind="stable")
-        t = _regressed(x, V, (seen & ~((size >= threshold) & (order < most[:, None]))).astype(np.float64))
+        now = _kept(x[turning], seen[turning], t[turning] @ V, threshold, len(V))
+        changed = (now != kept[turning]).any(axis=1)
+        turning, now = turning[changed], now[changed]
+        if turning.size == 0:
+            break
+        kept[turning] = now
+        t[turning] = np.einsum("iab,ib->ia", _inverses(now, V), (now * x[turning]) @ V.T)
     return t
 
 
-def _regressed(x: FloatArray, V: FloatArray, w: FloatArray) -> FloatArray:
-    """Least squares with weights, row by row; the shortest where entries are too few."""
-    grams = np.einsum("iq,aq,bq->iab", w, V, V, optimize=True)
-    right = (w * x) @ V.T
-    return np.einsum("iab,ib->ia", np.linalg.pinv(grams, hermitian=True), right)
+def _kept(x: FloatArray, seen: Array, said: FloatArray, threshold: float, rank: int) -> Array:
+    """Entries that do not stand out; of those that do, the smaller ones where too few would be left."""
+    size = np.where(seen, np.abs(x - said), -1.0)
+    most = np.maximum(seen.sum(axis=1) - rank, 0) // 2
+    places = np.argsort(np.argsort(-size, axis=1, kind="stable"), axis=1, kind="stable")
+    return seen & ~((size >= threshold) & (places < most[:, None]))
+
+
+def _inverses(kept: Array, V: FloatArray) -> FloatArray:
+    """Of the Gram matrices of V over the entries kept, row by row; pseudoinverses where these are too few."""
+    outer = (V[:, None] * V[None]).reshape(-1, V.shape[1])
+    grams = (kept @ outer.T).reshape(-1, len(V), len(V))
+    return np.asarray(np.linalg.pinv(grams, hermitian=True), dtype=np.float64)
