@@ -19,8 +19,9 @@ from fewatoms.estimators.entries import Entries, Filled, spanned, weighed
 from fewatoms.estimators.ids import UNKNOWN, Ids, column, gapped, listed, measured, pairs, told
 from fewatoms.fit import fit
 from fewatoms.losses import LeastSquares
+from fewatoms.operators import Sampling
 from fewatoms.path import fit_path
-from fewatoms.solution import Solution
+from fewatoms.solution import Solution, Status
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from fewatoms.frames import Foreign
 
 RANKS = (1, 2, 3, 5, 8, 12, 20)
+PATIENCE = 2  # ranks in a row that predict no better
 
 
 class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -41,7 +43,8 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     rank : int, optional
-        How many atoms at most. None: the one of 1, 2, 3, 5, 8, 12, 20 that predicts entries held out best.
+        How many atoms at most. None: the one of 1, 2, 3, 5, 8, 12, 20 that predicts entries held out best, tried in
+        turn until two in a row predict no better.
     biases : bool
         Whether a centre, row and column biases stand beside the atoms.
     ridge : float or "auto", optional
@@ -184,14 +187,25 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             "rng": None if self.random_state is None else check_random_state(self.random_state).randint(2**31 - 1),
         }
         M, b = entries.sampling(), entries.values
-        ranks = (
-            [r for r in RANKS if r <= min(p, q)] if open_rank else [_checks.integer("rank", self.rank, 1, min(p, q))]
-        )
-        if len(ranks) == 1:
-            return fit(M, b, k=ranks[0], **words)
-        path = fit_path(M, b, k=ranks, **words)
-        path.choose_k("held-out", callback=self.callback)
-        return path.best
+        most = min(p, q)
+        if few or most == 1 or not open_rank:
+            return fit(M, b, k=1 if open_rank else _checks.integer("rank", self.rank, 1, most), **words)
+        return self._in_turn([rank for rank in RANKS if rank <= most], M, b, words)
+
+    def _in_turn(self, ranks: list[int], M: Sampling, b: FloatArray, words: Foreign) -> Solution:
+        """The rank that predicts entries held out best; higher ones cost more, and a few in a row that predict worse
+        end the search."""
+        best, lowest, since = None, np.inf, 0
+        for rank in ranks:
+            path = fit_path(M, b, k=[rank], **words)
+            path.choose_k("held-out", callback=self.callback)
+            score, since = float(path.scores["held-out"][0]), since + 1
+            if best is None or score < lowest:
+                best, lowest, since = path.best, score, 0
+            if since == PATIENCE or path.best.status is Status.STOPPED:
+                break
+        assert best is not None
+        return best
 
     # What is known afterwards -----------------------------------------------------------------------------------------
 

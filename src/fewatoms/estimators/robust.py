@@ -205,5 +205,5 @@ def _kept(x: FloatArray, seen: Array, said: FloatArray, threshold: float, rank: 
 def _inverses(kept: Array, V: FloatArray) -> FloatArray:
     """Of the Gram matrices of V over the entries kept, row by row; pseudoinverses where these are too few."""
     outer = (V[:, None] * V[None]).reshape(-1, V.shape[1])
-    grams = (kept @ outer.T).reshape(-1, len(V), len(V))
+    grams = (kept @ outer.T).reshape(len(kept), len(V), len(V))
     return np.asarray(np.linalg.pinv(grams, hermitian=True), dtype=np.float64)
