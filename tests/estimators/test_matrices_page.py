@@ -37,11 +37,3 @@ def test_gross_errors(space):
     assert (pca.rank_, pca.sparse_.nnz) == (2, 20)
     np.testing.assert_allclose(pca.low_rank_, X, atol=1e-3)
     np.testing.assert_allclose(pca.inverse_transform(space["scores"]), X, atol=1e-3)
-
-
-def test_the_page_lists_the_expected_failures():
-    from test_completion import EXPECTED
-
-    text = PAGE.read_text(encoding="utf-8")
-    for check in EXPECTED:
-        assert f"`{check}`" in text

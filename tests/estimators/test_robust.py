@@ -24,7 +24,7 @@ def test_scikit_learn_is_content(estimator, check):
     check_it(estimator)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @parametrize_with_checks([RobustPCA(), RobustPCA(center=True)], expected_failed_checks=lambda estimator: EXPECTED)
 def test_scikit_learn_is_content_with_choices(estimator, check):
     check_it = check

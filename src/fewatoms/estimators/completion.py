@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.metrics import r2_score
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fewatoms import _checks, frames
@@ -17,19 +17,15 @@ from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.atoms import RankOne
 from fewatoms.estimators.entries import Entries, Filled, spanned, weighed
 from fewatoms.estimators.ids import UNKNOWN, Ids, column, gapped, listed, measured, pairs, told
+from fewatoms.estimators.ranks import RANKS, best_rank, seed
 from fewatoms.fit import fit
 from fewatoms.losses import LeastSquares
-from fewatoms.operators import Sampling
-from fewatoms.path import fit_path
-from fewatoms.solution import Solution, Status
+from fewatoms.solution import Solution
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
     from fewatoms.frames import Foreign
-
-RANKS = (1, 2, 3, 5, 8, 12, 20)
-PATIENCE = 2  # ranks in a row that predict no better
 
 
 class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -172,40 +168,24 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _solved(self, entries: Entries) -> Solution:
         p, q = entries.shape
+        rank = None if self.rank is None else _checks.integer("rank", self.rank, 1, min(p, q))
         biases, nonnegative = _checks.flag("biases", self.biases), _checks.flag("nonnegative", self.nonnegative)
-        open_rank = self.rank is None
-        few = entries.values.size < 2
+        few = entries.values.size < 2  # of which none can be held out
         ridge = self.ridge
         if ridge is None:
-            ridge = "auto" if (biases or open_rank) and not few else 0.0
+            ridge = "auto" if (biases or rank is None) and not few else 0.0
         words: Foreign = {
             "atoms": RankOne(p, q, nonnegative=nonnegative),
             "loss": LeastSquares() if entries.weights is None else LeastSquares(entries.weights),
             "ridge": ridge,
             "free": "biases" if biases else None,
             "callback": self.callback,
-            "rng": None if self.random_state is None else check_random_state(self.random_state).randint(2**31 - 1),
+            "rng": seed(self.random_state),
         }
         M, b = entries.sampling(), entries.values
-        most = min(p, q)
-        if few or most == 1 or not open_rank:
-            return fit(M, b, k=1 if open_rank else _checks.integer("rank", self.rank, 1, most), **words)
-        return self._in_turn([rank for rank in RANKS if rank <= most], M, b, words)
-
-    def _in_turn(self, ranks: list[int], M: Sampling, b: FloatArray, words: Foreign) -> Solution:
-        """The rank that predicts entries held out best; higher ones cost more, and a few in a row that predict worse
-        end the search."""
-        best, lowest, since = None, np.inf, 0
-        for rank in ranks:
-            path = fit_path(M, b, k=[rank], **words)
-            path.choose_k("held-out", callback=self.callback)
-            score, since = float(path.scores["held-out"][0]), since + 1
-            if best is None or score < lowest:
-                best, lowest, since = path.best, score, 0
-            if since == PATIENCE or path.best.status is Status.STOPPED:
-                break
-        assert best is not None
-        return best
+        if rank is not None or few or min(p, q) == 1:
+            return fit(M, b, k=rank or 1, **words)
+        return best_rank(M, b, [r for r in RANKS if r <= min(p, q)], words)
 
     # What is known afterwards -----------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from fewatoms.estimators.ids import UNKNOWN, Ids, told
 from fewatoms.lowrank import LowRank
 from fewatoms.operators import Sampling
 
-TOGETHER = 1 << 22  # scores of users that are looked at together
+SCORES_TOGETHER = 1 << 22  # scores of users that are looked at together
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +140,7 @@ class Filled:
         UNKNOWN and NaN. Ranks are those before values are clipped."""
         n = min(n, len(self.cols))
         cols, scores = np.empty((rows.size, n), dtype=np.intp), np.empty((rows.size, n))
-        for some in _blocks(rows.size, max(1, TOGETHER // len(self.cols))):
+        for some in _blocks(rows.size, max(1, SCORES_TOGETHER // len(self.cols))):
             block = self._scores(rows[some])
             if exclude_seen:
                 known = np.flatnonzero(rows[some] != UNKNOWN)

@@ -12,7 +12,14 @@ from fewatoms._types import Array, IntArray
 from fewatoms.frames import Foreign
 
 UNKNOWN = -1
-WORDS = {"i": "integers", "f": "numbers", "M": "times", "m": "durations", "U": "text", "O": "values of several types"}
+KINDS_TOLD = {
+    "i": "integers",
+    "f": "numbers",
+    "M": "times",
+    "m": "durations",
+    "U": "text",
+    "O": "values of several types",
+}
 
 
 class Ids:
@@ -52,7 +59,9 @@ class Ids:
             return np.full(plain.size, UNKNOWN, dtype=np.intp)
         mine, theirs = _kind(self.values), _kind(plain)
         if mine != theirs and not {mine, theirs} <= {"i", "f"} and "O" not in (mine, theirs):
-            raise TypeError(f"{name} must hold ids of the type that was fitted, {WORDS[mine]}; got {WORDS[theirs]}")
+            raise TypeError(
+                f"{name} must hold ids of the type that was fitted, {KINDS_TOLD[mine]}; got {KINDS_TOLD[theirs]}"
+            )
         if "O" in (self.values.dtype.kind, plain.dtype.kind):
             return np.array([self._places.get(value, UNKNOWN) for value in plain.tolist()], dtype=np.intp)
         spots = np.minimum(np.searchsorted(self.values, plain, sorter=self._sorter), len(self) - 1)

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fewatoms import _checks
 from fewatoms._types import Array, FloatArray
 from fewatoms.atoms import RankOne, SignedOneHot
 from fewatoms.estimators.ids import gapped
+from fewatoms.estimators.ranks import seed
 from fewatoms.fit import fit
 from fewatoms.operators import Identity, Sampling
 
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 OUTSTANDING = 3 * 1.4826  # median residuals: three standard deviations of normal noise
+FAINT = 1e-11  # of the largest entry: what never stands out
 DOWN, RUNGS = 0.7, 24  # from one threshold to the next, and how many there are
-STEPS = 2  # at each
+STEPS_EACH = 2
 TRIMS = 20  # rounds of leaving out what stands out
 ROWS_WORK = 1 << 21  # numbers that are held at a time for rows to be transformed
 
@@ -53,8 +55,8 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     components_ : (r, q) array with orthonormal rows, which span those of L; singular_values_ : those of L
     mean_ : (q,) array; zeros unless center
     rank_ : r, how many components there are
-    threshold_ : the size from which on residuals are gross errors for `transform`: the least entry of S, or three
-        standard deviations where S is empty
+    threshold_ : the size from which on residuals are gross errors for `transform`: three standard deviations of the
+        noise, estimated from the median of |X - L|, as `entries=None` does
     """
 
     def __init__(
@@ -95,7 +97,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             atoms=RankOne(p, q) + SignedOneHot((p, q)),
             k=(rank, entries),
             callback=self.callback,
-            rng=None if self.random_state is None else check_random_state(self.random_state).randint(2**31 - 1),
+            rng=seed(self.random_state),
         )
         low, few = self.solution_.parts
         self._scores, self.singular_values_, self.components_ = _components(low.left, low.right)
@@ -106,10 +108,8 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return self
 
     def _threshold(self, centred: FloatArray, seen: Array) -> float:
-        if self.sparse_.nnz:
-            return float(np.abs(self.sparse_.data).min())
         left = np.abs(centred - self._scores @ self.components_)[seen]
-        return OUTSTANDING * float(np.median(left))
+        return max(OUTSTANDING * float(np.median(left)), FAINT * float(np.abs(centred[seen]).max()))
 
     @property
     def low_rank_(self) -> FloatArray:
@@ -178,8 +178,8 @@ def _trimmed(rows: FloatArray, V: FloatArray, threshold: float) -> FloatArray:
     inverse = None if seen.all() else _inverses(seen, V)
     top = np.maximum(np.abs(x).max(axis=1, keepdims=True), threshold)
     t = np.zeros((len(x), len(V)))
-    for step in range(RUNGS * STEPS):
-        bound = np.maximum(top * DOWN ** (step // STEPS), threshold)
+    for step in range(RUNGS * STEPS_EACH):
+        bound = np.maximum(top * DOWN ** (step // STEPS_EACH), threshold)
         pull = np.where(seen, np.clip(x - t @ V, -bound, bound), 0.0) @ V.T
         t += pull if inverse is None else np.einsum("iab,ib->ia", inverse, pull)
     kept, turning = np.zeros_like(seen), np.arange(len(x))
