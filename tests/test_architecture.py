@@ -43,7 +43,7 @@ LAYERS = [
     {"choosing"},
     {"datasets", "fit"},
     {"path", "testing"},
-    {"demo"},
+    {"demo", "estimators"},
     {"display"},
     {"cli"},
 ]
@@ -206,6 +206,7 @@ DOORS = {
     "_renamed.py",
     "capabilities.py",
     "classes.py",
+    "estimators/ids.py",
     "files.py",
     "frames.py",
     "io",

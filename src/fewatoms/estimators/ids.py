@@ -1,0 +1,215 @@
+"""Ids of any type as codes and back, and the pairs of ids by which people name entries of a matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from fewatoms import _checks, frames, names
+from fewatoms._types import Array, IntArray
+from fewatoms.frames import Foreign
+
+UNKNOWN = -1
+KINDS_TOLD = {
+    "i": "integers",
+    "f": "numbers",
+    "M": "times",
+    "m": "durations",
+    "U": "text",
+    "O": "values of several types",
+}
+
+
+class Ids:
+    """Distinct ids; the code of each is its place.
+
+    values : in the order of the codes: integers, other numbers, times, or objects where they are text or mixed
+    """
+
+    def __init__(self, values: Array) -> None:
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @classmethod
+    def of(cls, name: str, column: object) -> tuple[Ids, IntArray]:
+        """The ids of a column and the code of each entry. Ids are sorted; where they have no order, as they came."""
+        plain = _plain(name, column)
+        if plain.dtype.kind != "O":
+            values, codes = np.unique(plain, return_inverse=True)
+            return cls(values), codes.astype(np.intp, copy=False)
+        places: dict[object, int] = {}
+        codes = np.array([places.setdefault(value, len(places)) for value in plain.tolist()], dtype=np.intp)
+        values = _objects(places)
+        try:
+            order = np.array(sorted(range(len(values)), key=values.__getitem__), dtype=np.intp)
+        except TypeError:
+            return cls(values), codes
+        rank = np.empty(len(values), dtype=np.intp)
+        rank[order] = np.arange(len(values))
+        return cls(values[order]), rank[codes]
+
+    def codes(self, name: str, column: object) -> IntArray:
+        """The code of each entry, UNKNOWN (-1) where an id is not among these."""
+        plain = _plain(name, column)
+        if plain.size == 0 or len(self) == 0:
+            return np.full(plain.size, UNKNOWN, dtype=np.intp)
+        mine, theirs = _kind(self.values), _kind(plain)
+        if mine != theirs and not {mine, theirs} <= {"i", "f"} and "O" not in (mine, theirs):
+            raise TypeError(
+                f"{name} must hold ids of the type that was fitted, {KINDS_TOLD[mine]}; got {KINDS_TOLD[theirs]}"
+            )
+        if "O" in (self.values.dtype.kind, plain.dtype.kind):
+            return np.array([self._places.get(value, UNKNOWN) for value in plain.tolist()], dtype=np.intp)
+        spots = np.minimum(np.searchsorted(self.values, plain, sorter=self._sorter), len(self) - 1)
+        found = self._sorter[spots]
+        return np.where(self.values[found] == plain, found, UNKNOWN)
+
+    def at(self, codes: IntArray) -> Array:
+        """The ids of codes; None for those that are UNKNOWN."""
+        if not (codes == UNKNOWN).any():
+            return self.values[codes]
+        return _objects([*self.values.tolist(), None])[codes]
+
+    def extended(self, fresh: Array) -> Ids:
+        """With others behind these."""
+        if self.values.dtype == fresh.dtype:
+            return Ids(np.concatenate([self.values, fresh]))
+        return Ids(_plain("ids", [*self.values.tolist(), *fresh.tolist()]))
+
+    @cached_property
+    def _places(self) -> dict[object, int]:
+        return {value: i for i, value in enumerate(self.values.tolist())}
+
+    @cached_property
+    def _sorter(self) -> IntArray:
+        return np.argsort(self.values, kind="stable")
+
+    def __getstate__(self) -> dict[str, Array]:
+        return {"values": self.values}
+
+
+def told(ids: Iterable[object]) -> str:
+    """A few ids, for a message."""
+    listed = [repr(value.item() if isinstance(value, np.generic) else value) for value in ids]
+    more = f" and {len(listed) - names.SHOWN} more" if len(listed) > names.SHOWN else ""
+    return ", ".join(listed[: names.SHOWN]) + more
+
+
+def pairs(name: str, thing: object, columns: Sequence[str] = ()) -> tuple[Array, Array] | None:
+    """Two columns of ids: those of these names in a frame, or all there is; None where there are not two."""
+    frame = frames.framed(name, thing)
+    if frame is not None:
+        labels = [str(label) for label in frame.labels]
+        if columns and set(columns) <= set(labels):
+            return column(frame, columns[0]), column(frame, columns[1])
+        return (column(frame, labels[0]), column(frame, labels[1])) if len(labels) == 2 else None
+    array = thing if isinstance(thing, np.ndarray) else _of_rows(name, thing)
+    if array is None or array.ndim != 2 or array.shape[1] != 2:
+        return None
+    return array[:, 0], array[:, 1]
+
+
+def column(frame: frames.Frame, name: str) -> Array:
+    """One column of a frame, as it is; those nearest to its name are told where there is none."""
+    labels = tuple(str(label) for label in frame.labels)
+    (place,) = names.places(frame.name, [str(name)], labels)
+    return np.asarray(frame.native[frame.labels[place]])
+
+
+def measured(columns: tuple[Array, Array]) -> bool:
+    """Whether two columns hold numbers with fractions, which are measurements and no ids."""
+    return any(c.dtype.kind == "f" and bool((c[np.isfinite(c)] % 1).any()) for c in columns)
+
+
+def _of_rows(name: str, thing: object) -> Array | None:
+    """Rows of two as an array of objects, so that ids keep their types."""
+    if not isinstance(thing, (list, tuple)) or not all(isinstance(row, (list, tuple, np.ndarray)) for row in thing):
+        array: Array = np.asarray(thing)
+        return array
+    if {len(row) for row in thing} != {2}:
+        return None
+    array = np.empty((len(thing), 2), dtype=object)
+    for place in range(2):
+        array[:, place] = [row[place] for row in thing]
+    numbers = all(isinstance(value, (int, float, np.number)) for value in array.ravel())
+    return np.array(array.tolist()) if numbers else array
+
+
+def _kind(values: Array) -> str:
+    """The letter of a type, with text as U."""
+    if values.dtype.kind == "O":
+        return "U" if all(type(value) is str for value in values) else "O"
+    return values.dtype.kind
+
+
+def _plain(name: str, column: object) -> Array:
+    """A column of ids in one of the forms in which they are compared; what is missing is refused."""
+    given = column if isinstance(column, np.ndarray) else listed(name, column)
+    if given.ndim != 1:
+        raise ValueError(f"{name} must hold one id per entry; got shape {given.shape}")
+    kind = given.dtype.kind
+    if kind == "O":
+        return _of_objects(name, given)
+    beyond = kind == "u" and given.size > 0 and int(given.max()) > np.iinfo(np.int64).max
+    if kind in "iu" and not beyond:
+        return given.astype(np.int64, copy=False)
+    if kind in "uUSb":
+        return given.astype(object)
+    if kind not in "fmM":
+        raise TypeError(f"{name} must hold ids: integers, text, times or other plain values; got {given.dtype}")
+    missing = np.isnat(given) if kind in "mM" else np.isnan(given)
+    _refuse_missing(name, int(missing.sum()))
+    whole = kind == "f" and bool((np.abs(given) < 2.0**53).all()) and not (given % 1).any()
+    return given.astype(np.int64) if whole else given
+
+
+def _of_objects(name: str, given: Array) -> Array:
+    try:
+        distinct = set(given.tolist())
+    except TypeError:
+        raise TypeError(f"{name} must hold ids that can be told apart: integers, text, times; got lists") from None
+    _refuse_missing(name, sum(_absent(value) for value in distinct))
+    kinds = {type(value) for value in distinct}
+    if kinds and all(issubclass(k, (int, np.integer)) and k is not bool for k in kinds):
+        try:
+            return given.astype(np.int64)
+        except OverflowError:
+            return given
+    return given
+
+
+def _absent(value: object) -> bool:
+    return (
+        value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
+    )
+
+
+def _refuse_missing(name: str, count: int) -> None:
+    if count:
+        raise ValueError(f"{name} must hold an id for every entry; {count} are missing: leave those entries out")
+
+
+def _objects(values: Iterable[object]) -> Array:
+    listed = list(values)
+    array = np.empty(len(listed), dtype=object)
+    array[:] = listed
+    return array
+
+
+def listed(name: str, column: object) -> Array:
+    """A list or series as an array in which each id keeps its type."""
+    if isinstance(column, (list, tuple, range)):
+        return _objects(column)
+    array: Foreign = np.asarray(column)
+    if array.ndim == 0:
+        raise TypeError(f"{name} must be several ids, in a list, an array or a series; got {_checks.came(column)}")
+    return np.asarray(array)
+
+
+def gapped(X: object) -> object:
+    """A masked array with NaN for what is masked; anything else as it is."""
+    return np.ma.filled(X.astype(np.float64), np.nan) if isinstance(X, np.ma.MaskedArray) else X
