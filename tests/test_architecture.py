@@ -43,7 +43,7 @@ LAYERS = [
     {"choosing"},
     {"datasets", "fit"},
     {"path", "testing"},
-    {"demo"},
+    {"demo", "estimators"},
     {"display"},
     {"cli"},
 ]

@@ -1,0 +1,274 @@
+"""What estimators share: rows read and weighed, atoms made of features, k chosen, attributes kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TypeAlias, cast
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array, check_X_y
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from fewatoms import _checks, frames
+from fewatoms._types import Array, FloatArray, IntArray, Matrix
+from fewatoms.atoms import AtomicSet, Groups, NonnegativeOneHot, SignedOneHot
+from fewatoms.choosing import FOLDS
+from fewatoms.estimators.hearing import Hearing, tasks
+from fewatoms.fit import Words, fit
+from fewatoms.frames import Foreign
+from fewatoms.losses import Loss
+from fewatoms.names import Names, places
+from fewatoms.operators import MatrixOperator
+from fewatoms.path import Path, fit_path
+from fewatoms.solution import Solution
+
+SIZES = 40  # the largest number of atoms that is tried where nobody says
+ROWS_EACH = 5  # of the rarest class, for each atom tried
+
+Folds: TypeAlias = "int | list[tuple[IntArray, IntArray]]"
+
+
+# Rows -----------------------------------------------------------------------------------------------------------------
+
+
+def numbers(name: str, X: object) -> object:
+    """The columns of a data frame as one array, refused where they hold anything else; other things as they are."""
+    frame = frames.framed(name, X)
+    return X if frame is None else frame.numbers()
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """Rows that count: those of weight 0 are left out.
+
+    M, y : the rows, with the names of the columns, and data or labels for them
+    weights : positive ones; None where all are 1
+    rows : which of the rows that came these are
+    came : how many came
+    """
+
+    M: MatrixOperator
+    y: Array
+    weights: FloatArray | None
+    rows: IntArray
+    came: int
+
+    @classmethod
+    def of(cls, X: Matrix, y: Array, weights: FloatArray, names: Names | None) -> Data:
+        rows = np.flatnonzero(weights)
+        if not rows.size:
+            raise ValueError("sample_weight must not be zero for all rows, nor class_weight for all classes")
+        if rows.size < weights.size:
+            X, y = X[rows], y[rows]
+        own = weights[rows]
+        return cls(MatrixOperator(X, names, name="X"), y, None if (own == 1.0).all() else own, rows, weights.size)
+
+    def placed(self, some: Array) -> IntArray:
+        """Where these of the rows that came are; those that were left out are nowhere."""
+        place = np.full(self.came, -1)
+        place[self.rows] = np.arange(self.rows.size)
+        found = place[_checks.indices("cv", some, self.came)]
+        return np.asarray(found[found >= 0])
+
+
+def checked(estimator: object, X: object, y: object, *, numeric: bool) -> tuple[Matrix, Array]:
+    """Rows and data as arrays; what the estimator remembers of the columns is set."""
+    values, data = check_X_y(
+        numbers("X", X),
+        frames.vector("y", y),
+        accept_sparse=("csr", "csc"),
+        dtype=(np.float64, np.float32),
+        y_numeric=numeric,
+        estimator=estimator,
+    )
+    validate_data(estimator, X, skip_check_array=True)
+    return values, data
+
+
+def new_rows(estimator: object, X: object) -> Matrix:
+    """Rows not seen, whose columns are those that the estimator was fitted to, in their order."""
+    check_is_fitted(estimator)
+    values = check_array(
+        numbers("X", X), accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32), estimator=estimator,
+        input_name="X",
+    )  # fmt: skip
+    validate_data(estimator, X, reset=False, skip_check_array=True)
+    return values
+
+
+def weights_of(sample_weight: object, rows: int) -> FloatArray:
+    """One for each row; 1 where nobody says."""
+    if sample_weight is None:
+        return np.ones(rows)
+    given = np.asarray(frames.vector("sample_weight", sample_weight))
+    demand = f"sample_weight must have shape ({rows},), one nonnegative number per row"
+    if given.shape != (rows,):
+        raise ValueError(f"{demand}; got shape {given.shape}")
+    weights = _checks.real_vector("sample_weight", given)
+    if weights.min(initial=0.0) < 0:
+        raise ValueError(f"{demand}; got {weights.min()}. Negative values in sample_weight mean nothing here")
+    return weights
+
+
+# Atoms ----------------------------------------------------------------------------------------------------------------
+
+
+def atoms_of(M: MatrixOperator, positive: bool, groups: object) -> AtomicSet:
+    """Single features, of either sign or not, or groups of them."""
+    n = M.shape[1]
+    if groups is None:
+        return NonnegativeOneHot(n) if _checks.flag("positive", positive) else SignedOneHot(n)
+    if positive:
+        raise ValueError("positive must be False where there are groups, whose coefficients have either sign; got True")
+    return Groups(labels_of(groups, n, M.names))
+
+
+def labels_of(groups: object, n: int, names: Names | None) -> Array:
+    """The group of each feature. A feature that no group of a mapping or list names is a group of its own."""
+    demand = "groups must be a label for each feature, or a mapping or list of groups of features"
+    if not _checks.several(groups):
+        raise TypeError(f"{demand}; got {_checks.came(groups)}")
+    listed = list(cast("Iterable[object]", groups))
+    if not isinstance(groups, Mapping) and not all(map(_checks.several, listed)):
+        labels = np.asarray(groups)
+        if labels.shape != (n,):
+            raise ValueError(f"{demand}; got {labels.size} labels for {n} features")
+        return labels
+    called: list[object] = [str(g) for g in listed] if isinstance(groups, Mapping) else list(range(len(listed)))
+    members = list(groups.values()) if isinstance(groups, Mapping) else listed
+    owner = np.full(n, -1)
+    for number, some in enumerate(members):
+        which = _features(some, n, names)
+        if (owner[which] >= 0).any() or np.unique(which).size < which.size:
+            raise ValueError(
+                f"{demand}, each feature in one of them; {called[number]!r} has one that is in another too"
+            )
+        owner[which] = number
+    alone = np.flatnonzero(owner < 0)
+    owner[alone] = len(called) + np.arange(alone.size)
+    if isinstance(groups, Mapping):
+        called += [f"x{i}" if names is None else names[i] for i in alone]
+    else:
+        called += list(range(len(called), len(called) + alone.size))
+    if len(set(called)) < len(called):
+        raise ValueError(f"{demand}, called otherwise than the features that are in none; got {list(groups)}")
+    return np.array(called)[owner]
+
+
+def _features(some: object, n: int, names: Names | None) -> IntArray:
+    """The features of a group, by name or by number."""
+    listed = list(cast("Iterable[object]", some)) if _checks.several(some) else [some]
+    if any(isinstance(one, str) for one in listed):
+        if names is None:
+            raise ValueError(f"groups must tell features by number where X has no names of columns; got {listed[0]!r}")
+        return places("groups", [str(one) for one in listed], names)
+    return _checks.indices("groups", listed, n)
+
+
+# Answers --------------------------------------------------------------------------------------------------------------
+
+
+def compared(
+    data: Data, words: Words, ks: Iterable[object] | None, ridge: object, folds: Folds, rule: str = "best"
+) -> Path:
+    """The path of answers, with that k chosen, and that ridge, which predict rows left out best."""
+    rows, count = data.y.size, words["atoms"].count
+    if isinstance(folds, int) and not 2 <= folds <= rows:
+        raise ValueError(
+            f"cv must be a number of folds between 2 and that of the rows; got {folds}, n_samples = {rows}"
+        )
+    sizes = range(1, _most(data, words, folds) + 1) if ks is None else [*dict.fromkeys(at_most(k, count) for k in ks)]
+    with _said():
+        path = fit_path(data.M, data.y, k=sizes, ridge=ridge, **words)
+        path.choose_k("cv", folds=folds, rule=rule, rng=words.get("rng"), callback=words.get("callback"))
+    return path
+
+
+def at_most(k: object, count: int) -> int:
+    """So many of a number of atoms: all of them where k is larger."""
+    return min(_checks.integer("k", k, 1), count)
+
+
+def _most(data: Data, words: Words, folds: Folds) -> int:
+    """Atoms that the rows of a fold allow: one for each row beside the intercept, or for some of the rarest class."""
+    rows = data.y.size
+    fitted = min(len(some) for some, _ in folds) if isinstance(folds, list) else rows - -(-rows // max(1, folds))
+    allowed = fitted - (words.get("free") is not None)
+    if words["loss"].labelled:
+        rarest = np.unique(data.y, return_counts=True)[1].min()
+        allowed = int(rarest * fitted / rows) // ROWS_EACH
+    return max(1, min(SIZES, words["atoms"].count, allowed))
+
+
+def answer(data: Data, words: Words, k: object, ridge: object, misfit: float | None = None) -> Solution:
+    """The answer for a k or a misfit; where neither is given, for the k that predicts rows left out best."""
+    k = None if k is None else at_most(k, words["atoms"].count)
+    if k is None and misfit is None:
+        if data.y.size < 2:
+            raise ValueError("k must be given where there is 1 sample only: choosing one leaves rows out")
+        return compared(data, words, None, ridge, min(FOLDS, data.y.size)).best
+    with _said():
+        return fit(data.M, data.y, k=k, misfit=misfit, ridge=ridge, **words)
+
+
+def _said() -> ExitStack:
+    """Messages about M and b, told of X and y."""
+    stack = ExitStack()
+    stack.enter_context(_checks.told_of("b", "y"))
+    stack.enter_context(_checks.told_of("M", "X"))
+    return stack
+
+
+def seed_of(random_state: object) -> object:
+    """What the library takes as a seed; a RandomState gives one away."""
+    return int(random_state.randint(2**31 - 1)) if isinstance(random_state, np.random.RandomState) else random_state
+
+
+class FewFeatures(Hearing, BaseEstimator):  # type: ignore[misc]
+    """Linear models of few features, or few groups of them.
+
+    solution_ : the answer, with its certificate; k_, ridge_ : as given or chosen; selected_ : the features used
+    """
+
+    effort: str
+    positive: bool
+    groups: object
+    fit_intercept: bool
+    random_state: object
+    solution_: Solution
+
+    def _fitted(
+        self, data: Data, loss: Callable[[Words], Loss], settle: Callable[[Words], Solution], X: object, y: object
+    ) -> Solution:
+        """Settle what is asked, within the words that this estimator has for it; attributes that all have are set."""
+        told = tasks(self, X, y)
+        words = Words(
+            atoms=atoms_of(data.M, self.positive, self.groups),
+            effort=self.effort,
+            free="intercept" if _checks.flag("fit_intercept", self.fit_intercept) else None,
+            rng=seed_of(self.random_state),
+            callback=told,
+        )
+        words["loss"] = loss(words)
+        solution = self.solution_ = settle(words)
+        asked = solution.certificate.asked.budget.most
+        self.k_ = solution.cardinality if asked is None else asked
+        self.ridge_ = solution.ridge
+        self.n_iter_ = max(1, solution.iterations)
+        self.selected_ = np.flatnonzero(solution.x.reshape(len(solution.x), -1).any(axis=1))
+        if told is not None:
+            told.end()
+        return solution
+
+    def _linear(self, X: object) -> FloatArray:
+        """What the model says of new rows, one number each or one for each class."""
+        values, used = new_rows(self, X), self.selected_
+        return np.asarray(values[:, used] @ self.solution_.x[used] + self.solution_.intercept)
+
+    def __sklearn_tags__(self) -> Foreign:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
