@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -14,18 +15,18 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fewatoms import _checks, frames
 from fewatoms._types import Array, FloatArray, IntArray, Matrix
-from fewatoms.atoms import AtomicSet, Groups, NonnegativeOneHot, SignedOneHot
 from fewatoms.choosing import FOLDS
+from fewatoms.estimators.features import atoms_of
 from fewatoms.estimators.hearing import Hearing, tasks
 from fewatoms.fit import Words, fit
 from fewatoms.frames import Foreign
 from fewatoms.losses import Loss
-from fewatoms.names import Names, places
+from fewatoms.names import Names
 from fewatoms.operators import MatrixOperator
 from fewatoms.path import Path, fit_path
 from fewatoms.solution import Solution
 
-SIZES = 40  # the largest number of atoms that is tried where nobody says
+MOST_TRIED = 40  # the largest number of atoms that is tried where nobody says
 ROWS_EACH = 5  # of the rarest class, for each atom tried
 
 Folds: TypeAlias = "int | list[tuple[IntArray, IntArray]]"
@@ -113,61 +114,6 @@ def weights_of(sample_weight: object, rows: int) -> FloatArray:
     return weights
 
 
-# Atoms ----------------------------------------------------------------------------------------------------------------
-
-
-def atoms_of(M: MatrixOperator, positive: bool, groups: object) -> AtomicSet:
-    """Single features, of either sign or not, or groups of them."""
-    n = M.shape[1]
-    if groups is None:
-        return NonnegativeOneHot(n) if _checks.flag("positive", positive) else SignedOneHot(n)
-    if positive:
-        raise ValueError("positive must be False where there are groups, whose coefficients have either sign; got True")
-    return Groups(labels_of(groups, n, M.names))
-
-
-def labels_of(groups: object, n: int, names: Names | None) -> Array:
-    """The group of each feature. A feature that no group of a mapping or list names is a group of its own."""
-    demand = "groups must be a label for each feature, or a mapping or list of groups of features"
-    if not _checks.several(groups):
-        raise TypeError(f"{demand}; got {_checks.came(groups)}")
-    listed = list(cast("Iterable[object]", groups))
-    if not isinstance(groups, Mapping) and not all(map(_checks.several, listed)):
-        labels = np.asarray(groups)
-        if labels.shape != (n,):
-            raise ValueError(f"{demand}; got {labels.size} labels for {n} features")
-        return labels
-    called: list[object] = [str(g) for g in listed] if isinstance(groups, Mapping) else list(range(len(listed)))
-    members = list(groups.values()) if isinstance(groups, Mapping) else listed
-    owner = np.full(n, -1)
-    for number, some in enumerate(members):
-        which = _features(some, n, names)
-        if (owner[which] >= 0).any() or np.unique(which).size < which.size:
-            raise ValueError(
-                f"{demand}, each feature in one of them; {called[number]!r} has one that is in another too"
-            )
-        owner[which] = number
-    alone = np.flatnonzero(owner < 0)
-    owner[alone] = len(called) + np.arange(alone.size)
-    if isinstance(groups, Mapping):
-        called += [f"x{i}" if names is None else names[i] for i in alone]
-    else:
-        called += list(range(len(called), len(called) + alone.size))
-    if len(set(called)) < len(called):
-        raise ValueError(f"{demand}, called otherwise than the features that are in none; got {list(groups)}")
-    return np.array(called)[owner]
-
-
-def _features(some: object, n: int, names: Names | None) -> IntArray:
-    """The features of a group, by name or by number."""
-    listed = list(cast("Iterable[object]", some)) if _checks.several(some) else [some]
-    if any(isinstance(one, str) for one in listed):
-        if names is None:
-            raise ValueError(f"groups must tell features by number where X has no names of columns; got {listed[0]!r}")
-        return places("groups", [str(one) for one in listed], names)
-    return _checks.indices("groups", listed, n)
-
-
 # Answers --------------------------------------------------------------------------------------------------------------
 
 
@@ -181,8 +127,9 @@ def compared(
             f"cv must be a number of folds between 2 and that of the rows; got {folds}, n_samples = {rows}"
         )
     sizes = range(1, _most(data, words, folds) + 1) if ks is None else [*dict.fromkeys(at_most(k, count) for k in ks)]
+    asked: Words = {**words, "ridge": ridge}
     with _said():
-        path = fit_path(data.M, data.y, k=sizes, ridge=ridge, **words)
+        path = fit_path(data.M, data.y, k=sizes, **asked)
         path.choose_k("cv", folds=folds, rule=rule, rng=words.get("rng"), callback=words.get("callback"))
     return path
 
@@ -198,9 +145,9 @@ def _most(data: Data, words: Words, folds: Folds) -> int:
     fitted = min(len(some) for some, _ in folds) if isinstance(folds, list) else rows - -(-rows // max(1, folds))
     allowed = fitted - (words.get("free") is not None)
     if words["loss"].labelled:
-        rarest = np.unique(data.y, return_counts=True)[1].min()
-        allowed = int(rarest * fitted / rows) // ROWS_EACH
-    return max(1, min(SIZES, words["atoms"].count, allowed))
+        rarest = min(Counter(data.y.tolist()).values())
+        allowed = round(rarest * fitted / rows) // ROWS_EACH
+    return max(1, min(MOST_TRIED, words["atoms"].count, allowed))
 
 
 def answer(data: Data, words: Words, k: object, ridge: object, misfit: float | None = None) -> Solution:
@@ -210,8 +157,9 @@ def answer(data: Data, words: Words, k: object, ridge: object, misfit: float | N
         if data.y.size < 2:
             raise ValueError("k must be given where there is 1 sample only: choosing one leaves rows out")
         return compared(data, words, None, ridge, min(FOLDS, data.y.size)).best
+    asked: Words = {**words, "ridge": ridge, "misfit": misfit}
     with _said():
-        return fit(data.M, data.y, k=k, misfit=misfit, ridge=ridge, **words)
+        return fit(data.M, data.y, k=k, **asked)
 
 
 def _said() -> ExitStack:
@@ -227,7 +175,7 @@ def seed_of(random_state: object) -> object:
     return int(random_state.randint(2**31 - 1)) if isinstance(random_state, np.random.RandomState) else random_state
 
 
-class FewFeatures(Hearing, BaseEstimator):  # type: ignore[misc]
+class FewFeatures(Hearing, BaseEstimator):
     """Linear models of few features, or few groups of them.
 
     solution_ : the answer, with its certificate; k_, ridge_ : as given or chosen; selected_ : the features used
@@ -246,7 +194,7 @@ class FewFeatures(Hearing, BaseEstimator):  # type: ignore[misc]
         """Settle what is asked, within the words that this estimator has for it; attributes that all have are set."""
         told = tasks(self, X, y)
         words = Words(
-            atoms=atoms_of(data.M, self.positive, self.groups),
+            atoms=atoms_of(data.M.shape[1], data.M.names, self.positive, self.groups),
             effort=self.effort,
             free="intercept" if _checks.flag("fit_intercept", self.fit_intercept) else None,
             rng=seed_of(self.random_state),

@@ -8,11 +8,12 @@ from typing import Self
 import numpy as np
 from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
-from sklearn.utils import compute_sample_weight
+from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from fewatoms._types import Array, FloatArray
-from fewatoms.classes import Classes
+from fewatoms import _checks
+from fewatoms._types import Array, FloatArray, IntArray
+from fewatoms.classes import Classes, read
 from fewatoms.estimators.base import Data, FewFeatures, answer, checked, weights_of
 from fewatoms.estimators.folds import Comparing
 from fewatoms.estimators.hearing import with_callbacks
@@ -22,19 +23,17 @@ from fewatoms.losses import Logistic, Loss, Multinomial
 from fewatoms.solution import Solution
 
 
-class Classifier(ClassifierMixin, FewFeatures):  # type: ignore[misc]
+class Classifier(ClassifierMixin, FewFeatures):
     """What both classifiers share."""
 
     class_weight: Mapping[object, float] | str | None
 
     def _fit(self, X: object, y: object, sample_weight: object, settle: Callable[[Data, Words], Solution]) -> Self:
-        values, labels = checked(self, X, y, numeric=False)
-        check_classification_targets(labels)
+        values, came = checked(self, X, y, numeric=False)
+        labels = plain(came)
         weights = weighed(weights_of(sample_weight, labels.size), labels, self.class_weight)
         data = Data.of(values, labels, weights, names_of("X", X))
-        kinds = np.unique(data.y)
-        if kinds.size < 2:
-            raise ValueError(f"y must hold labels of two classes or more; got only one class, {kinds.tolist()[0]!r}")
+        _, kinds = coded(data.y)
         loss: Loss = (Logistic if kinds.size == 2 else Multinomial)(data.weights)
         solution = self._fitted(data, lambda words: loss, lambda words: settle(data, words), X, y)
         self.classes_ = kinds
@@ -163,15 +162,31 @@ class SparseClassifierCV(Comparing, Classifier):
         return self._fit(X, y, sample_weight, lambda data, words: self._settle(data, words, split))
 
 
+def plain(labels: Array) -> Array:
+    """Numbers and truth values that are kept as objects, as an array of numbers; other labels as they are."""
+    numbers = labels.dtype.kind == "O" and {type(label) for label in labels.tolist()} <= {bool, int, float}
+    return np.array(labels.tolist()) if numbers else labels
+
+
+def coded(labels: Array) -> tuple[IntArray, Array]:
+    """The class of each row, by its number, and the classes; refused where one is missing, or there is only one."""
+    if labels.dtype.kind in "fc":
+        check_classification_targets(labels)  # numbers that are no labels
+    if (labels == labels[0]).all():
+        raise ValueError(f"y must hold labels of two classes or more; got one class, {labels.tolist()[0]!r}")
+    with _checks.told_of("b", "y"):
+        return read(labels, Multinomial())
+
+
 def weighed(weights: FloatArray, labels: Array, class_weight: Mapping[object, float] | str | None) -> FloatArray:
     """Weights of rows times those of their classes; balanced ones make the sums of all classes equal."""
     if class_weight is None:
         return weights
     if not isinstance(class_weight, str):
-        return np.asarray(weights * compute_sample_weight(dict(class_weight), labels))
+        codes, kinds = coded(labels)
+        return np.asarray(weights * compute_class_weight(dict(class_weight), classes=kinds, y=labels)[codes])
     if class_weight != "balanced":
         raise ValueError(f"class_weight must be a mapping from class to weight, or 'balanced'; got {class_weight!r}")
-    _, codes = np.unique(labels, return_inverse=True)
-    sums = np.bincount(codes, weights)
+    sums = np.bincount(codes := coded(labels)[0], weights)
     shares = sums.sum() / (np.count_nonzero(sums) * np.where(sums > 0, sums, 1.0))
     return np.asarray(weights * shares[codes])

@@ -23,7 +23,7 @@ from fewatoms.solutions import Solutions
 Dictionary: TypeAlias = "npt.ArrayLike | Matrix | Callable[[int], npt.ArrayLike]"
 
 
-class SparseCoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class SparseCoder(TransformerMixin, BaseEstimator):
     """Each signal, a row of X, as a sum of at most k atoms of a dictionary.
 
     Parameters
@@ -32,11 +32,11 @@ class SparseCoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         An atom is a row, of any length; the row labels of a pandas frame name them. A function is called with the
         number of features and gives the array.
     k : int
-        Atoms per signal at most.
+        Atoms per signal at most; None where there is a misfit, for as few as were found to meet it.
     positive : bool
         Coefficients are not negative, as shares in a mixture are.
     misfit : float, optional
-        Bound on |x - code @ dictionary| / |x|: fewer atoms where fewer meet it.
+        Bound on |x - code @ dictionary| / |x|; with k, the first answer that meets both is taken.
     effort : "quick", "normal" or "thorough"
     sparse_output : bool
         Codes as a sparse array.
@@ -52,7 +52,7 @@ class SparseCoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         dictionary: Dictionary,
-        k: int,
+        k: int | None,
         positive: bool = False,
         *,
         misfit: float | None = None,
@@ -92,9 +92,10 @@ class SparseCoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _coded(self, values: Array) -> Solutions:
         count = self.dictionary_.shape[0]
         atoms = NonnegativeOneHot(count) if _checks.flag("positive", self.positive) else SignedOneHot(count)
+        k = None if self.k is None and self.misfit is not None else at_most(self.k, count)
         with _checks.told_of("B", "X"), _checks.told_of("M", "dictionary"):
             return fit_many(
-                self.dictionary_.T, values.T, atoms=atoms, k=at_most(self.k, count), misfit=self.misfit,
+                self.dictionary_.T, values.T, atoms=atoms, k=k, misfit=self.misfit,
                 effort=self.effort,
             )  # fmt: skip
 

@@ -8,6 +8,8 @@ from typing import TypeVar
 from fewatoms.frames import Foreign
 from fewatoms.records import Progress
 
+__all__ = ["Hearing", "Tasks", "tasks", "with_callbacks"]
+
 Method = TypeVar("Method", bound=Callable[..., object])
 
 try:

@@ -18,10 +18,10 @@ from fewatoms.losses import Huber, LeastSquares, Loss
 from fewatoms.solution import Solution
 
 HUBER = 1.35  # scales of the residual: 95 % as good as least squares where the noise is Gaussian
-GAUSSIAN = 1.4826  # standard deviations per median of absolute values
+GAUSSIAN = 1.4826  # standard deviations per median deviation
 
 
-class Regressor(RegressorMixin, FewFeatures):  # type: ignore[misc]
+class Regressor(RegressorMixin, FewFeatures):
     """What both regressors share."""
 
     loss: str
@@ -176,10 +176,10 @@ class SparseRegressorCV(Comparing, Regressor):
 
 
 def scale(residual: FloatArray, weights: FloatArray | None) -> float:
-    """The median of the sizes, as a standard deviation; their mean where more than half of them are nothing, and 1
-    where all are: any delta will do then."""
-    sizes = np.abs(residual)
-    w = np.ones(sizes.size) if weights is None else weights
+    """The median deviation from the median, as a standard deviation; the mean one where more than half of them are
+    nothing, and 1 where all are: any delta will do then."""
+    w = np.ones(residual.size) if weights is None else weights
+    sizes = np.abs(residual - median(residual, w))
     middle, mean = GAUSSIAN * median(sizes, w), float(np.average(sizes, weights=w))
     return middle if middle > 1e-12 * mean else mean or 1.0
 
