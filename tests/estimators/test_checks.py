@@ -41,7 +41,7 @@ def test_scikit_learn_is_content(estimator, check):
     check_passes(check, estimator)
 
 
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(30)
 @parametrize_with_checks(
     [
         SparseRegressorCV([1, 2], [0.0, 0.1], cv=2),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -175,7 +176,7 @@ def seed_of(random_state: object) -> object:
     return int(random_state.randint(2**31 - 1)) if isinstance(random_state, np.random.RandomState) else random_state
 
 
-class FewFeatures(Hearing, BaseEstimator):
+class FewFeatures(Hearing, BaseEstimator, ABC):
     """Linear models of few features, or few groups of them.
 
     solution_ : the answer, with its certificate; k_, ridge_ : as given or chosen; selected_ : the features used
@@ -190,8 +191,8 @@ class FewFeatures(Hearing, BaseEstimator):
 
     def _fitted(
         self, data: Data, loss: Callable[[Words], Loss], settle: Callable[[Words], Solution], X: object, y: object
-    ) -> Solution:
-        """Settle what is asked, within the words that this estimator has for it; attributes that all have are set."""
+    ) -> Self:
+        """Settle what is asked, within the words that this estimator has for it; X and y are as they came."""
         told = tasks(self, X, y)
         words = Words(
             atoms=atoms_of(data.M.shape[1], data.M.names, self.positive, self.groups),
@@ -207,9 +208,14 @@ class FewFeatures(Hearing, BaseEstimator):
         self.ridge_ = solution.ridge
         self.n_iter_ = max(1, solution.iterations)
         self.selected_ = np.flatnonzero(solution.x.reshape(len(solution.x), -1).any(axis=1))
+        self._keep(solution)
         if told is not None:
             told.end()
-        return solution
+        return self
+
+    @abstractmethod
+    def _keep(self, solution: Solution) -> None:
+        """Set the attributes that scikit-learn knows a linear model by."""
 
     def _linear(self, X: object) -> FloatArray:
         """What the model says of new rows, one number each or one for each class."""

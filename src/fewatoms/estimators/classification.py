@@ -33,13 +33,13 @@ class Classifier(ClassifierMixin, FewFeatures):
         labels = plain(came)
         weights = weighed(weights_of(sample_weight, labels.size), labels, self.class_weight)
         data = Data.of(values, labels, weights, names_of("X", X))
-        _, kinds = coded(data.y)
-        loss: Loss = (Logistic if kinds.size == 2 else Multinomial)(data.weights)
-        solution = self._fitted(data, lambda words: loss, lambda words: settle(data, words), X, y)
-        self.classes_ = kinds
-        self.coef_ = solution.x[None] if kinds.size == 2 else solution.x.T
+        loss: Loss = (Logistic if coded(data.y)[1].size == 2 else Multinomial)(data.weights)
+        return self._fitted(data, lambda words: loss, lambda words: settle(data, words), X, y)
+
+    def _keep(self, solution: Solution) -> None:
+        self.classes_ = np.asarray(solution.classes)
+        self.coef_ = np.atleast_2d(solution.x.T)
         self.intercept_ = np.atleast_1d(solution.intercept)
-        return self
 
     def decision_function(self, X: object) -> FloatArray:
         """With two classes the logarithm of the odds of the second one; with more a column for each, the largest of

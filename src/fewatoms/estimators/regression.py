@@ -30,9 +30,10 @@ class Regressor(RegressorMixin, FewFeatures):
     def _fit(self, X: object, y: object, sample_weight: object, settle: Callable[[Data, Words], Solution]) -> Self:
         values, target = checked(self, X, y, numeric=True)
         data = Data.of(values, target, weights_of(sample_weight, target.size), names_of("X", X))
-        solution = self._fitted(data, lambda words: self._loss(data, words, settle), lambda w: settle(data, w), X, y)
+        return self._fitted(data, lambda words: self._loss(data, words, settle), lambda w: settle(data, w), X, y)
+
+    def _keep(self, solution: Solution) -> None:
         self.coef_, self.intercept_ = solution.x, solution.intercept
-        return self
 
     def _loss(self, data: Data, words: Words, settle: Callable[[Data, Words], Solution]) -> Loss:
         """As said; where deltas are left to us, in scales of the residual of a first fit by least squares."""
