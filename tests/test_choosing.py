@@ -103,3 +103,78 @@ def test_each_fold_has_its_share_of_every_class(counts):
     assert once.size == round(0.2 * labels.size)
     for code, count in enumerate(counts):
         assert abs(np.count_nonzero(labels[once] == code) - 0.2 * count) <= 1
+
+
+# Folds that are given ------------------------------------------------------------------------------------------------
+
+
+def noisy(seed=0, m=40, n=12):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((m, n))
+    return A, A[:, :2] @ np.array([2.0, -1.0]) + 0.5 * rng.standard_normal(m)
+
+
+def path_of(A, b, **words):
+    return fa.fit_path(A, b, atoms=fa.SignedOneHot(A.shape[1]), k=range(1, 5), free="intercept", **words)
+
+
+@pytest.mark.parametrize("ridge", [0.0, [0.0, 0.3]])
+def test_folds_that_are_given_are_folds_that_are_drawn(ridge):
+    A, b = noisy()
+    drawn, named, paired = (path_of(A, b, ridge=ridge) for _ in range(3))
+    problem, _ = posed(A, b, 2, atoms=fa.SignedOneHot(12))
+    held = folded(problem, 4, 1, None)
+    drawn.choose_k("cv", folds=4, repeats=1)
+    named.choose_k("cv", folds=[rows.tolist() for rows in held])
+    paired.choose_k("cv", folds=((np.setdiff1d(np.arange(40), rows), rows) for rows in held))
+    for other in (named, paired):
+        np.testing.assert_array_equal(other.scores["cv"], drawn.scores["cv"])
+        assert (other.chosen, other.ridge) == (drawn.chosen, drawn.ridge)
+
+
+def test_rows_fitted_to_may_be_some_of_the_others():
+    A, b = noisy()
+    early, late = np.arange(20), np.arange(30, 40)
+    path = path_of(A, b)
+    path.choose_k("cv", folds=[(early, late)])
+    by_hand = []
+    for k in (1, 2):  # whose atoms leave no doubt: comparisons are quick
+        s = fa.fit(A[early], b[early], atoms=fa.SignedOneHot(12), k=k, free="intercept")
+        by_hand.append(0.5 * np.sum((b[late] - s.predict(A[late])) ** 2))
+    np.testing.assert_allclose(path.scores["cv"][:2], by_hand, rtol=1e-6)
+
+
+def test_folds_of_labels_are_rows_of_labels():
+    rng = np.random.default_rng(0)
+    X, labels = rng.standard_normal((60, 5)), np.repeat(["a", "b", "c"], 20)
+    words = {"atoms": fa.SignedOneHot(5), "loss": fa.Multinomial(), "ridge": 0.1}
+    path, held = fa.fit_path(X, labels, k=(1, 2), **words), np.arange(0, 60, 4)
+    path.choose_k("cv", folds=[held])
+    rest = np.setdiff1d(np.arange(60), held)
+    for k, score in zip(path.k, path.scores["cv"], strict=True):
+        s = fa.fit(X[rest], labels[rest], k=k, **words)
+        chances = s.predict_proba(X[held])[np.arange(held.size), np.searchsorted(s.classes, labels[held])]
+        assert score == pytest.approx(-np.log(chances).sum(), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("folds", "kind", "told"),
+    [
+        ([], ValueError, "got none"),
+        ([3, 4], TypeError, "got one that is 3"),
+        ([[0, 40]], ValueError, "between 0 and 39"),
+        ([[0.5, 1.0]], TypeError, "integers"),
+        ([np.arange(40)], ValueError, "0 fitted to"),
+        ([([], [1])], ValueError, "0 fitted to"),
+        ([([1, 2], [2, 3])], ValueError, "1 in both"),
+    ],
+)
+def test_folds_that_cannot_be(folds, kind, told):
+    path = path_of(*noisy())
+    with pytest.raises(kind, match=r"^folds must.*" + told):
+        path.choose_k("cv", folds=folds)
+
+
+def test_folds_that_are_given_are_not_repeated():
+    with pytest.raises(ValueError, match=r"^repeats must be left out"):
+        path_of(*noisy()).choose_k("cv", folds=[[0, 1]], repeats=2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -77,7 +77,7 @@ def with_ridge(problem: Problem, way: Way) -> Problem:
     rows = rows_of(problem)
     if rows < 2:
         return problem.paying(prices[0])
-    splits = folded(problem, min(FOLDS, rows), REPEATS, None)
+    splits = apart(problem, folded(problem, min(FOLDS, rows), REPEATS, None))
     scores, _ = cross_validated(problem, [problem.budget], prices, splits, way)
     return problem.paying(prices[int(scores[:, 0].argmin())])
 
@@ -130,15 +130,49 @@ def held_out(problem: Problem, share: float, rng: object) -> IntArray:
     return _data(problem, np.sort(order[evenly if classes else np.arange(count)]))
 
 
+class Split(NamedTuple):
+    """The data left out, and those fitted to."""
+
+    held: IntArray
+    rest: IntArray
+
+
+def apart(problem: Problem, parts: Sequence[IntArray]) -> list[Split]:
+    """Each of these data left out of all others."""
+    return [Split(held, np.setdiff1d(np.arange(problem.m), held)) for held in parts]
+
+
+def given(problem: Problem, folds: Iterable[object]) -> list[Split]:
+    """The splits that a user wrote: rows left out of all others, or pairs of rows fitted to and rows left out, as
+    scikit-learn's splitters give them."""
+    demand = "folds must be a number, arrays of the rows left out, or pairs (rows fitted to, rows left out)"
+    rows, splits = rows_of(problem), []
+    for fold in folds:
+        parts = list(cast("Iterable[object]", fold)) if _checks.several(fold) else None
+        if parts is None:
+            raise TypeError(f"{demand}; got one that is {_checks.came(fold)}")
+        paired = len(parts) == 2 and all(map(_checks.several, parts))
+        *fitted, held = [np.unique(_checks.indices("folds", part, rows)) for part in (parts if paired else [parts])]
+        rest = fitted[0] if fitted else np.setdiff1d(np.arange(rows), held)
+        both = np.intersect1d(held, rest).size
+        if not held.size or not rest.size or both:
+            sizes = f"{held.size} left out, {rest.size} fitted to, {both} in both"
+            raise ValueError(f"{demand}, some of each and none in both; got {sizes}")
+        splits.append(Split(_data(problem, held), _data(problem, rest)))
+    if not splits:
+        raise ValueError(f"{demand}; got none")
+    return splits
+
+
 def cross_validated(
-    problem: Problem, budgets: Sequence[Budget], prices: Sequence[Price], folds: Sequence[IntArray], way: Way
+    problem: Problem, budgets: Sequence[Budget], prices: Sequence[Price], folds: Sequence[Split], way: Way
 ) -> tuple[FloatArray, float]:
     """The loss on the rows of each fold of the fit to the others, summed, for each price (rows) and budget (columns),
     and the standard error of the lowest one."""
     found: list[FloatArray] = []
-    for i, held in enumerate(folds):
+    for i, split in enumerate(folds):
         with ledger.counted("fold", i, len(folds)):
-            losses = _left_out(problem, budgets, prices, held, way)
+            losses = _left_out(problem, budgets, prices, split, way)
         if way.stopped and found:  # a fold cut short does not compare with the others
             break
         found.append(losses)
@@ -152,12 +186,11 @@ def cross_validated(
 
 
 def _left_out(
-    problem: Problem, budgets: Sequence[Budget], prices: Sequence[Price], held: IntArray, way: Way
+    problem: Problem, budgets: Sequence[Budget], prices: Sequence[Price], split: Split, way: Way
 ) -> FloatArray:
-    rest = np.setdiff1d(np.arange(problem.m), held)
-    part = problem.subset(rest)
+    part = problem.subset(split.rest)
     way = way.comparing(QUICK)
-    fold = _Fold(problem, part, held, rest)
+    fold = _Fold(problem, part, *split)
     if all(price.ridge is not None for price in prices):
         ridges = [price.ridge or 0.0 for price in prices]
         sketch = sketched(part.paying(prices[0]), budgets, ridges, way)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, Unpack
+from typing import TYPE_CHECKING, NamedTuple, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +17,13 @@ from fewatoms.atoms import AtomicSet
 from fewatoms.budget import Budget
 from fewatoms.choosing import (
     REPEATS,
+    Split,
+    apart,
     budgets_of,
     cross_validated,
     elbow,
     folded,
+    given,
     grid_of,
     held_out,
     information,
@@ -97,7 +100,7 @@ def choose_k(
     *,
     k: Iterable[object],
     by: str = "cv",
-    folds: int = 5,
+    folds: int | Iterable[object] = 5,
     repeats: int | None = None,
     rule: str = "best",
     **words: Unpack[Words],
@@ -252,7 +255,7 @@ class Path:
         self,
         by: str = "cv",
         *,
-        folds: int = 5,
+        folds: int | Iterable[object] = 5,
         repeats: int | None = None,
         rule: str = "best",
         share: float | None = None,
@@ -274,6 +277,9 @@ class Path:
             "ebic" adds 2 gamma log of the number of ways to choose the atoms. "elbow": where the logarithm of the
             misfit lies farthest below the straight line between its ends. Fits to parts of the rows are made without
             the dearest steps of a search: they are for comparing budgets. The answer chosen is searched once more.
+        folds : int, or iterable of index arrays
+            How many, drawn from all rows (of each class as large a share as of the others); or the rows left out each
+            time, or pairs (rows fitted to, rows left out) as the splitters of scikit-learn give them.
         repeats : int, optional
             How often rows are split anew for "cv": once, or three times where ridges are compared as well.
         rule : "best" or "1se"
@@ -294,11 +300,9 @@ class Path:
         problem, way = self._known()
         way, splits, times = replace(way, callback=heard), None, 1
         if by == "cv":
-            times = (1 if len(self.ridges) == 1 else REPEATS) if repeats is None else repeats
-            _checks.integer("repeats", times, 1)
-            splits = folded(problem, _checks.integer("folds", folds, 2, rows_of(problem)), times, rng)
+            splits, times = self._splits(folds, repeats, rng)
         elif by == "held-out" and not (self._settled_by_entries and share is None and rng is None):
-            splits = [held_out(problem, 0.2 if share is None else share, rng)]
+            splits = apart(problem, [held_out(problem, 0.2 if share is None else share, rng)])
         price = _checks.number("gamma", gamma) if by == "ebic" else 0.0
         with way.listening():
             if splits is None:
@@ -317,6 +321,18 @@ class Path:
         if by == "held-out":
             return np.array([s.held_out for s in answers], dtype=np.float64)
         return elbow(self._problem, answers) if by == "elbow" else information(self._problem, answers, price)
+
+    def _splits(self, folds: int | Iterable[object], repeats: int | None, rng: object) -> tuple[list[Split], int]:
+        """The rows left out and those fitted to, and how often each row is left out."""
+        problem = self._problem
+        if _checks.several(folds):
+            if repeats is not None:
+                raise ValueError(f"repeats must be left out where folds are arrays of rows; got {repeats!r}")
+            return given(problem, cast("Iterable[object]", folds)), 1
+        times = (1 if len(self.ridges) == 1 else REPEATS) if repeats is None else repeats
+        _checks.integer("repeats", times, 1)
+        count = _checks.integer("folds", folds, 2, rows_of(problem))
+        return apart(problem, folded(problem, count, times, rng)), times
 
     @property
     def _prices(self) -> list[Price]:

@@ -94,3 +94,14 @@ def test_blocks_promise_by_what_is_aligned_with_all_of_their_columns(joint):
         Q = np.linalg.qr(linalg.dense(fits.images.columns(fits.images.slots(np.array([g])))))[0]
         bend = problem.base_loss.bowl(support.residual).diagonal.mean()
         assert gained[g] == pytest.approx(0.5 * float(np.sum((Q.T @ y) ** 2)) / bend, rel=1e-6)
+
+
+def test_all_atoms_may_be_asked_for():
+    """Of blocks too many for a model of all: there is room for their images, so that a working set may hold any."""
+    rng = np.random.default_rng(0)
+    A, labels = rng.standard_normal((120, 30)), rng.integers(0, 3, 120)
+    fits = fits_of(Problem.of(A, labels, atoms=fa.SignedOneHot(30), k=30, loss=fa.Multinomial(), ridge=0.1))
+    near, nothing = Outlook(fits, 30), fits.fit(np.empty(0, dtype=np.intp))
+    assert not near.whole
+    assert near.widened(nothing, 30, first=True)
+    assert near.around(nothing).size == 30

@@ -36,7 +36,7 @@ class Outlook:
         columns = int(view.sizes(np.arange(view.count)).sum())
         few = view.count * view.largest <= NEAREST or fits.problem.m * float(columns) ** 2 <= WHOLE_MODEL
         self.whole = few and columns <= view.images.room
-        room = view.images.room // view.largest - most
+        room = view.count if columns <= view.images.room else view.images.room // view.largest - most
         self._limit = min(max(KEPT // view.largest, NEAREST // 4) + 2 * NEAR_EACH * most, room)
         self._classes = np.arange(view.count) if self.whole else np.empty(0, dtype=np.intp)
 

@@ -1,0 +1,228 @@
+"""What estimators share: rows read and weighed, atoms made of features, k chosen, attributes kept."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Self, TypeAlias
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array, check_X_y
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from fewatoms import _checks, frames
+from fewatoms._types import Array, FloatArray, IntArray, Matrix
+from fewatoms.choosing import FOLDS
+from fewatoms.estimators.features import atoms_of
+from fewatoms.estimators.hearing import Hearing, tasks
+from fewatoms.fit import Words, fit
+from fewatoms.frames import Foreign
+from fewatoms.losses import Loss
+from fewatoms.names import Names
+from fewatoms.operators import MatrixOperator
+from fewatoms.path import Path, fit_path
+from fewatoms.solution import Solution
+
+MOST_TRIED = 40  # the largest number of atoms that is tried where nobody says
+ROWS_EACH = 5  # of the rarest class, for each atom tried
+
+Folds: TypeAlias = "int | list[tuple[IntArray, IntArray]]"
+
+
+# Rows -----------------------------------------------------------------------------------------------------------------
+
+
+def numbers(name: str, X: object) -> object:
+    """The columns of a data frame as one array, refused where they hold anything else; other things as they are."""
+    frame = frames.framed(name, X)
+    return X if frame is None else frame.numbers()
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """Rows that count: those of weight 0 are left out.
+
+    M, y : the rows, with the names of the columns, and data or labels for them
+    weights : positive ones; None where all are 1
+    rows : which of the rows that came these are
+    came : how many came
+    """
+
+    M: MatrixOperator
+    y: Array
+    weights: FloatArray | None
+    rows: IntArray
+    came: int
+
+    @classmethod
+    def of(cls, X: Matrix, y: Array, weights: FloatArray, names: Names | None) -> Data:
+        rows = np.flatnonzero(weights)
+        if not rows.size:
+            raise ValueError("sample_weight must not be zero for all rows, nor class_weight for all classes")
+        if rows.size < weights.size:
+            X, y = X[rows], y[rows]
+        own = weights[rows]
+        return cls(MatrixOperator(X, names, name="X"), y, None if (own == 1.0).all() else own, rows, weights.size)
+
+    def placed(self, some: Array) -> IntArray:
+        """Where these of the rows that came are; those that were left out are nowhere."""
+        place = np.full(self.came, -1)
+        place[self.rows] = np.arange(self.rows.size)
+        found = place[_checks.indices("cv", some, self.came)]
+        return np.asarray(found[found >= 0])
+
+
+def checked(estimator: object, X: object, y: object, *, numeric: bool) -> tuple[Matrix, Array]:
+    """Rows and data as arrays; what the estimator remembers of the columns is set."""
+    values, data = check_X_y(
+        numbers("X", X),
+        frames.vector("y", y),
+        accept_sparse=("csr", "csc"),
+        dtype=(np.float64, np.float32),
+        y_numeric=numeric,
+        estimator=estimator,
+    )
+    validate_data(estimator, X, skip_check_array=True)
+    return values, data
+
+
+def new_rows(estimator: object, X: object) -> Matrix:
+    """Rows not seen, whose columns are those that the estimator was fitted to, in their order."""
+    check_is_fitted(estimator)
+    values = check_array(
+        numbers("X", X), accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32), estimator=estimator,
+        input_name="X",
+    )  # fmt: skip
+    validate_data(estimator, X, reset=False, skip_check_array=True)
+    return values
+
+
+def weights_of(sample_weight: object, rows: int) -> FloatArray:
+    """One for each row; 1 where nobody says."""
+    if sample_weight is None:
+        return np.ones(rows)
+    given = np.asarray(frames.vector("sample_weight", sample_weight))
+    demand = f"sample_weight must have shape ({rows},), one nonnegative number per row"
+    if given.shape != (rows,):
+        raise ValueError(f"{demand}; got shape {given.shape}")
+    weights = _checks.real_vector("sample_weight", given)
+    if weights.min(initial=0.0) < 0:
+        raise ValueError(f"{demand}; got {weights.min()}. Negative values in sample_weight mean nothing here")
+    return weights
+
+
+# Answers --------------------------------------------------------------------------------------------------------------
+
+
+def compared(
+    data: Data, words: Words, ks: Iterable[object] | None, ridge: object, folds: Folds, rule: str = "best"
+) -> Path:
+    """The path of answers, with that k chosen, and that ridge, which predict rows left out best."""
+    rows, count = data.y.size, words["atoms"].count
+    if isinstance(folds, int) and not 2 <= folds <= rows:
+        raise ValueError(
+            f"cv must be a number of folds between 2 and that of the rows; got {folds}, n_samples = {rows}"
+        )
+    sizes = range(1, _most(data, words, folds) + 1) if ks is None else [*dict.fromkeys(at_most(k, count) for k in ks)]
+    asked: Words = {**words, "ridge": ridge}
+    with _said():
+        path = fit_path(data.M, data.y, k=sizes, **asked)
+        path.choose_k("cv", folds=folds, rule=rule, rng=words.get("rng"), callback=words.get("callback"))
+    return path
+
+
+def at_most(k: object, count: int) -> int:
+    """So many of a number of atoms: all of them where k is larger."""
+    return min(_checks.integer("k", k, 1), count)
+
+
+def _most(data: Data, words: Words, folds: Folds) -> int:
+    """Atoms that the rows of a fold allow: one for each row beside the intercept, or for some of the rarest class."""
+    rows = data.y.size
+    fitted = min(len(some) for some, _ in folds) if isinstance(folds, list) else rows - -(-rows // max(1, folds))
+    allowed = fitted - (words.get("free") is not None)
+    if words["loss"].labelled:
+        rarest = min(Counter(data.y.tolist()).values())
+        allowed = round(rarest * fitted / rows) // ROWS_EACH
+    return max(1, min(MOST_TRIED, words["atoms"].count, allowed))
+
+
+def answer(data: Data, words: Words, k: object, ridge: object, misfit: float | None = None) -> Solution:
+    """The answer for a k or a misfit; where neither is given, for the k that predicts rows left out best."""
+    k = None if k is None else at_most(k, words["atoms"].count)
+    if k is None and misfit is None:
+        if data.y.size < 2:
+            raise ValueError("k must be given where there is 1 sample only: choosing one leaves rows out")
+        return compared(data, words, None, ridge, min(FOLDS, data.y.size)).best
+    asked: Words = {**words, "ridge": ridge, "misfit": misfit}
+    with _said():
+        return fit(data.M, data.y, k=k, **asked)
+
+
+def _said() -> ExitStack:
+    """Messages about M and b, told of X and y."""
+    stack = ExitStack()
+    stack.enter_context(_checks.told_of("b", "y"))
+    stack.enter_context(_checks.told_of("M", "X"))
+    return stack
+
+
+def seed_of(random_state: object) -> object:
+    """What the library takes as a seed; a RandomState gives one away."""
+    return int(random_state.randint(2**31 - 1)) if isinstance(random_state, np.random.RandomState) else random_state
+
+
+class FewFeatures(Hearing, BaseEstimator, ABC):
+    """Linear models of few features, or few groups of them.
+
+    solution_ : the answer, with its certificate; k_, ridge_ : as given or chosen; selected_ : the features used
+    """
+
+    effort: str
+    positive: bool
+    groups: object
+    fit_intercept: bool
+    random_state: object
+    solution_: Solution
+
+    def _fitted(
+        self, data: Data, loss: Callable[[Words], Loss], settle: Callable[[Words], Solution], X: object, y: object
+    ) -> Self:
+        """Settle what is asked, within the words that this estimator has for it; X and y are as they came."""
+        told = tasks(self, X, y)
+        words = Words(
+            atoms=atoms_of(data.M.shape[1], data.M.names, self.positive, self.groups),
+            effort=self.effort,
+            free="intercept" if _checks.flag("fit_intercept", self.fit_intercept) else None,
+            rng=seed_of(self.random_state),
+            callback=told,
+        )
+        words["loss"] = loss(words)
+        solution = self.solution_ = settle(words)
+        asked = solution.certificate.asked.budget.most
+        self.k_ = solution.cardinality if asked is None else asked
+        self.ridge_ = solution.ridge
+        self.n_iter_ = max(1, solution.iterations)
+        self.selected_ = np.flatnonzero(solution.x.reshape(len(solution.x), -1).any(axis=1))
+        self._keep(solution)
+        if told is not None:
+            told.end()
+        return self
+
+    @abstractmethod
+    def _keep(self, solution: Solution) -> None:
+        """Set the attributes that scikit-learn knows a linear model by."""
+
+    def _linear(self, X: object) -> FloatArray:
+        """What the model says of new rows, one number each or one for each class."""
+        values, used = new_rows(self, X), self.selected_
+        return np.asarray(values[:, used] @ self.solution_.x[used] + self.solution_.intercept)
+
+    def __sklearn_tags__(self) -> Foreign:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
