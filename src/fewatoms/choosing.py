@@ -119,6 +119,18 @@ def folded(problem: Problem, folds: int, times: int, rng: object) -> list[IntArr
     return [_data(problem, np.sort(part)) for part in splits]
 
 
+def split(problem: Problem, folds: object, repeats: int | None, usual: int, rng: object) -> tuple[list[Split], int]:
+    """The rows left out and those fitted to, from a number of folds or as they are given, and how often each row is
+    left out: as often as is `usual` where nobody says."""
+    if _checks.several(folds):
+        if repeats is not None:
+            raise ValueError(f"repeats must be left out where folds are arrays of rows; got {repeats!r}")
+        return given(problem, cast("Iterable[object]", folds)), 1
+    times = _checks.integer("repeats", usual if repeats is None else repeats, 1)
+    count = _checks.integer("folds", folds, 2, rows_of(problem))
+    return apart(problem, folded(problem, count, times, rng)), times
+
+
 def held_out(problem: Problem, share: float, rng: object) -> IntArray:
     """The data left out once; of each class as large a share as of the others."""
     if not 0 < _checks.number("share", share) < 1:

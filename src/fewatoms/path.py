@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, Unpack, cast
+from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -17,20 +17,17 @@ from fewatoms.atoms import AtomicSet
 from fewatoms.budget import Budget
 from fewatoms.choosing import (
     REPEATS,
-    Split,
     apart,
     budgets_of,
     cross_validated,
     elbow,
-    folded,
-    given,
     grid_of,
     held_out,
     information,
     preferred,
     refuse_several,
     ridges_of,
-    rows_of,
+    split,
 )
 from fewatoms.fit import Words, posed
 from fewatoms.kept import Kept
@@ -300,7 +297,7 @@ class Path:
         problem, way = self._known()
         way, splits, times = replace(way, callback=heard), None, 1
         if by == "cv":
-            splits, times = self._splits(folds, repeats, rng)
+            splits, times = split(problem, folds, repeats, 1 if len(self.ridges) == 1 else REPEATS, rng)
         elif by == "held-out" and not (self._settled_by_entries and share is None and rng is None):
             splits = apart(problem, [held_out(problem, 0.2 if share is None else share, rng)])
         price = _checks.number("gamma", gamma) if by == "ebic" else 0.0
@@ -321,18 +318,6 @@ class Path:
         if by == "held-out":
             return np.array([s.held_out for s in answers], dtype=np.float64)
         return elbow(self._problem, answers) if by == "elbow" else information(self._problem, answers, price)
-
-    def _splits(self, folds: int | Iterable[object], repeats: int | None, rng: object) -> tuple[list[Split], int]:
-        """The rows left out and those fitted to, and how often each row is left out."""
-        problem = self._problem
-        if _checks.several(folds):
-            if repeats is not None:
-                raise ValueError(f"repeats must be left out where folds are arrays of rows; got {repeats!r}")
-            return given(problem, cast("Iterable[object]", folds)), 1
-        times = (1 if len(self.ridges) == 1 else REPEATS) if repeats is None else repeats
-        _checks.integer("repeats", times, 1)
-        count = _checks.integer("folds", folds, 2, rows_of(problem))
-        return apart(problem, folded(problem, count, times, rng)), times
 
     @property
     def _prices(self) -> list[Price]:

@@ -11,14 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from fewatoms import _checks, files, frames, kept, pages, tables, words
-from fewatoms._types import Array, FloatArray
+from fewatoms._types import Array, FloatArray, Foreign
 from fewatoms.asked import Asked, Fingerprint
 from fewatoms.atoms import AtomicSet
 from fewatoms.beside import FittedBiases, Told
 from fewatoms.certificates import Certificate
 from fewatoms.faces import Cone, Face
 from fewatoms.figures import Figures
-from fewatoms.frames import Foreign
 from fewatoms.kept import Kept
 from fewatoms.losses import Loss
 from fewatoms.lowrank import LowRank

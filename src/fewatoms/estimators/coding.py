@@ -13,11 +13,10 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fewatoms import _checks, frames, names
-from fewatoms._types import Array, Matrix
+from fewatoms._types import Array, Foreign, Matrix
 from fewatoms.atoms import NonnegativeOneHot, SignedOneHot
 from fewatoms.estimators.base import at_most, new_rows, numbers
 from fewatoms.fit import fit_many
-from fewatoms.frames import Foreign
 from fewatoms.solutions import Solutions
 
 Dictionary: TypeAlias = "npt.ArrayLike | Matrix | Callable[[int], npt.ArrayLike]"

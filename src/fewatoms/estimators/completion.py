@@ -13,7 +13,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fewatoms import _checks, frames
-from fewatoms._types import Array, FloatArray, IntArray
+from fewatoms._types import Array, FloatArray, Foreign, IntArray
 from fewatoms.atoms import RankOne
 from fewatoms.estimators.entries import Entries, Filled, spanned, weighed
 from fewatoms.estimators.ids import UNKNOWN, Ids, column, gapped, listed, measured, pairs, told
@@ -24,8 +24,6 @@ from fewatoms.solution import Solution
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
-
-    from fewatoms.frames import Foreign
 
 
 class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):

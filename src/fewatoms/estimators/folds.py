@@ -12,10 +12,10 @@ from sklearn.base import is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
+from fewatoms._types import Foreign
 from fewatoms.choosing import FOLDS
 from fewatoms.estimators.base import Data, Folds, compared
 from fewatoms.fit import Words
-from fewatoms.frames import Foreign
 from fewatoms.path import Path
 from fewatoms.solution import Solution
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from fewatoms.frames import Foreign
+from fewatoms._types import Foreign
 from fewatoms.records import Progress
 
 __all__ = ["Hearing", "Tasks", "tasks", "with_callbacks"]

@@ -8,8 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from fewatoms import _checks, frames, names
-from fewatoms._types import Array, IntArray
-from fewatoms.frames import Foreign
+from fewatoms._types import Array, Foreign, IntArray
 
 UNKNOWN = -1
 KINDS_TOLD = {

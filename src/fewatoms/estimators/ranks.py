@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from sklearn.utils import check_random_state
 
-from fewatoms._types import FloatArray
+from fewatoms._types import FloatArray, Foreign
 from fewatoms.operators import Sampling
 from fewatoms.path import fit_path
 from fewatoms.solution import Solution, Status
-
-if TYPE_CHECKING:
-    from fewatoms.frames import Foreign
 
 RANKS = (1, 2, 3, 5, 8, 12, 20)
 NO_BETTER = 2  # ranks in a row that end the search: higher ones cost more
