@@ -82,24 +82,24 @@ def ratings(rng):
 
 @pytest.mark.parametrize("biases", [False, True])
 def test_a_table_is_fitted_as_by_the_plain_door(rng, biases):
-    _, X = planted(rng, p=20, q=8, noise=0.1)
+    _, X = planted(rng, p=14, q=6, noise=0.1)
     M, b = fa.Sampling.from_array(X)
-    s = fa.fit(M, b, atoms=fa.RankOne(20, 8), k=2, free="biases" if biases else None)
+    s = fa.fit(M, b, atoms=fa.RankOne(14, 6), k=2, free="biases" if biases else None)
     model = MatrixCompletion(2, biases=biases).fit(X)
     np.testing.assert_array_equal(model.left_, s.left)
     np.testing.assert_array_equal(model.right_, s.right)
     assert model.ridge_ == s.ridge
     assert model.center_ == (b.mean() if biases else 0.0)
-    assert (model.rank_, model.n_features_in_, model.solution_.loss) == (2, 8, s.loss)
+    assert (model.rank_, model.n_features_in_, model.solution_.loss) == (2, 6, s.loss)
     rows, cols = np.nonzero(np.isnan(X))
     pairs = np.column_stack([rows, cols])
     np.testing.assert_allclose(model.predict(pairs), s.predict(rows, cols))
 
 
 def test_an_open_rank_is_the_one_that_the_path_chooses(rng):
-    _, X = planted(rng, p=24, q=6, share=0.9, noise=0.1)
+    _, X = planted(rng, p=24, q=5, share=0.9, noise=0.1)
     M, b = fa.Sampling.from_array(X)
-    words = {"atoms": fa.RankOne(24, 6), "ridge": "auto"}
+    words = {"atoms": fa.RankOne(24, 5), "ridge": "auto"}
     path = fa.fit_path(M, b, k=[1, 2, 3, 5], **words)
     model = MatrixCompletion().fit(X)
     assert model.rank_ == path.choose_k("held-out") == 2
@@ -339,9 +339,9 @@ def test_score_of_a_table_predicts_each_half_of_a_row_from_the_other(rng):
 
 
 def test_grid_search_finds_the_rank(rng):
-    _, X = planted(rng, p=60, q=20, share=0.9, noise=0.1)
+    _, X = planted(rng, p=40, q=15, share=0.9, noise=0.1)
     i, j = np.nonzero(~np.isnan(X))
-    search = GridSearchCV(MatrixCompletion(ridge=0.1), {"rank": [1, 2, 6]}, cv=3)
+    search = GridSearchCV(MatrixCompletion(ridge=0.1), {"rank": [1, 2, 5]}, cv=3)
     assert search.fit(np.column_stack([i, j]), X[i, j]).best_params_ == {"rank": 2}
     assert search.fit(X).best_params_ == {"rank": 2}
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 OUTSTANDING = 3 * 1.4826  # median residuals: three standard deviations of normal noise
-FAINT = 1e-11  # of the largest entry: what never stands out
+NEVER_OUT = 1e-11  # of the largest entry: what never stands out
 DOWN, RUNGS = 0.7, 24  # from one threshold to the next, and how many there are
 STEPS_EACH = 2
 TRIMS = 20  # rounds of leaving out what stands out
@@ -109,7 +109,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _threshold(self, centred: FloatArray, seen: Array) -> float:
         left = np.abs(centred - self._scores @ self.components_)[seen]
-        return max(OUTSTANDING * float(np.median(left)), FAINT * float(np.abs(centred[seen]).max()))
+        return max(OUTSTANDING * float(np.median(left)), NEVER_OUT * float(np.abs(centred[seen]).max()))
 
     @property
     def low_rank_(self) -> FloatArray:
