@@ -17,7 +17,7 @@ EXPECTED_FAILURES = {
         "check_sample_weight_equivalence_on_dense_data": FOLDS_SEE_ROWS,
         "check_sample_weight_equivalence_on_sparse_data": FOLDS_SEE_ROWS,
     }
-    for name in ("SparseRegressor()", "SparseRegressorCV()", "SparseClassifier()", "SparseClassifierCV()")
+    for name in ("SparseRegressor()", "SparseClassifier()", "SparseClassifierCV()")
 }
 
 
@@ -35,7 +35,8 @@ def cosines(n):
 
 
 @parametrize_with_checks(
-    [SparseRegressor(2), SparseClassifier(2, 0.01), SparseCoder(cosines, 2)], expected_failed_checks=expected
+    [SparseRegressor(2), SparseClassifier(2, 0.01, effort="quick"), SparseCoder(cosines, 2)],
+    expected_failed_checks=expected,
 )
 def test_scikit_learn_is_content(estimator, check):
     check_passes(check, estimator)
@@ -44,8 +45,8 @@ def test_scikit_learn_is_content(estimator, check):
 @pytest.mark.sampled(30)
 @parametrize_with_checks(
     [
-        SparseRegressorCV([1, 2], [0.0, 0.1], cv=2),
-        SparseClassifierCV([1, 2], [0.01, 0.1], cv=2),
+        SparseRegressorCV([1, 2], [0.0, 0.1], cv=2, effort="quick"),
+        SparseClassifierCV([1, 2], [0.01, 0.1], cv=2, effort="quick"),
         SparseRegressor(2, loss="huber", ridge=0.1),
         SparseRegressor(2, positive=True, fit_intercept=False),
     ]

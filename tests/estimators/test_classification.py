@@ -63,12 +63,12 @@ def test_what_is_said_of_new_rows(labels, count):
 def test_classes_as_they_come(kinds):
     codes = TWO if len(kinds) == 2 else THREE
     labels = np.array(kinds)[codes]
-    plain = SparseClassifier(2, 0.1).fit(X, codes)
+    plain = SparseClassifier(2, 0.1, effort="quick").fit(X, codes)
     columns = {"array": labels, "list": labels.tolist(), "pandas": pd.Series(labels), "polars": pl.Series(labels)}
     columns["categories"] = pd.Series(labels).astype("category")
     columns["objects"] = labels.astype(object)
     for came in columns.values():
-        e = SparseClassifier(2, 0.1).fit(X, came)
+        e = clone(plain).fit(X, came)
         assert e.classes_.tolist() == kinds
         np.testing.assert_array_equal(e.coef_, plain.coef_)
         assert set(e.predict(X).tolist()) <= set(kinds)
@@ -123,7 +123,7 @@ def test_weights_are_rows_repeated(labels, class_weight):
     if labels is TWO and class_weight not in (None, "balanced"):
         class_weight = {0: 3.0, 1: 1.0}
     weights = np.random.default_rng(1).integers(0, 4, 80)
-    e = SparseClassifier(2, 0.1, class_weight=class_weight)
+    e = SparseClassifier(2, 0.1, class_weight=class_weight, effort="quick")
     a = clone(e).fit(X, labels, sample_weight=weights)
     b = clone(e).fit(np.repeat(X, weights, axis=0), np.repeat(labels, weights))
     np.testing.assert_allclose(a.coef_, b.coef_, rtol=1e-5, atol=1e-7)
@@ -178,7 +178,9 @@ def test_groups_by_name():
 
 
 def test_searches_scores_and_pickles():
-    search = GridSearchCV(SparseClassifier(ridge=0.05), {"k": [1, 2]}, cv=3, scoring="neg_log_loss").fit(X, THREE)
+    search = GridSearchCV(
+        SparseClassifier(ridge=0.05, effort="quick"), {"k": [1, 2]}, cv=3, scoring="neg_log_loss"
+    ).fit(X, THREE)
     f = pickle.loads(pickle.dumps(search))
     np.testing.assert_array_equal(f.predict_proba(X), search.predict_proba(X))
     assert cross_val_score(SparseClassifier(2, 0.05), X, TWO, scoring="roc_auc", cv=3).mean() > 0.8

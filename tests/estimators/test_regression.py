@@ -298,9 +298,22 @@ def test_words_that_cannot_be(asked, kind, told):
         SparseRegressor(**asked).fit(X, Y)
 
 
-@pytest.mark.parametrize("asked", [{"cv": 61}, {"cv": 1}, {"rule": "2se"}, {"ks": []}, {"cv": [([0], [60])]}], ids=str)
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"cv": 61},
+        {"cv": 1},
+        {"cv": []},
+        {"cv": [([0, 1, 2], [60])]},
+        {"cv": [([0, 1, 2], [2, 3])]},
+        {"rule": "2se"},
+        {"ks": 3},
+        {"ks": []},
+    ],
+    ids=str,
+)
 def test_choices_that_cannot_be(asked):
-    with pytest.raises(ValueError, match=f"^{next(iter(asked)).removesuffix('s')}s? must"):
+    with pytest.raises((TypeError, ValueError), match=f"^{next(iter(asked)).removesuffix('s')}s? must"):
         SparseRegressorCV(**{"ks": [1, 2], "ridges": 0.0, **asked}).fit(X, Y)
 
 

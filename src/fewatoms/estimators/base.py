@@ -126,6 +126,8 @@ def compared(
         raise ValueError(
             f"cv must be a number of folds between 2 and that of the rows; got {folds}, n_samples = {rows}"
         )
+    if ks is not None and not _checks.several(ks):
+        raise TypeError(f"ks must be several numbers of features such as range(1, 11); got {_checks.came(ks)}")
     sizes = range(1, _most(data, words, folds) + 1) if ks is None else [*dict.fromkeys(at_most(k, count) for k in ks)]
     asked: Words = {**words, "ridge": ridge}
     with _said():
@@ -142,7 +144,9 @@ def at_most(k: object, count: int) -> int:
 def _most(data: Data, words: Words, folds: Folds) -> int:
     """Atoms that the rows of a fold allow: one for each row beside the intercept, or for some of the rarest class."""
     rows = data.y.size
-    fitted = min(len(some) for some, _ in folds) if isinstance(folds, list) else rows - -(-rows // max(1, folds))
+    fitted = (
+        min([len(some) for some, _ in folds] or [1]) if isinstance(folds, list) else rows - -(-rows // max(1, folds))
+    )
     allowed = fitted - (words.get("free") is not None)
     if words["loss"].labelled:
         rarest = min(Counter(data.y.tolist()).values())
@@ -163,10 +167,10 @@ def answer(data: Data, words: Words, k: object, ridge: object, misfit: float | N
 
 
 def _said() -> ExitStack:
-    """Messages about M and b, told of X and y."""
+    """Messages in the words of estimators."""
     stack = ExitStack()
-    stack.enter_context(_checks.told_of("b", "y"))
-    stack.enter_context(_checks.told_of("M", "X"))
+    for library, here in (("b", "y"), ("M", "X"), ("folds", "cv")):
+        stack.enter_context(_checks.told_of(library, here))
     return stack
 
 

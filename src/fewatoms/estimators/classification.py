@@ -38,7 +38,7 @@ class Classifier(ClassifierMixin, FewFeatures):
 
     def _keep(self, solution: Solution) -> None:
         self.classes_ = np.asarray(solution.classes)
-        self.coef_ = np.atleast_2d(solution.x.T)
+        self.coef_ = np.atleast_2d(solution.x.T.copy())
         self.intercept_ = np.atleast_1d(solution.intercept)
 
     def decision_function(self, X: object) -> FloatArray:

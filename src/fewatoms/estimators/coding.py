@@ -66,7 +66,8 @@ class SparseCoder(TransformerMixin, BaseEstimator):
         self.sparse_output = sparse_output
 
     def fit(self, X: object, y: object = None) -> Self:
-        """X : (signals, features) array or data frame, looked at for the names and number of its columns."""
+        """X : (signals, features) array or data frame, looked at for the names and number of its columns: the
+        dictionary itself will do."""
         check_array(numbers("X", X), dtype=(np.float64, np.float32), estimator=self, input_name="X")
         validate_data(self, X, skip_check_array=True)
         count = int(self.n_features_in_)

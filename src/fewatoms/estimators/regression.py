@@ -33,7 +33,7 @@ class Regressor(RegressorMixin, FewFeatures):
         return self._fitted(data, lambda words: self._loss(data, words, settle), lambda w: settle(data, w), X, y)
 
     def _keep(self, solution: Solution) -> None:
-        self.coef_, self.intercept_ = solution.x, solution.intercept
+        self.coef_, self.intercept_ = solution.x.copy(), solution.intercept
 
     def _loss(self, data: Data, words: Words, settle: Callable[[Data, Words], Solution]) -> Loss:
         """As said; where deltas are left to us, in scales of the residual of a first fit by least squares."""
