@@ -9,7 +9,7 @@ import pytest
 
 import fewatoms as fa
 from answers import answer, assert_same_arrays, cases
-from fewatoms import callbacks, ledger
+from fewatoms import bars, callbacks, ledger
 
 
 @pytest.fixture
@@ -99,17 +99,23 @@ def test_together_all_are_called_before_one_ends_the_run():
         cases()["nonnegative"].fit(callback=callbacks.Together(fails, traces[0]))
 
 
-def test_a_bar_shows_the_run_and_changes_nothing(monkeypatch):
-    shown = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", shown)
-    with callbacks.bar("spikes") as show:
-        s = cases()["nonnegative"].fit(callback=show)
-    assert_same_arrays(s.x, answer("nonnegative").x)
-    assert "spikes: " in shown.getvalue()
-    assert f"iterate {s.iterations}" in shown.getvalue()
+# Bars ----------------------------------------------------------------------------------------------------------------
 
 
-def test_without_rich_there_is_one_line_at_the_end(monkeypatch):
+CURSOR = "\x1b[?25h"  # comes back when rich has ended
+
+
+class Terminal(io.StringIO):
+    """A stream that people look at."""
+
+    def isatty(self):
+        return True
+
+
+@pytest.fixture(params=["rich", "plain"])
+def terminal(request, monkeypatch):
+    """Standard error becomes a terminal when the test says so (pytest has its own until then), with rich or
+    without."""
     real = builtins.__import__
 
     def without(name, *args, **kwargs):
@@ -117,28 +123,175 @@ def test_without_rich_there_is_one_line_at_the_end(monkeypatch):
             raise ImportError(name)
         return real(name, *args, **kwargs)
 
-    monkeypatch.setattr(builtins, "__import__", without)
+    if request.param == "plain":
+        monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setenv("COLUMNS", "150")
+
+    def opened():
+        monkeypatch.setattr(sys, "stderr", Terminal())
+        return sys.stderr
+
+    return opened
+
+
+def redirected(monkeypatch):
     shown = io.StringIO()
     monkeypatch.setattr(sys, "stderr", shown)
-    with callbacks.bar() as show:
-        s = cases()["nonnegative"].fit(callback=show)
+    return shown
+
+
+def test_a_bar_shows_the_run_and_changes_nothing(terminal):
+    shown = terminal()
+    s = cases()["demixing"].fit(callback=callbacks.Bar("spikes"))
+    assert_same_arrays(s.x, answer("demixing").x)
+    text = shown.getvalue().removesuffix(CURSOR)
+    assert text.endswith("\n")
+    for part in ("spikes: ", f"iterate {s.iterations}", "3 atoms", f"misfit {s.misfit:.3g}", "gap 0.25"):
+        assert part in text.splitlines()[-1]
+
+
+def test_a_bar_is_silent_where_nobody_looks(monkeypatch):
+    shown = redirected(monkeypatch)
+    cases()["nonnegative"].fit(callback=callbacks.Bar())
+    assert shown.getvalue() == ""
+    monkeypatch.setattr(sys, "stderr", None)  # as under pythonw
+    assert cases()["nonnegative"].fit(callback=callbacks.Bar(always=True)).cardinality == 3
+
+
+def test_a_bar_that_is_asked_to_leaves_lines_in_a_file(monkeypatch, clock):
+    shown, bar = redirected(monkeypatch), callbacks.Bar("log", always=True)
+
+    def slow(progress):
+        clock[0] += 4.0
+
+    with bar:
+        for _ in range(5):
+            cases()["signed"].fit(callback=[bar, slow])  # one call each
+    lines = shown.getvalue().splitlines()
+    assert len(lines) == 2
+    assert lines[1].endswith(", 20 s")
+    assert all(line.startswith("log: ") and "\r" not in line for line in lines)
+    assert "12 s" in lines[0]  # the first that is told ten seconds after the beginning
+
+
+@pytest.mark.parametrize("error", [KeyError("mine"), KeyboardInterrupt()], ids=["error", "Ctrl-C"])
+def test_a_bar_ends_cleanly_whatever_happens(terminal, error):
+    bar, shown = callbacks.Bar(), terminal()
+
+    def fails(progress):
+        raise error
+
+    for _ in range(2):  # and serves again
+        with pytest.raises(type(error)):
+            cases()["nonnegative"].fit(callback=[bar, fails])
+        assert shown.getvalue().removesuffix(CURSOR).endswith("\n")
+        told = shown.getvalue()
+        bar(None)  # nothing is drawn once it has ended
+        assert shown.getvalue() == told
+
+
+def test_several_runs_share_a_bar_that_is_entered(monkeypatch):
+    shown = redirected(monkeypatch)
+    with callbacks.bar("both", always=True) as show:  # its name before
+        for _ in range(2):
+            s = cases()["nonnegative"].fit(callback=show)
         assert shown.getvalue() == ""
-    line = shown.getvalue()
-    assert line.count("\n") == 1
-    assert line.startswith(f"fit: iterate {s.iterations}, 3 atoms, loss ")
-    with callbacks.bar("idle"):
+    assert shown.getvalue().startswith(f"both: iterate {s.iterations}, 3 atoms, misfit ")
+    assert shown.getvalue().count("\n") == 1
+    with callbacks.Bar("idle", always=True):
         pass
-    assert shown.getvalue() == line  # nothing to say
+    assert "idle" not in shown.getvalue()  # nothing to say
 
 
-def test_a_bar_names_the_stage(monkeypatch):
+def test_a_bar_names_the_stage_and_losses_without_misfit(monkeypatch):
     monkeypatch.setattr(ledger, "EVERY", 0.0)
-    shown = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", shown)
+    shown = redirected(monkeypatch)
 
     def stop(progress):
         raise StopIteration
 
-    with callbacks.bar() as show:
-        cases()["completion, auto"].fit(callback=callbacks.Together(show, stop))
+    cases()["completion, auto"].fit(callback=[callbacks.Bar(always=True), stop])
     assert "choosing the ridge" in shown.getvalue()
+    cases()["labels"].fit(callback=callbacks.Bar(always=True))
+    assert "loss " in shown.getvalue().splitlines()[-1]
+
+
+def test_the_time_left_is_told_where_the_whole_is_known():
+    left = bars.Left()
+    assert [left.at(now, share) for now, share in ((0.0, 0.0), (10.0, 0.25), (20.0, 0.5))] == [None, 30.0, 20.0]
+    assert left.at(25.0, 0.0) is None  # another count
+    assert left.at(30.0, 0.5) == 5.0
+    assert left.at(31.0, None) is None
+    assert [bars.duration(t) for t in (0.04, 9.9, 59, 61, 3720)] == ["0.0 s", "9.9 s", "59 s", "1:01 min", "1:02 h"]
+
+
+# Several at once, in every door --------------------------------------------------------------------------------------
+
+
+def doors():
+    case = cases()["signed"]
+    B = np.stack([case.b, case.b[::-1], case.b**2], axis=1)
+    one = fa.SignedOneHot(20)
+    return {
+        "fit": lambda c: fa.fit(case.M, case.b, atoms=one, k=3, callback=c),
+        "fit_many": lambda c: fa.fit_many(case.M, B, atoms=one, k=3, callback=c),
+        "fit_many, one by one": lambda c: fa.fit_many(case.M, B, atoms=one, k=3, loss=fa.Huber(0.1), callback=c),
+        "fit_path": lambda c: fa.fit_path(case.M, case.b, atoms=one, k=[1, 2, 3], callback=c),
+        "choose_k": lambda c: fa.choose_k(case.M, case.b, atoms=one, k=[1, 2, 3], callback=c),
+        "Path.choose_k": lambda c: fa.fit_path(case.M, case.b, atoms=one, k=[1, 2, 3]).choose_k(callback=c),
+    }
+
+
+@pytest.mark.parametrize("door", doors())
+def test_a_list_of_callbacks_in_every_door(door, monkeypatch):
+    shown, trace = redirected(monkeypatch), callbacks.Trace()
+    doors()[door]([callbacks.Bar(door, always=True), trace, callbacks.Deadline(600)])
+    assert len(trace) > 0
+    assert shown.getvalue().count("\n") == 1  # one bar for one door
+    assert shown.getvalue().startswith(f"{door}: ")
+
+
+@pytest.mark.parametrize("door", doors())
+def test_a_stop_of_one_is_heard_by_all_in_every_door(door):
+    before, after = callbacks.Trace(), callbacks.Trace()
+
+    def stop(progress):
+        raise StopIteration
+
+    doors()[door]([before, stop, after])
+    assert len(before) == len(after) == (2 if door == "choose_k" else 1)  # that is two doors
+
+
+def test_shares_count_folds_ridges_budgets_and_data_vectors():
+    case, one = cases()["signed"], fa.SignedOneHot(20)
+    seen = []
+    doors()["fit_many, one by one"](seen.append)
+    assert {str(p.counts[0]) for p in seen} == {f"data vector {i} of 3" for i in (1, 2, 3)}
+    assert [p.share for p in seen] == sorted(p.share for p in seen)
+    path = fa.fit_path(case.M, case.b, atoms=one, k=[1, 2], ridge=[0.0, 0.1])
+    seen.clear()
+    path.choose_k(folds=3, repeats=1, callback=seen.append)
+    assert {str(p.counts[0]) for p in seen if p.counts} == {f"fold {i} of 3" for i in (1, 2, 3)}
+    assert max(p.share for p in seen if p.counts) < 1.0
+    seen.clear()
+    entries = cases()["completion"]
+    fa.fit_path(entries.M, entries.b, atoms=entries.words["atoms"], k=[1, 2], ridge=0.1, callback=seen.append)
+    assert {p.share for p in seen} == {0.0, 0.5}
+    seen.clear()
+    case.fit(callback=seen.append)
+    assert {p.share for p in seen} == {None}
+
+
+def test_callbacks_in_a_list_are_checked_one_by_one():
+    with pytest.raises(TypeError, match=r"^callback must be callable, .* a list of these, .*; got 3$"):
+        cases()["signed"].fit(callback=[callbacks.Trace(), 3])
+    assert cases()["signed"].fit(callback=[]).cardinality == 3
+
+
+def test_a_trace_has_arrays():
+    trace = callbacks.Trace()
+    cases()["nonnegative"].fit(callback=trace)
+    for name in ("seconds", "stage", "iteration", "loss", "misfit", "cardinality", "products"):
+        assert getattr(trace, name).tolist() == [getattr(row, name) for row in trace.rows]
+    assert trace.loss.dtype == trace.seconds.dtype == np.float64
+    assert callbacks.Trace().loss.shape == (0,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -56,13 +56,16 @@ def told_of(mine: str, theirs: str) -> Iterator[None]:
         raise type(error)(theirs + str(error).removeprefix(mine)) from None
 
 
-def heard(callback: object) -> None:
-    """Refuse callbacks that nobody can call; a class is made an object first."""
-    if callback is not None and (not callable(callback) or isinstance(callback, type)):
-        raise TypeError(
-            "callback must be callable, a function of a Progress or an object such as Deadline(5); got "
-            f"{came(callback)}"
-        )
+def heard(callback: object) -> Sequence[Callable[..., object]]:
+    """The callbacks that an argument is, none, one or several; refused where nobody can call them: a class is made an
+    object first."""
+    demand = "callback must be callable, a function of a Progress, a list of these, or an object such as Deadline(5)"
+    found: list[Callable[..., object]] = []
+    for one in callback if isinstance(callback, list | tuple) else () if callback is None else (callback,):
+        if not callable(one) or isinstance(one, type):
+            raise TypeError(f"{demand}; got {came(one)}")
+        found.append(one)
+    return found
 
 
 def file_name(file: object) -> str:

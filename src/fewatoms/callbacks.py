@@ -1,24 +1,30 @@
-"""Callbacks for `fit(..., callback=...)`: a deadline, a trace, a bar, and several of them together.
+"""Callbacks for `fit(..., callback=...)`: a bar, a trace, a deadline, and several of them together.
+
+    fit(..., callback=[Bar(), Trace(), Deadline(60)])
 
 Each is called with a `Progress` after every iterate, and every tenth of a second during long work. StopIteration raised
-there ends the run with the best answer so far.
+there ends the run with the best answer so far. A callback that is a context manager is entered while the run lasts.
 """
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
+
+import numpy as np
 
 from fewatoms import _checks
-from fewatoms.budget import Budget
+from fewatoms._types import Array, FloatArray
+from fewatoms.bars import Drawing, drawing
 
 if TYPE_CHECKING:
     from fewatoms.records import Progress
+
+Callback: TypeAlias = "Callable[[Progress], object]"
 
 # What a block that ends hands to `__exit__`.
 Raised: TypeAlias = tuple[type[BaseException] | None, BaseException | None, TracebackType | None]
@@ -57,7 +63,11 @@ class Row:
 
 @dataclass
 class Trace:
-    """Keep a row for every call: seconds since the first, stage, iteration, loss, misfit, cardinality, products."""
+    """Keep a row for every call: seconds since the first, stage, iteration, loss, misfit, cardinality, products.
+
+    `rows` has them one by one; `trace.seconds`, `trace.loss` and so on are arrays, one entry for each call, for
+    plotting: `plt.semilogy(trace.seconds, trace.loss)`. Loss, misfit and cardinality are those of the best so far.
+    """
 
     rows: list[Row] = field(default_factory=list)
     _begun: float | None = field(default=None, repr=False)
@@ -72,67 +82,75 @@ class Trace:
     def __len__(self) -> int:
         return len(self.rows)
 
+    @property
+    def seconds(self) -> FloatArray:
+        return np.array([row.seconds for row in self.rows], dtype=np.float64)
 
-class bar:  # in small letters, since it is used like a function
-    """A callback that shows how far a run is, on standard error: `with bar() as show: fit(..., callback=show)`.
+    @property
+    def stage(self) -> Array:
+        return np.array([row.stage for row in self.rows], dtype=np.str_)
 
-    rich draws it where it is installed and the terminal can; elsewhere there is one line when the block ends.
+    @property
+    def iteration(self) -> Array:
+        return np.array([row.iteration for row in self.rows], dtype=np.intp)
+
+    @property
+    def loss(self) -> FloatArray:
+        return np.array([row.loss for row in self.rows], dtype=np.float64)
+
+    @property
+    def misfit(self) -> FloatArray:
+        return np.array([row.misfit for row in self.rows], dtype=np.float64)
+
+    @property
+    def cardinality(self) -> Array:
+        return np.array([row.cardinality for row in self.rows], dtype=np.intp)
+
+    @property
+    def products(self) -> Array:
+        return np.array([row.products for row in self.rows], dtype=np.intp)
+
+
+class Bar:
+    """Show how far a run is, on standard error: misfit or loss, atoms, gap, elapsed, and the time left where the whole
+    is known (folds, ridges, budgets, data vectors).
+
+    It is drawn while the run lasts, and its last line stays. Where standard error is no terminal nothing is shown,
+    unless `always` says so: in a notebook the line is rewritten then, in a file there is a new one now and then. rich
+    draws it where that is installed. `with Bar() as show:` makes one bar of several runs.
     """
 
-    def __init__(self, title: str = "fit") -> None:
-        self._shown = _shown(title)
+    def __init__(self, title: str = "fit", *, always: bool = False) -> None:
+        self.title, self.always = title, always
+        self._drawing: Drawing | None = None
+        self._depth = 0
 
-    def __enter__(self) -> Callable[[Progress], None]:
-        return self._shown.__enter__()
+    def __enter__(self) -> Self:
+        if not self._depth:
+            self._drawing = drawing(self.title, self.always)
+        self._depth += 1
+        return self
 
     def __exit__(self, *error: *Raised) -> None:
-        self._shown.__exit__(*error)
+        self._depth -= 1
+        if not self._depth and self._drawing is not None:
+            ended, self._drawing = self._drawing, None
+            ended.end()
 
     def __call__(self, progress: Progress) -> None:
-        raise TypeError("bar must be entered before it shows anything: with bar() as show: fit(..., callback=show)")
+        if self._drawing is not None:
+            self._drawing.show(progress)
 
 
-@contextmanager
-def _shown(title: str) -> Iterator[Callable[[Progress], None]]:
-    try:
-        from rich.console import Console
-        from rich.progress import Progress as Bar
-        from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
-    except ImportError:
-        with _plain(title) as show:
-            yield show
-        return
-    with Bar(
-        SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=Console(stderr=True)
-    ) as drawn:
-        task = drawn.add_task(title)
-        yield lambda p: drawn.update(task, description=f"{title}: {_told(p)}")
-
-
-@contextmanager
-def _plain(title: str) -> Iterator[Callable[[Progress], None]]:
-    last: list[Progress] = []
-
-    def show(progress: Progress) -> None:
-        last[:] = [progress]
-
-    try:
-        yield show
-    finally:
-        if last:
-            sys.stderr.write(f"{title}: {_told(last[0])}\n")
-
-
-def _told(p: Progress) -> str:
-    stage = f"{p.stage}, " if p.stage else ""
-    return f"{stage}iterate {p.iteration}, {Budget(p.cardinality).words}, loss {p.loss:.4g}, {p.products} products"
+bar = Bar  # as it was called when it had to be entered by hand, which it may be still
 
 
 class Together:
     """Several callbacks, one after the other; all of them are called before a StopIteration of one ends the run."""
 
-    def __init__(self, *callbacks: Callable[[Progress], object]) -> None:
+    def __init__(self, *callbacks: Callback) -> None:
         self.callbacks = callbacks
+        self._entered: list[ExitStack] = []
 
     def __call__(self, progress: Progress) -> None:
         stop = False
@@ -144,5 +162,26 @@ class Together:
         if stop:
             raise StopIteration
 
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            for callback in self.callbacks:
+                stack.enter_context(entered(callback))
+            self._entered.append(stack.pop_all())
+        return self
 
-__all__ = ["Deadline", "Row", "Together", "Trace", "bar"]
+    def __exit__(self, *error: *Raised) -> None:
+        self._entered.pop().__exit__(*error)
+
+
+def read(callback: Callback | Sequence[Callback] | None) -> Callback | None:
+    """What a user gave as callback, one or several of them in a list, as one."""
+    found = _checks.heard(callback)
+    return None if not found else found[0] if len(found) == 1 else Together(*found)
+
+
+def entered(callback: Callback | None) -> AbstractContextManager[object]:
+    """The time in which a callback is called: one that has something to put up and take down does so."""
+    return callback if isinstance(callback, AbstractContextManager) else nullcontext()
+
+
+__all__ = ["Bar", "Deadline", "Row", "Together", "Trace", "bar"]

@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from fewatoms import _checks
+from fewatoms import _checks, ledger
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.budget import Budget
 from fewatoms.candidates import Compact
@@ -136,8 +136,9 @@ def cross_validated(
     """The loss on the rows of each fold of the fit to the others, summed, for each price (rows) and budget (columns),
     and the standard error of the lowest one."""
     found: list[FloatArray] = []
-    for held in folds:
-        losses = _left_out(problem, budgets, prices, held, way)
+    for i, held in enumerate(folds):
+        with ledger.counted("fold", i, len(folds)):
+            losses = _left_out(problem, budgets, prices, held, way)
         if way.stopped and found:  # a fold cut short does not compare with the others
             break
         found.append(losses)
@@ -162,7 +163,11 @@ def _left_out(
         sketch = sketched(part.paying(prices[0]), budgets, ridges, way)
         if sketch is not None:
             return np.stack([fold.losses(sketch[ridge]) for ridge in ridges])
-    return np.array([[fold.loss(s) for s in solve(part.paying(price), budgets, way)] for price in prices])
+    losses = []
+    for i, price in enumerate(prices):
+        with ledger.counted("ridge", i, len(prices)):
+            losses.append([fold.loss(s) for s in solve(part.paying(price), budgets, way)])
+    return np.array(losses)
 
 
 class _Fold:

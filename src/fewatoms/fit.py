@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypedDict, Unpack
 
 import numpy as np
@@ -15,11 +15,13 @@ from fewatoms._types import Array, FloatArray
 from fewatoms.atoms import AtomicSet
 from fewatoms.atoms.pursuit import weighed
 from fewatoms.beside import Biases
+from fewatoms.callbacks import read
 from fewatoms.choosing import with_ridge
 from fewatoms.classes import refuse
 from fewatoms.effort import effort as told
 from fewatoms.losses import LeastSquares, Loss
 from fewatoms.methods import METHODS, Method
+from fewatoms.names import Names
 from fewatoms.operators import as_operator
 from fewatoms.problem import Problem, several
 from fewatoms.run import Callback, Way, proving, solve, solve_each, solve_together
@@ -44,7 +46,7 @@ class Words(TypedDict, total=False):
     effort: str
     method: Method | None
     max_iterations: int
-    callback: Callback | None
+    callback: Callback | Sequence[Callback] | None
     rng: object
 
 
@@ -65,7 +67,7 @@ def fit(
     effort: str = "normal",
     method: Method | None = None,
     max_iterations: int = MOST,
-    callback: Callback | None = None,
+    callback: Callback | Sequence[Callback] | None = None,
     rng: object = None,
 ) -> Solution:
     """Find x with f(b - Mx) <= alpha made of at most k atoms.
@@ -130,9 +132,10 @@ def fit(
         retrieval), one of `fewatoms.methods`, or their own.
     max_iterations : int
         Dual vectors at most.
-    callback : callable(intermediate_result), optional
+    callback : callable(intermediate_result), or a list of them, optional
         Called after each iterate, and every tenth of a second during long work, with a Progress; raising StopIteration
-        ends the run with the best answer so far, other exceptions pass through.
+        ends the run with the best answer so far (all of a list are called before), other exceptions pass through.
+        `fewatoms.callbacks` has some: callback=[Bar(), Trace(), Deadline(60)].
     rng : seed or numpy Generator, optional
         Of start vectors. The default is a fixed seed: same input, same answer.
 
@@ -158,8 +161,9 @@ def fit(
         M, b, k, atoms=atoms, alpha=alpha, misfit=misfit, loss=loss, ridge=ridge, cap=cap, free=free,
         start=start, effort=effort, method=method, max_iterations=max_iterations, callback=callback, rng=rng,
     )  # fmt: skip
-    problem = with_ridge(problem, way)
-    (solution,) = solve(problem, [problem.budget], way)
+    with way.listening():
+        problem = with_ridge(problem, way)
+        (solution,) = solve(problem, [problem.budget], way)
     return solution
 
 
@@ -198,13 +202,20 @@ def fit_many(M: object, B: npt.ArrayLike, *, k: object = None, **words: Unpack[W
     first = data[:, good.argmax()] if good.any() else np.zeros(len(data))
     with _checks.told_of("b", "B"):
         problem, way = posed(operator, first, k, **words)
+    with way.listening():
+        return _fitted(problem, data, good, way, names)
+
+
+def _fitted(problem: Problem, data: Array, good: Array, way: Way, names: Names | None) -> Solutions:
+    """All columns at once where that can be, and the rest one by one."""
     prove = proving(way)
     found = solve_together(problem, data, way) if data.dtype.kind in "biuf" else None
     if found is None:
         return Solutions.of(_each(problem, data, good, way), problem, data, names, prove)
     together, products = found
     left = np.flatnonzero(together.left)
-    alone = dict(zip(left.tolist(), solve_each((problem.with_data(data[:, i]) for i in left), way), strict=True))
+    each = solve_each((problem.with_data(data[:, i]) for i in left), way, left.size)
+    alone = dict(zip(left.tolist(), each, strict=True))
     return Solutions.found(together, problem, data, names, prove, alone, products)
 
 
@@ -222,7 +233,7 @@ def _each(problem: Problem, data: Array, good: Array, way: Way) -> Iterator[Solu
     with _checks.told_of("b", "B"):
         for column in data.T[good]:
             _told(*problem.read(column))  # before any of them is fitted
-    answers = solve_each((problem.with_data(column) for column in data.T[good]), way)
+    answers = solve_each((problem.with_data(column) for column in data.T[good]), way, int(good.sum()))
     for fine in good:
         yield next(answers) if fine else None
 
@@ -264,7 +275,6 @@ def _way(words: Words) -> Way:
         raise TypeError(
             f"method must be a Method such as Paper(), General(oracle, retrieval) or None; got {_checks.came(method)}"
         )
-    _checks.heard(callback)
     if words.get("rng") is not None:
         _checks.generator(words["rng"])
     most = _checks.integer("max_iterations", words.get("max_iterations", MOST), 1)
@@ -272,7 +282,7 @@ def _way(words: Words) -> Way:
         METHODS if method is None else (method,),
         start,
         most,
-        callback,
+        read(callback),
         words.get("rng"),
         told(words.get("effort", "normal")),
     )

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -72,6 +72,18 @@ class Ledger:
                 self.hear, self._last = hear, time.monotonic()
 
 
+class Count(NamedTuple):
+    """How far work of a known extent is: `done` of `total` things, each of them a `what`, are behind us."""
+
+    what: str
+    done: int
+    total: int
+
+    def __str__(self) -> str:
+        return f"{self.what} {min(self.done + 1, self.total)} of {self.total}"
+
+
+_counts: ContextVar[tuple[Count, ...]] = ContextVar("fewatoms_counts", default=())
 _current: ContextVar[Ledger | None] = ContextVar("fewatoms_ledger", default=None)
 
 
@@ -139,6 +151,22 @@ def stage(name: str) -> Iterator[None]:
         yield
     finally:
         account.stage = before
+
+
+@contextmanager
+def counted(what: str, done: int, total: int) -> Iterator[None]:
+    """The work inside the block is one of several things that are done one after the other: folds, ridges, data
+    vectors. Those of an only one are not told."""
+    token = _counts.set((*_counts.get(), Count(what, done, total)) if total > 1 else _counts.get())
+    try:
+        yield
+    finally:
+        _counts.reset(token)
+
+
+def counts() -> tuple[Count, ...]:
+    """What is counted where the work is now, the outermost first."""
+    return _counts.get()
 
 
 def keep(found: Candidate) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from fewatoms import _checks, curves, files, kept
+from fewatoms import _checks, callbacks, curves, files, kept
 from fewatoms._renamed import renamed
 from fewatoms._types import Array, BudgetLike, FloatArray
 from fewatoms.asked import plain_budget, read_budget
@@ -79,7 +79,8 @@ def fit_path(M: object, b: npt.ArrayLike, *, k: Iterable[object], **words: Unpac
         ridges = grid_of(problem)
     budgets = budgets_of(problem, k)
     problems = [problem] if ridges is None else [problem.paying(problem.price.at(r)) for r in ridges]
-    answers = solve_priced(problems[::-1], budgets, way)[::-1]
+    with way.listening():
+        answers = solve_priced(problems[::-1], budgets, way)[::-1]
     return Path((problems[0], way), budgets, dict(zip(ridges or [problem.ridge], answers, strict=True)))
 
 
@@ -104,9 +105,10 @@ def choose_k(
 ) -> BudgetLike | Chosen:
     """The k that `by` prefers among those of an iterable: `fit_path(M, b, ...).choose_k(by)`. With several ridges, or
     "auto", both: a tuple with `k` and `ridge`."""
-    path = fit_path(M, b, k=k, **words)
-    callback = words.get("callback")
-    path.choose_k(by, folds=folds, repeats=repeats, rule=rule, rng=words.get("rng"), callback=callback)
+    words["callback"] = callback = callbacks.read(words.get("callback"))
+    with callbacks.entered(callback):
+        path = fit_path(M, b, k=k, **words)
+        path.choose_k(by, folds=folds, repeats=repeats, rule=rule, rng=words.get("rng"), callback=callback)
     return path.chosen if len(path.ridges) == 1 else Chosen(path.chosen, path.ridge)
 
 
@@ -254,7 +256,7 @@ class Path:
         share: float | None = None,
         gamma: float = 1.0,
         rng: object = None,
-        callback: Callback | None = None,
+        callback: Callback | Sequence[Callback] | None = None,
     ) -> BudgetLike:
         """The k that `by` prefers, and with several ridges the ridge as well: `path.best` is the answer for both,
         `path.ridge` the ridge. The fewest atoms among equals; lower scores are better, kept in `scores[by]`. Where rows
@@ -286,29 +288,33 @@ class Path:
             raise ValueError(f"by must be one of {', '.join(map(repr, ways))}{among}; got {by!r}")
         if rule not in ("best", "1se"):
             raise ValueError(f"rule must be 'best' or '1se'; got {rule!r}")
-        _checks.heard(callback)
-        (problem, way), error = self._known(), None
-        way = replace(way, callback=callback)
+        heard = callbacks.read(callback)
+        problem, way = self._known()
+        way, splits, times = replace(way, callback=heard), None, 1
         if by == "cv":
             times = (1 if len(self.ridges) == 1 else REPEATS) if repeats is None else repeats
             _checks.integer("repeats", times, 1)
             splits = folded(problem, _checks.integer("folds", folds, 2, rows_of(problem)), times, rng)
-            scores, error = cross_validated(problem, self._budgets, self._prices, splits, way)
+        elif by == "held-out" and not (self._settled_by_entries and share is None and rng is None):
+            splits = [held_out(problem, 0.2 if share is None else share, rng)]
+        price = _checks.number("gamma", gamma) if by == "ebic" else 0.0
+        with way.listening():
+            if splits is None:
+                scores, error = self._compared(by, price)[None], None
+            else:
+                scores, error = cross_validated(problem, self._budgets, self._prices, splits, way)
             scores = scores / times
-        elif by == "held-out" and self._settled_by_entries and share is None and rng is None:
-            scores = np.array([[self._solutions[k].held_out for k in self.k]], dtype=np.float64)
-        elif by == "held-out":
-            held = [held_out(problem, 0.2 if share is None else share, rng)]
-            scores, error = cross_validated(problem, self._budgets, self._prices, held, way)
-        elif by == "elbow":
-            scores = elbow(problem, [self._solutions[k] for k in self.k])[None]
-        else:
-            price = _checks.number("gamma", gamma) if by == "ebic" else 0.0
-            scores = information(problem, [self._solutions[k] for k in self.k], price)[None]
-        self.scores[by] = scores if len(self.ridges) > 1 else scores[0]
-        left_out = by == "cv" or (by == "held-out" and error is not None)
-        self._settle(scores, error if rule == "1se" else None, way, steady=left_out and rule == "best")
+            self.scores[by] = scores if len(self.ridges) > 1 else scores[0]
+            steady = splits is not None and rule == "best"
+            self._settle(scores, error if rule == "1se" else None, way, steady=steady)
         return self.chosen
+
+    def _compared(self, by: str, price: float) -> FloatArray:
+        """Scores for which nothing is left out now."""
+        answers = [self._solutions[k] for k in self.k]
+        if by == "held-out":
+            return np.array([s.held_out for s in answers], dtype=np.float64)
+        return elbow(self._problem, answers) if by == "elbow" else information(self._problem, answers, price)
 
     @property
     def _prices(self) -> list[Price]:

@@ -33,6 +33,9 @@ class Progress:
     problem, candidate : what is solved, and the best candidate so far (None if there is none yet)
     loss, misfit, cardinality : of that candidate, or of x = 0
     gap : the best duality gap so far of the relaxation in use; of this iterate alone where it is dear to evaluate
+    counts : what is done one after the other (folds, ridges, budgets, data vectors) and how many of them are behind us,
+        the outermost first
+    share : of all that in one number, from 0 to 1; None where nothing is counted
 
     A pickle of it holds these figures alone: `figures()`, a record with the same names.
     """
@@ -45,6 +48,15 @@ class Progress:
     candidate: Candidate | None = field(repr=False)
     iterate: Iterate | None = field(repr=False)
     evidence: Evidence = field(repr=False)
+    counts: tuple[ledger.Count, ...] = ()
+
+    @property
+    def share(self) -> float | None:
+        done, width = 0.0, 1.0
+        for count in self.counts:
+            width /= count.total
+            done += width * count.done
+        return done if self.counts else None
 
     @property
     def loss(self) -> float:
@@ -67,7 +79,6 @@ class Progress:
 
     def figures(self) -> ProgressFigures:
         """As a record that may be kept, sent and pickled."""
-        dear = self.iterate is not None and self.candidate is not None and self.iterate.dual is None
         return ProgressFigures(
             self.stage,
             self.iteration,
@@ -76,8 +87,15 @@ class Progress:
             float(self.loss),
             float(self.misfit),
             self.cardinality,
-            math.nan if dear and "gap" not in vars(self) else float(self.gap),
+            self.known_gap,
+            self.share,
         )
+
+    @property
+    def known_gap(self) -> float:
+        """The gap where it costs nothing; nan where it is dear and nobody has looked at it."""
+        dear = self.iterate is not None and self.candidate is not None and self.iterate.dual is None
+        return math.nan if dear and "gap" not in vars(self) else float(self.gap)
 
     def __reduce__(self) -> tuple[type[ProgressFigures], tuple[object, ...]]:
         return ProgressFigures, astuple(self.figures())
@@ -104,6 +122,7 @@ class ProgressFigures:
     misfit: float
     cardinality: int
     gap: float
+    share: float | None = None
 
 
 def nothing(problem: Problem) -> Candidate:
@@ -216,8 +235,9 @@ class Record:
         """How far this budget is; its best is what a stop would answer with."""
         best = self._best_with(spent.found)
         return Progress(
-            spent.stage, self.iterations, self.latest, spent.products, self.problem, best, self.iterate, self.evidence
-        )
+            spent.stage, self.iterations, self.latest, spent.products, self.problem, best, self.iterate, self.evidence,
+            ledger.counts(),
+        )  # fmt: skip
 
     def answer(self, spent: ledger.Ledger) -> Solution:
         """The answer in its final form, with loss and cardinality recomputed from the compact point alone."""

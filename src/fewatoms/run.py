@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,7 +11,7 @@ from itertools import chain, islice
 
 import numpy as np
 
-from fewatoms import ledger
+from fewatoms import callbacks, ledger
 from fewatoms._types import Array, FloatArray
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
@@ -70,6 +70,10 @@ class Way:
             vars(other)["ear"] = self.ear
         return other
 
+    def listening(self) -> AbstractContextManager[object]:
+        """The time in which the callback is called: one that has something to put up and take down does so."""
+        return nullcontext() if self.callback is None else callbacks.entered(self.callback)
+
     @property
     def stopped(self) -> bool:
         """Whether the callback has ended it all."""
@@ -86,12 +90,13 @@ def solve_priced(problems: Sequence[Problem], budgets: Sequence[Budget], way: Wa
     """The same problem with other prices, one after the other: what a job keeps it hands on to the next."""
     job, answers = choose(way.methods, problems[0], budgets, way.effort), []
     try:
-        for problem in problems:
+        for i, problem in enumerate(problems):
             if problem is not problems[0]:
                 fresh = job.serves(problem) or choose(way.methods, problem, budgets, way.effort)
                 job.close()
                 job = fresh
-            answers.append(_answers(job, budgets, way))
+            with ledger.counted("ridge", i, len(problems)):
+                answers.append(_answers(job, budgets, way))
     finally:
         job.close()
     return answers
@@ -110,16 +115,18 @@ def sketched(problem: Problem, budgets: Sequence[Budget], ridges: Sequence[float
             return found
 
 
-def solve_each(problems: Iterable[Problem], way: Way) -> Iterator[Solution]:
+def solve_each(problems: Iterable[Problem], way: Way, total: int = 1) -> Iterator[Solution]:
     """One problem for several data vectors: what a job keeps for one of them it hands on to the next."""
     job: Job | None = None
     try:
-        for problem in problems:
+        for i, problem in enumerate(problems):
             next_job = None if job is None else job.serves(problem)
             if job is not None:
                 job.close()
             job = choose(way.methods, problem, [problem.budget], way.effort) if next_job is None else next_job
-            yield from _answers(job, [problem.budget], way)
+            with ledger.counted("data vector", i, total):
+                answers = _answers(job, [problem.budget], way)
+            yield from answers
     finally:
         if job is not None:
             job.close()
@@ -139,9 +146,9 @@ def solve_together(problem: Problem, data: Array, way: Way) -> tuple[Found, int]
                 if block is not None:
                     found.append(block)
                     done += len(block)
-                spent.stage = f"data vector {done} of {data.shape[1]}"
-                if way.stopped or not _heard(problem, data[:, :done], block, spent, way.ear):
-                    break
+                with ledger.counted("data vector", done, data.shape[1]):
+                    if way.stopped or not _heard(problem, data[:, :done], block, spent, way.ear):
+                        break
         if done < data.shape[1]:
             found.append(together.skipped(data[:, done:]))
         return _proven(Found.joined(found), problem, data), spent.products
@@ -168,7 +175,8 @@ def _heard(problem: Problem, data: Array, block: Found | None, spent: ledger.Led
         candidate = Candidate(float(block.loss[i]), face.gauge(c), lambda: (face, c), lambda: problem.b)
     loss = problem.at_zero if candidate is None else candidate.loss
     try:
-        ear(Progress(spent.stage, data.shape[1], loss, spent.products, problem, candidate, None, Evidence(problem)))
+        seen = spent.stage, data.shape[1], loss, spent.products, problem, candidate, None, Evidence(problem)
+        ear(Progress(*seen, ledger.counts()))
     except StopIteration:
         return False
     return True
@@ -198,8 +206,10 @@ def proving(way: Way) -> Prove:
 
 def _answers(job: Job, budgets: Sequence[Budget], way: Way) -> list[Solution]:
     answers: dict[Budget, Solution] = {}
-    for course in job.courses():  # budgets that one stream of dual vectors serves
-        answers |= zip(course, _solved(job, course, way), strict=True)
+    courses = job.courses()  # budgets that one stream of dual vectors serves
+    for i, course in enumerate(courses):
+        with ledger.counted("budget", i, len(courses)):
+            answers |= zip(course, _solved(job, course, way), strict=True)
     return [answers[budget] for budget in budgets]
 
 
