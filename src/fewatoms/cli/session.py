@@ -102,7 +102,7 @@ class Session:
     # During the work --------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def working(self, title: str) -> Iterator[Callback]:
+    def working(self, title: str, *, bar: bool = True) -> Iterator[Callback]:
         """A callback for all that is done inside: a bar, the deadline, and Ctrl-C, which ends the work with the best so
         far; pressed twice it ends at once, with nothing written."""
         from fewatoms import callbacks
@@ -111,11 +111,11 @@ class Session:
         if self.options.deadline is not None:
             parts.append(callbacks.Deadline(self.options.deadline))
         with self.timed("work"), self._interruptible():
-            if self.options.quiet:
+            if self.options.quiet or not bar:
                 yield callbacks.Together(*parts)
             else:
-                with callbacks.Bar(title) as bar:
-                    yield callbacks.Together(*parts, bar)
+                with callbacks.Bar(title) as drawn:
+                    yield callbacks.Together(*parts, drawn)
 
     def _look(self, progress: Progress) -> None:
         if self.interrupted:
