@@ -1,0 +1,27 @@
+"""Files as data, and back: tables, matrices, entries of matrices, frames. Packages that read them are imported when a
+file needs them, and none unpickles."""
+
+from fewatoms.io.endings import IMAGES, READ, STACKS, TABLES, ending
+from fewatoms.io.grid import read_grid
+from fewatoms.io.outputs import claim, write_grid, write_table
+from fewatoms.io.records import Entries, Grid, Stack, Table
+from fewatoms.io.refused import Refused
+from fewatoms.io.table import read_table
+
+__all__ = [
+    "IMAGES",
+    "READ",
+    "STACKS",
+    "TABLES",
+    "Entries",
+    "Grid",
+    "Refused",
+    "Stack",
+    "Table",
+    "claim",
+    "ending",
+    "read_grid",
+    "read_table",
+    "write_grid",
+    "write_table",
+]

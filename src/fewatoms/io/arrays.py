@@ -1,0 +1,124 @@
+"""NumPy's files, without pickle: sizes are read from the headers and held against free memory before anything else."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import BinaryIO, cast
+
+import numpy as np
+import scipy.sparse as sp
+
+from fewatoms._types import Array, Matrix
+from fewatoms.io.memory import afford
+from fewatoms.io.refused import Refused, reading
+
+SPARSE = {"format", "shape", "data"}  # members of a sparse array that SciPy saved
+
+
+@dataclass(frozen=True)
+class Header:
+    """What an array says of itself before it comes."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[np.generic]
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape) * self.dtype.itemsize
+
+
+def header(stream: BinaryIO, source: str) -> Header:
+    """The header of an array in NumPy's format; objects and records are refused."""
+    version = np.lib.format.read_magic(stream)
+    if version not in {(1, 0), (2, 0)}:
+        raise Refused(f"{source} is in version {version[0]} of NumPy's format, for records: save an array of numbers")
+    first = version == (1, 0)
+    read = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(stream)
+    if dtype.hasobject:
+        raise Refused(f"{source} holds pickled objects, which are not read: save an array of numbers or of strings")
+    if dtype.names is not None:
+        raise Refused(f"{source} holds records: save an array of numbers, or a table")
+    if min(shape, default=0) < 0:
+        raise Refused(f"{source} declares the shape {shape}: write it again")
+    return Header(shape, dtype)
+
+
+def read_npy(path: Path, source: str) -> Array:
+    """The array of a .npy file."""
+    with reading(source, "an array in NumPy's format"), open(path, "rb") as stream:
+        told = header(stream, source)
+        _whole(source, told, path.stat().st_size - stream.tell())
+        stream.seek(0)
+        return np.lib.format.read_array(stream, allow_pickle=False)
+
+
+def _whole(source: str, told: Header, there: int) -> None:
+    afford(source, told.size)
+    if told.size > there:
+        raise Refused(
+            f"{source} declares an array of shape {told.shape}, {told.size} bytes, and has {there}: it was cut short; "
+            "write it again"
+        )
+
+
+class Archive:
+    """The arrays of a .npz file, by name; each is read when it is asked for."""
+
+    def __init__(self, path: Path, source: str) -> None:
+        self.path, self.source = path, source
+        self.headers = dict(self._headers())
+        if not self.headers:
+            raise Refused(f"{source} has no arrays in it: write it with numpy.savez")
+
+    def _headers(self) -> Iterator[tuple[str, Header]]:
+        with self._opened() as archive:
+            for member in archive.infolist():
+                refuse_climbing(self.source, member.filename)
+                if member.filename.endswith(".npy"):
+                    with archive.open(member) as stream:
+                        name = member.filename.removesuffix(".npy")
+                        told = header(cast(BinaryIO, stream), f"{self.source}, array {name!r},")
+                        _whole(f"{self.source}, array {name!r},", told, member.file_size)
+                        yield name, told
+
+    @contextmanager
+    def _opened(self) -> Iterator[zipfile.ZipFile]:
+        with reading(self.source, "an archive of NumPy arrays"), zipfile.ZipFile(self.path) as archive:
+            yield archive
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Of the arrays that are numbers."""
+        return {name: told.shape for name, told in self.headers.items() if told.dtype.kind in "fiubc"}
+
+    def read(self, name: str) -> Array:
+        with self._opened() as archive, archive.open(f"{name}.npy") as stream:
+            array = np.lib.format.read_array(stream, allow_pickle=False)
+            if stream.read(1):
+                raise Refused(f"{self.source}, array {name!r}, has more bytes than it declares: write it again")
+            return array
+
+    @property
+    def is_sparse(self) -> bool:
+        return set(self.headers) >= SPARSE
+
+    def sparse(self) -> Matrix:
+        """The sparse array that SciPy saved."""
+        afford(self.source, sum(told.size for told in self.headers.values()))
+        with reading(self.source, "a sparse array that scipy.sparse.save_npz wrote"):
+            found = sp.load_npz(self.path)
+            rows = sp.csr_array(found)
+            rows.check_format(full_check=True)
+            return rows
+
+
+def refuse_climbing(source: str, name: str) -> None:
+    for path in (PurePosixPath(name), PureWindowsPath(name)):
+        if path.is_absolute() or path.drive or path.root or ".." in path.parts:
+            raise Refused(f"{source} holds {name!r}, a path that leads out of the archive: do not trust it")

@@ -1,0 +1,227 @@
+"""What pyarrow reads: rows of text, Parquet, Feather and Arrow files, batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from fewatoms import names as naming
+from fewatoms._types import Array, FloatArray
+from fewatoms.io.cells import MISSING, NUMERIC, PlainCells
+from fewatoms.io.memory import afford
+from fewatoms.io.records import asked, distinct
+from fewatoms.io.refused import Refused, borrowed, reading
+from fewatoms.io.text import LONGEST_LINE, Layout
+
+Foreign: TypeAlias = Any  # arrays, batches and types of pyarrow, which is not imported here
+
+BLOCK = 2**22  # bytes of text at once
+BATCH_ROWS = 2**18
+INDEX = "__index_level_0__"  # how pandas writes an index that has no name
+
+
+def pyarrow(module: str = "", purpose: str = "this file") -> ModuleType:
+    """pyarrow, or a module of it."""
+    return borrowed(f"pyarrow.{module}" if module else "pyarrow", purpose)
+
+
+# Text ----------------------------------------------------------------------------------------------------------------
+
+
+class ArrowCells:
+    """Cells as strings of pyarrow; what its casts do not take goes the way of Python's strings."""
+
+    def __init__(self, column: Foreign) -> None:
+        self.column = column
+
+    @cached_property
+    def trimmed(self) -> Foreign:
+        pa, compute = pyarrow(), pyarrow("compute")
+        stripped = compute.ascii_trim_whitespace(self.column)
+        known = compute.is_in(stripped, value_set=pa.array(sorted(MISSING)))
+        return compute.if_else(known, pa.scalar(None, pa.string()), stripped)
+
+    def numbers(self) -> tuple[str, FloatArray]:
+        pa = pyarrow()
+        there = len(self.column) - self.trimmed.null_count
+        if there:
+            try:
+                values = self.trimmed.cast(pa.float64()).to_numpy(zero_copy_only=False)
+            except pa.ArrowInvalid:
+                return self._plain.numbers()
+            if np.count_nonzero(~np.isnan(values)) == there:
+                return NUMERIC, np.array(values)
+        return self._plain.numbers()
+
+    def texts(self) -> Array:
+        return words(self.trimmed)
+
+    @cached_property
+    def _plain(self) -> PlainCells:
+        return PlainCells(self.column.to_pylist())
+
+
+def text_batches(it: Layout) -> Iterator[list[ArrowCells]]:
+    """The rows below the names, some at a time. Raises pyarrow's errors, or Refused, for what it does not read."""
+    pa, csv = pyarrow(), pyarrow("csv")
+    labels = [str(place) for place in range(len(it.names))]
+    with it.stream() as stream:
+        reader = csv.open_csv(
+            stream,
+            read_options=csv.ReadOptions(
+                column_names=labels, skip_rows_after_names=1, block_size=_block(it), use_threads=False
+            ),
+            parse_options=csv.ParseOptions(delimiter=it.separator, newlines_in_values=True),
+            convert_options=csv.ConvertOptions(
+                column_types=dict.fromkeys(labels, pa.string()), strings_can_be_null=False
+            ),
+        )
+        last = None
+        for batch in reader:
+            if last is not None and last.num_rows:
+                yield [ArrowCells(column) for column in last.columns]
+            last = batch if batch.num_rows or last is None else last
+        if last is None or not last.num_rows or not it.ends([column[-1].as_py() for column in last.columns]):
+            raise Refused(f"{it.source} has a quote that is never closed")
+        if last.num_rows > 1:
+            yield [ArrowCells(column) for column in last.slice(0, last.num_rows - 1).columns]
+
+
+def _block(it: Layout) -> int:
+    """Bytes of one block: a line must not be longer, and many columns are long lines."""
+    return min(max(BLOCK, 256 * len(it.names)), LONGEST_LINE)
+
+
+def words(column: Foreign) -> Array:
+    """Strings as objects, equal ones the same object, None for what is missing."""
+    encoded = column.dictionary_encode()
+    once = np.append(encoded.dictionary.to_numpy(zero_copy_only=False), np.array([None], dtype=object))
+    return once[encoded.indices.fill_null(len(once) - 1).to_numpy(zero_copy_only=False)]
+
+
+# Parquet, Feather, Arrow ---------------------------------------------------------------------------------------------
+
+
+class Binary:
+    """A file of columns with types: their names, and batches of some of them."""
+
+    def __init__(self, path: Path, source: str) -> None:
+        self.path, self.source = path, source
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return distinct(self.source, ["index" if name == INDEX else name for name in self.schema.names])
+
+    @property
+    def schema(self) -> Foreign:
+        raise NotImplementedError
+
+    def batches(self, columns: Sequence[str]) -> Iterator[list[Foreign]]:
+        """Arrays of pyarrow, in the order asked for."""
+        raise NotImplementedError
+
+    def refuse_large(self, columns: Sequence[str]) -> None:
+        """Refuse columns that do not fit into memory, where the file says how large they are."""
+
+    def types(self, columns: Sequence[str]) -> list[Foreign]:
+        asked(self.source, columns, self.names)
+        return [self.schema.types[self.names.index(name)] for name in columns]
+
+
+class Parquet(Binary):
+    """By row groups, and within them in batches, so that little more than the answer is in memory."""
+
+    @cached_property
+    def file(self) -> Foreign:
+        parquet = pyarrow("parquet", f"{self.source} is a Parquet file, which")
+        with reading(self.source, "a Parquet file"):
+            return parquet.ParquetFile(self.path, pre_buffer=False, buffer_size=2**20)
+
+    @cached_property
+    def schema(self) -> Foreign:
+        with reading(self.source, "a Parquet file"):
+            return self.file.schema_arrow
+
+    def refuse_large(self, columns: Sequence[str]) -> None:
+        afford(self.source, 8 * int(self.file.metadata.num_rows) * len(columns))
+
+    def batches(self, columns: Sequence[str]) -> Iterator[list[Foreign]]:
+        own = [self.schema.names[self.names.index(name)] for name in columns]
+        with reading(self.source, "a Parquet file"):
+            for batch in self.file.iter_batches(BATCH_ROWS, columns=own, use_threads=False):
+                yield [batch.column(name) for name in own]
+
+
+class Ipc(Binary):
+    """Feather and Arrow files, and streams that were written to a file."""
+
+    @cached_property
+    def schema(self) -> Foreign:
+        with self._opened() as reader:
+            return reader.schema
+
+    def _opened(self) -> Foreign:
+        ipc = pyarrow("ipc", f"{self.source} is an Arrow file, which")
+        with reading(self.source, "a Feather or Arrow file"):
+            try:
+                return ipc.open_file(str(self.path))
+            except pyarrow().ArrowInvalid:
+                return ipc.open_stream(str(self.path))
+
+    def batches(self, columns: Sequence[str]) -> Iterator[list[Foreign]]:
+        places = [self.names.index(name) for name in columns]
+        with reading(self.source, "a Feather or Arrow file"), self._opened() as reader:
+            count = getattr(reader, "num_record_batches", None)
+            some = iter(reader) if count is None else map(reader.get_batch, range(count))
+            for batch in some:
+                batch.validate(full=True)  # or a file that lies about its sizes is read beyond its end
+                yield [batch.column(place) for place in places]
+
+
+def columns_of(it: Binary, columns: Sequence[str]) -> dict[str, Array]:
+    """Whole columns as tables have them: float64, or text."""
+    readers = [converter(it.source, name, kind) for name, kind in zip(columns, it.types(columns), strict=True)]
+    parts: list[list[Array]] = [[] for _ in columns]
+    size = 0
+    for batch in it.batches(columns):
+        for part, read, column in zip(parts, readers, batch, strict=True):
+            part.append(read(column))
+        size += sum(8 * len(column) for column in batch)
+        afford(it.source, size // 8)  # what putting the parts together will take, at least
+    return {name: np.concatenate(part) if part else np.empty(0) for name, part in zip(columns, parts, strict=True)}
+
+
+def converter(source: str, name: str, kind: Foreign) -> Foreign:
+    """How a column of this type becomes float64 or text."""
+    pa = pyarrow()
+    types = pa.types
+    inner = kind.value_type if types.is_dictionary(kind) else kind
+    if types.is_floating(inner) or types.is_integer(inner) or types.is_boolean(inner) or types.is_null(inner):
+        return _floats
+    if types.is_decimal(inner):
+        return _floats
+    if types.is_string(inner) or types.is_large_string(inner) or types.is_string_view(inner):
+        return _cleaned
+    if types.is_temporal(inner):
+        return _cleaned
+    raise Refused(
+        f"{source} must have numbers, text or dates in its columns; {naming.told([name])} has {kind}: leave it out, or "
+        "turn it into several columns"
+    )
+
+
+def _floats(column: Foreign) -> Array:
+    pa = pyarrow()
+    plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    return np.array(plain.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _cleaned(column: Foreign) -> Array:
+    pa = pyarrow()
+    plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    return words(plain.cast(pa.string()))

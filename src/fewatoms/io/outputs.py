@@ -1,0 +1,197 @@
+"""Outputs: claimed before the work starts, and written whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import os
+import secrets
+import tempfile
+import zipfile
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import numpy as np
+import scipy.sparse as sp
+
+from fewatoms._types import Array, Matrix
+from fewatoms.io.arrays import refuse_climbing
+from fewatoms.io.cells import objects
+from fewatoms.io.endings import IMAGES, PARQUET, TABLES, PathLikeStr, ending, listed
+from fewatoms.io.grid import MATRIX, NAMES
+from fewatoms.io.records import refuse_text
+from fewatoms.io.refused import Refused, borrowed
+from fewatoms.io.table import numbered
+
+CHUNK = 2**16  # rows that are turned into text at once
+
+Writer = Callable[[BinaryIO, Mapping[str, Array], str], None]
+
+
+def claim(path: PathLikeStr, *, overwrite: bool, kinds: Collection[str] = TABLES) -> Path:
+    """An output that can be written: its ending is one of `kinds`, its folder is there and takes files, and nothing is
+    there yet unless it may be overwritten. Nothing is left behind."""
+    target, source = Path(path), os.fspath(path)
+    kind = ending(target)
+    if kind not in kinds:
+        raise Refused(f"output {source} must end in one of {listed(kinds)}; it ends in {kind or 'nothing'!r}")
+    folder = target.resolve().parent
+    if not folder.is_dir():
+        raise Refused(f"output {source} must lie in a folder that is there: make the folder {str(folder)!r} first")
+    if target.is_dir() and kind:
+        raise Refused(f"output {source} must be a file; it is a folder: choose another name")
+    if os.path.lexists(target) and not overwrite:
+        raise Refused(f"output {source} is there already: choose another name, or allow it to be overwritten")
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise Refused(
+            f"output {source} cannot be written ({error.strerror}): choose a folder that you may write to"
+        ) from error
+    if kind in PARQUET:
+        borrowed("pyarrow.parquet", f"to write {source}")
+    if kind in IMAGES or not kind:
+        borrowed("PIL.Image", f"to write {source}")
+    return target
+
+
+@contextmanager
+def written(path: PathLikeStr) -> Iterator[BinaryIO]:
+    """A stream to a file beside the one that is meant, which takes its place when all is written."""
+    target = Path(os.path.realpath(path))
+    beside = target.with_name(f"{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        with open(beside, "xb") as stream:
+            yield cast(BinaryIO, stream)
+        os.replace(beside, target)
+    except OSError as error:
+        raise Refused(
+            f"output {os.fspath(path)} cannot be written ({error.strerror or error}): choose another"
+        ) from error
+    finally:
+        with suppress(OSError):
+            beside.unlink()
+
+
+def write_table(path: PathLikeStr, columns: Mapping[str, Array]) -> None:
+    """Write columns of one length: .csv, .tsv (both also .gz), .parquet, .npz (one array a column), .npy (numbers).
+
+    Missing values are empty cells, nulls of Parquet, NaN or empty strings of NumPy. An existing file is replaced.
+    """
+    kind, source = ending(path), os.fspath(path)
+    if kind not in WRITERS:
+        raise Refused(f"output {source} must end in one of {listed(WRITERS)}; it ends in {kind or 'nothing'!r}")
+    arrays = {name: _column(name, column) for name, column in columns.items()}
+    lengths = {name: len(array) for name, array in arrays.items()}
+    if len(set(lengths.values())) != 1:
+        raise Refused(f"columns of output {source} must have one length; they have {lengths or 'none'}: mend them")
+    with written(path) as stream:
+        WRITERS[kind](stream, arrays, source)
+
+
+def write_grid(path: PathLikeStr, values: Matrix, names: Sequence[str] | None = None) -> None:
+    """Write a matrix, as `write_table` does with columns called "1", "2", ...; .npz also keeps a sparse array sparse.
+
+    .npy keeps no names.
+    """
+    kind = ending(path)
+    if kind == ".npz":
+        with written(path) as stream:
+            if sp.issparse(values):
+                sp.save_npz(stream, values)
+            else:
+                told = {} if names is None else {NAMES: np.array(names, dtype=np.str_)}
+                _archived(stream, {MATRIX: np.asarray(values), **told}, os.fspath(path))
+        return
+    filled: Array = values.toarray() if sp.issparse(values) else np.asarray(values)
+    if kind == ".npy":
+        with written(path) as stream:
+            np.lib.format.write_array(stream, filled, allow_pickle=False)
+        return
+    write_table(path, dict(zip(names or numbered(filled.shape[1]), filled.T, strict=True)))
+
+
+def _column(name: str, column: Array) -> Array:
+    """Numbers as they are; words as objects, None for what is missing."""
+    array = np.asarray(column)
+    if array.ndim != 1:
+        raise Refused(f"column {name!r} of an output must have one axis; it has the shape {array.shape}: flatten it")
+    if array.dtype.kind in "fiub":
+        return array
+    return objects([None if _absent(value) else str(value) for value in array.tolist()])
+
+
+def _absent(value: object) -> bool:
+    return value is None or value != value
+
+
+# Formats -------------------------------------------------------------------------------------------------------------
+
+
+def _separated(separator: str) -> Writer:
+    def write(stream: BinaryIO, columns: Mapping[str, Array], source: str) -> None:
+        text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
+        writer = csv.writer(text, delimiter=separator, lineterminator="\n")
+        writer.writerow(columns)
+        rows = len(next(iter(columns.values())))
+        for start in range(0, rows, CHUNK):
+            cells = [_cells(column[start : start + CHUNK]) for column in columns.values()]
+            writer.writerows(zip(*cells, strict=True))
+        text.flush()
+        text.detach()
+
+    return write
+
+
+def _cells(column: Array) -> list[object]:
+    values: list[object] = column.tolist()
+    if column.dtype.kind == "f" and np.isnan(column).any():
+        return ["" if value != value else value for value in values]
+    return values
+
+
+def _packed(write: Writer) -> Writer:
+    def packed(stream: BinaryIO, columns: Mapping[str, Array], source: str) -> None:
+        with gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0) as inner:
+            write(cast(BinaryIO, inner), columns, source)
+
+    return packed
+
+
+def _parquet(stream: BinaryIO, columns: Mapping[str, Array], source: str) -> None:
+    pa, parquet = borrowed("pyarrow", f"to write {source}"), borrowed("pyarrow.parquet", f"to write {source}")
+    arrays = {
+        name: pa.array(column, type=pa.string() if column.dtype.kind == "O" else None, from_pandas=True)
+        for name, column in columns.items()
+    }
+    parquet.write_table(pa.table(arrays), stream)
+
+
+def _archived(stream: BinaryIO, columns: Mapping[str, Array], source: str) -> None:
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+        for name, column in columns.items():
+            refuse_climbing(f"output {source}", name)
+            words = column.dtype.kind == "O"
+            array = np.array(["" if word is None else word for word in column], dtype=np.str_) if words else column
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+
+
+def _stacked(stream: BinaryIO, columns: Mapping[str, Array], source: str) -> None:
+    refuse_text(f"output {source}", dict(columns))
+    np.lib.format.write_array(stream, np.column_stack(list(columns.values())), allow_pickle=False)
+
+
+_texts = {".csv": _separated(","), ".tsv": _separated("\t")}
+WRITERS: dict[str, Writer] = dict(
+    chain(
+        _texts.items(),
+        ((f"{kind}.gz", _packed(write)) for kind, write in _texts.items()),
+        [(".parquet", _parquet), (".npz", _archived), (".npy", _stacked)],
+    )
+)

@@ -1,0 +1,55 @@
+"""Tables: columns with names, of whatever file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fewatoms._types import Array
+from fewatoms.io.arrays import Archive
+from fewatoms.io.columns import stored_table, typed_table
+from fewatoms.io.endings import ARRAYS, READ, PathLikeStr, input_file
+from fewatoms.io.grid import MODEL, TARGET, dense, stored_grid
+from fewatoms.io.memory import afford
+from fewatoms.io.records import Grid, Table, asked
+
+
+def read_table(path: PathLikeStr, *, columns: Sequence[str] | None = None) -> Table:
+    """Read columns with names: text with a line of names, Parquet, Feather, Arrow; or a matrix, whose columns are
+    called "1", "2", ... where nothing names them, and what stands beside it "y".
+
+    `columns` are the names of those that are wanted, all if None. Dates stay text; nothing is filled in.
+    """
+    file, source, kind = input_file(path, READ)
+    if kind not in ARRAYS:
+        table = typed_table(file, source, kind, columns)
+    elif kind == ".npz" and _has_columns(archive := Archive(file, source)):
+        table = stored_table(archive)
+    else:
+        table = _from_grid(stored_grid(file, source, kind, None))
+    if columns is None or table.names == tuple(columns):
+        return table
+    asked(source, columns, table.names)
+    return Table({name: table.columns[name] for name in columns}, source)
+
+
+def numbered(count: int) -> tuple[str, ...]:
+    """Names of columns that have none."""
+    return tuple(str(number) for number in range(1, count + 1))
+
+
+def _has_columns(archive: Archive) -> bool:
+    axes = {len(told.shape) for told in archive.headers.values()}
+    return axes == {1} and not archive.is_sparse and MODEL not in archive.headers
+
+
+def _from_grid(grid: Grid) -> Table:
+    rows, count = grid.values.shape
+    afford(grid.source, 8 * rows * count)
+    values: Array = dense(grid.values)
+    names = numbered(count) if grid.names is None else grid.names
+    columns = {name: values[:, place].astype(np.float64) for place, name in enumerate(names)}
+    if grid.target is not None:
+        columns.setdefault(TARGET, grid.target)
+    return Table(columns, grid.source)
