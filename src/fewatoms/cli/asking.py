@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fewatoms.cli.options import positive, ridge
+from fewatoms.cli.options import positive, refused, ridge
 
 if TYPE_CHECKING:
     from fewatoms._types import Array
@@ -20,14 +20,16 @@ if TYPE_CHECKING:
     from fewatoms.losses import Loss
     from fewatoms.operators import Operator
 
-TABLES = (".csv", ".csv.gz", ".tsv", ".parquet")
+OUTPUTS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
 USUAL = 20  # atoms at most where nobody says how many
 HUBER = 1.345  # standard deviations of normal noise from which on residuals count by their size
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Of the data, and of what is asked of them."""
-    parser.add_argument("data", metavar="FILE", help="a table with a header (CSV, TSV, Parquet) or a matrix with labels")
+    parser.add_argument(
+        "data", metavar="FILE", help="a table with a header (CSV, TSV, Parquet) or a matrix with labels"
+    )
     parser.add_argument("--target", metavar="COL", help="the column to explain (libsvm files have theirs)")
     parser.add_argument("--classes", action="store_true", help="the target holds classes: two or more, of any kind")
     parser.add_argument("--positive", action="store_true", help="coefficients must not be negative")
@@ -37,10 +39,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="whole groups of columns enter: the part of their names before SEP, or a table with columns name, group",
     )  # fmt: skip
     parser.add_argument("--loss", choices=("squared", "huber"), help="huber: outliers count less (default squared)")
-    parser.add_argument("--delta", type=positive, metavar="NUMBER", help="where huber's outliers begin (default: found)")
+    parser.add_argument(
+        "--delta", type=positive, metavar="NUMBER", help="where huber's outliers begin (default: found)"
+    )
     parser.add_argument("--effort", choices=("quick", "normal", "thorough"), default="normal", help="how hard to look")
     parser.add_argument("--no-intercept", action="store_true", help="no constant beside the atoms")
-    parser.add_argument("--categorical", action="append", default=[], metavar="COL", help="columns of 0 and 1, one group")
+    parser.add_argument(
+        "--categorical", action="append", default=[], metavar="COL", help="columns of 0 and 1, one group"
+    )
     parser.add_argument("--drop", action="append", default=[], metavar="COL", help="leave a column out")
     parser.add_argument("--missing", choices=("error", "drop", "mean"), default="error", help="missing values")
     parser.add_argument("--weights", metavar="COL", help="the column with weights of the rows")
@@ -87,7 +93,7 @@ def _agree(options: argparse.Namespace) -> None:
         (options.target in options.categorical, "--target holds classes: say --classes instead of --categorical"),
     ):
         if wrong:
-            raise _refused(why)
+            raise refused(why)
 
 
 def _of_grid(options: argparse.Namespace) -> Question:
@@ -98,12 +104,12 @@ def _of_grid(options: argparse.Namespace) -> Question:
     if Path(options.data).name.lower().endswith((".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz", ".parquet")):
         table = io.read_table(options.data)
         few = ", ".join(map(repr, table.names[:8])) + (", ..." if len(table.names) > 8 else "")
-        raise _refused(f"--target must name the column to explain; {options.data} has {few}")
+        raise refused(f"--target must name the column to explain; {options.data} has {few}")
     if options.categorical or options.drop or options.weights or options.group_by:
-        raise _refused("--categorical, --drop, --weights and --group-by are for tables: name the --target column")
+        raise refused("--categorical, --drop, --weights and --group-by are for tables: name the --target column")
     grid = io.read_grid(options.data)
     if grid.target is None:
-        raise _refused(f"{options.data} has no target beside its matrix: name the --target column (1, 2, ...)")
+        raise refused(f"{options.data} has no target beside its matrix: name the --target column (1, 2, ...)")
     b = _labels(grid.target, grid.source) if options.classes else grid.target
     M = MatrixOperator(grid.values, grid.names)
     return Question(M, b, _words(options, M, b, None, None), None)
@@ -118,7 +124,7 @@ def _of_table(options: argparse.Namespace, session: Session) -> Question:
 
     table = io.read_table(options.data)
     if not table.rows:
-        raise _refused(f"{table.source}: there are no rows below the header")
+        raise refused(f"{table.source}: there are no rows below the header")
     target = _target(table, options)
     without = [*options.drop, *([options.weights] if options.weights else [])]
     how, notes = recipe(
@@ -131,15 +137,19 @@ def _of_table(options: argparse.Namespace, session: Session) -> Question:
     gone = gone if weights is None else gone | np.isnan(weights)
     if gone.any() and options.missing == "error":
         where = "the target" if weights is None else "target or weights"
-        raise _refused(f"{table.source}: {where} must have no missing values; got {int(gone.sum())}: say --missing drop")
+        raise refused(f"{table.source}: {where} must have no missing values; got {int(gone.sum())}: say --missing drop")
     X, whole = how.design(table)
     keep = whole & ~gone
     if not keep.all():
         session.note(f"{int((~keep).sum())} of {table.rows} rows are left out: something is missing there")
     if not keep.any():
-        raise _refused(f"{table.source}: no row is whole: say --missing mean, or --drop columns")
+        raise refused(f"{table.source}: no row is whole: say --missing mean, or --drop columns")
     X, b = (X, target) if keep.all() else (X[keep], target[keep])
-    b = _labels(b, f"{table.source}: target column {options.target!r}") if options.classes else _numbers(b, table.source)
+    b = (
+        _labels(b, f"{table.source}: target column {options.target!r}")
+        if options.classes
+        else _numbers(b, table.source)
+    )
     M = MatrixOperator(X, how.made)
     groups = _groups(options, table, how)
     return Question(M, b, _words(options, M, b, groups, None if weights is None else weights[keep]), how)
@@ -149,7 +159,7 @@ def _target(table: Table, options: argparse.Namespace) -> Array:
     target = table.column(options.target)
     if target.dtype.kind == "O" and not options.classes:
         told = repr(next((v for v in target if v is not None), None))
-        raise _refused(f"{table.source}: target column {options.target!r} holds text, {told} for one: say --classes")
+        raise refused(f"{table.source}: target column {options.target!r} holds text, {told} for one: say --classes")
     return target
 
 
@@ -157,7 +167,7 @@ def _numbers(b: Array, source: str) -> Array:
     import numpy as np
 
     if np.isinf(b).any():
-        raise _refused(f"{source}: the target must hold finite numbers; there is infinity in it")
+        raise refused(f"{source}: the target must hold finite numbers; there is infinity in it")
     return b
 
 
@@ -171,9 +181,9 @@ def _labels(b: Array, source: str) -> Array:
         b = b.astype(np.int64)
     known = np.unique(b)
     if known.size < 2:
-        raise _refused(f"{source} must hold two classes or more; got {known[0].item()!r} alone")
+        raise refused(f"{source} must hold two classes or more; got {known[0].item()!r} alone")
     if known.size > max(2, b.size // 2):
-        raise _refused(f"{source} must hold few classes; got {known.size} in {b.size} rows: leave out --classes")
+        raise refused(f"{source} must hold few classes; got {known.size} in {b.size} rows: leave out --classes")
     return b
 
 
@@ -193,17 +203,17 @@ def _grouping(options: argparse.Namespace, columns: Sequence[str]) -> dict[str, 
         return {name: name for name in columns}
     if not Path(said).is_file():
         if len(said) > 3 or not said:
-            raise _refused(f"--group-by must be a separator such as _ or a file that is there; got {said!r}")
+            raise refused(f"--group-by must be a separator such as _ or a file that is there; got {said!r}")
         if not any(said in name for name in columns):
-            raise _refused(f"--group-by {said!r} must occur in names of columns; they are {names.told(columns)}")
+            raise refused(f"--group-by {said!r} must occur in names of columns; they are {names.told(columns)}")
         return {name: name.split(said, 1)[0] or name for name in columns}
     told = io.read_table(said)
     if {"name", "group"} - {*told.names}:
-        raise _refused(f"{said}: must have the columns 'name' and 'group'; got {names.told(told.names)}")
+        raise refused(f"{said}: must have the columns 'name' and 'group'; got {names.told(told.names)}")
     known, groups = ([str(v) for v in told.column(head)] for head in ("name", "group"))
     strange = [name for name in known if name not in columns]
     if strange:
-        raise _refused(f"{said}: names must be those of columns in use; {names.told(strange)} are not")
+        raise refused(f"{said}: names must be those of columns in use; {names.told(strange)} are not")
     given = dict(zip(known, groups, strict=True))
     return {name: given.get(name, name) for name in columns}
 
@@ -248,18 +258,12 @@ def few(asked: list[int] | None, ask: Question, session: Session) -> list[int]:
     most = min(ask.rows, ask.atoms)
     ks = list(range(1, min(USUAL, most) + 1)) if asked is None else asked
     if min(ks) > ask.rows:
-        raise _refused(f"-k must be at most the number of rows, {ask.rows}; got {min(ks)}")
+        raise refused(f"-k must be at most the number of rows, {ask.rows}; got {min(ks)}")
     if len(ks) == 1:
         return ks
     kept = [k for k in ks if k <= most]
     if not kept:
-        raise _refused(f"-k must be at most the number of columns, {ask.atoms}; got {min(ks)} and more")
+        raise refused(f"-k must be at most the number of columns, {ask.atoms}; got {min(ks)} and more")
     if len(kept) < len(ks):
         session.note(f"-k is tried up to {max(kept)}: there are {ask.rows} rows and {ask.atoms} columns")
     return kept
-
-
-def _refused(text: str) -> ValueError:
-    from fewatoms.io import Refused
-
-    return Refused(text)

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fewatoms.cli.asking import TABLES
+from fewatoms.cli.asking import OUTPUTS
 from fewatoms.cli.options import Commands, budgets, command, count, number, scale
 from fewatoms.cli.session import Session
 from fewatoms.cli.tables import figure
@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     from fewatoms.solution import Solution
 
 ABOUT = """\
-The table has a row for each known entry: an id of the row (a user), one of the column (an item), the value; the first
-three columns, unless --user, --item and --value name others. Ids may be numbers or words. With a list of ranks (1,2,4 or
-1:10), or none, the rank is chosen by entries held out, and so is the ridge where biases are fitted.
+The table has a row for each known entry: an id of the row (a user), one of the column (an item), the value;
+the first three columns, unless --user, --item and --value name others. Ids may be numbers or words. With a
+list of ranks (1,2,4 or 1:10), or none, the rank is chosen by entries held out, and so is the ridge where
+biases are fitted.
 
---out gets the whole matrix: a table of all entries, or a matrix (.npy, .npz); with --predict the entries of a table of
-pairs instead, with --top the N best of each row that were not given. Ends of a scale that are negative are written
---clip=-1:1."""
+--out gets the whole matrix: a table of all entries, or a matrix (.npy, .npz); with --predict the entries of a
+table of pairs instead, with --top the N best of each row that were not given. Ends of a scale that are
+negative are written --clip=-1:1."""
 EXAMPLES = """\
   fewatoms complete ratings.csv --rank 2 --out filled.csv
   fewatoms complete ratings.csv --rank 1,2 --biases --clip 1:5 --top 3 --out best.csv
@@ -60,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
 
     session = Session(options)
     whole = options.predict is None and options.top is None
-    session.claim("out", options.out, (*TABLES, *MATRICES) if whole else TABLES)
+    session.claim("out", options.out, (*OUTPUTS, *MATRICES) if whole else OUTPUTS)
     session.claim("model", options.model, (".npz",))
     if not whole and options.out is None:
         raise io.Refused("--predict and --top need --out FILE")

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
     Tell: TypeAlias = Callable[[str, Progress | None], None]
 
-ABOUT = "What the library does, seen in half a minute. With Ctrl-C or --deadline the rest is stopped early, each problem with its best answer."
+ABOUT = """\
+What the library does, seen in half a minute. With Ctrl-C or --deadline the rest is stopped early, each
+problem with its best answer."""
 EXAMPLES = """\
   fewatoms demo
   fewatoms demo --seed 1 --figure demo.png

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fewatoms import kept, names
+from fewatoms.cli.options import refused
 from fewatoms.kept import Plain
 
 if TYPE_CHECKING:
@@ -43,13 +44,13 @@ class Column:
         column = table.column(self.name)
         if self.levels is None:
             if column.dtype.kind == "O":
-                raise _refused(f"{table.source}: column {self.name!r} must hold numbers; got {_sample(column)}")
+                raise refused(f"{table.source}: column {self.name!r} must hold numbers; got {_sample(column)}")
             return np.asarray(column, dtype=np.float64)[:, None]
         words, missing = as_words(column)
         known = {*self.levels, self.base}
         strange = sorted({word for word, gone in zip(words, missing, strict=True) if not gone and word not in known})
         if strange:
-            raise _refused(
+            raise refused(
                 f"{table.source}: column {self.name!r} must hold categories that the model knows, "
                 f"{names.told(sorted(known))}; got {names.told(strange)}"
             )
@@ -87,12 +88,12 @@ class Recipe:
             means = np.array([mean for column in self.columns for mean in column.means])
             np.copyto(X, means, where=missing)
             missing[:] = False
-        whole = ~missing.any(axis=1)
+        whole: Array = ~np.any(missing, axis=1)
         if not whole.all() and self.missing == "error":
-            raise _refused(gaps(table.source, self.made, missing))
+            raise refused(gaps(table.source, self.made, missing))
         if np.isinf(X).any():
-            bad = [name for name, there in zip(self.made, np.isinf(X).any(axis=0), strict=True) if there]
-            raise _refused(f"{table.source}: columns must hold finite numbers; there is infinity in {names.told(bad)}")
+            bad = [name for i, name in enumerate(self.made) if np.isinf(X[:, i]).any()]
+            raise refused(f"{table.source}: columns must hold finite numbers; there is infinity in {names.told(bad)}")
         return X, whole
 
     def plain(self) -> Plain:
@@ -123,11 +124,13 @@ def recipe(
     texts = [name for name in among if table.columns[name].dtype.kind == "O" and name not in categorical]
     texts = [name for name in texts if not as_words(table.columns[name])[1].all()]
     if texts:
-        raise _refused(
+        raise refused(
             f"{table.source}: columns must hold numbers; {names.told(texts)} {'holds' if len(texts) == 1 else 'hold'} "
             f"text: say --categorical {texts[0]} to make columns of 0 and 1 of it, or --drop {texts[0]}"
         )
-    columns, idle, empty = [], [], []
+    columns: list[Column] = []
+    idle: list[str] = []
+    empty: list[str] = []
     for name in among:
         column = _column(table, name, name in categorical)
         if column is None:
@@ -140,7 +143,7 @@ def recipe(
         if some
     ]
     if not columns:
-        raise _refused(f"{table.source}: no column is left that could explain {target!r}")
+        raise refused(f"{table.source}: no column is left that could explain {target!r}")
     return Recipe(target, missing, tuple(columns)), notes
 
 
@@ -155,15 +158,19 @@ def _column(table: Table, name: str, categorical: bool) -> Column | None:
             return None
         return Column(name, None, (float(known.mean()),))
     words, missing = as_words(values)
-    levels, counts = np.unique(np.array([w for w, gone in zip(words, missing, strict=True) if not gone]), return_counts=True)
+    levels, counts = np.unique(
+        np.array([w for w, gone in zip(words, missing, strict=True) if not gone]), return_counts=True
+    )
     if levels.size < 2:
         return None
     if levels.size > LEVELS:
-        raise _refused(f"{table.source}: column {name!r} must have at most {LEVELS} categories; got {levels.size}")
+        raise refused(f"{table.source}: column {name!r} must have at most {LEVELS} categories; got {levels.size}")
     base = int(counts.argmax())
     shares = counts / counts.sum()
     others = [i for i in range(levels.size) if i != base]
-    return Column(name, tuple(str(levels[i]) for i in others), tuple(float(shares[i]) for i in others), str(levels[base]))
+    return Column(
+        name, tuple(str(levels[i]) for i in others), tuple(float(shares[i]) for i in others), str(levels[base])
+    )
 
 
 def as_words(column: Array) -> tuple[list[str], Array]:
@@ -190,9 +197,3 @@ def gaps(source: str, called: Sequence[str], missing: Array) -> str:
 
 def _sample(column: Array) -> str:
     return repr(next((value for value in column if value is not None), None))
-
-
-def _refused(text: str) -> ValueError:
-    from fewatoms.io import Refused
-
-    return Refused(text)

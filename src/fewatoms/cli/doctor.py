@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from fewatoms.cli.summary import Plain
 
 ABOUT = """\
-Versions, threads, the linear algebra underneath, where compiled loops are kept and whether they are there; and for what
-is missing, what it is for and the command that installs it."""
+Versions, threads, the linear algebra underneath, where compiled loops are kept and whether they are there;
+and for what is missing, what it is for and the command that installs it."""
 EXAMPLES = """\
   fewatoms doctor
   fewatoms doctor --json

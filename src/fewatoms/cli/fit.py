@@ -13,13 +13,15 @@ from fewatoms.cli.tables import figure
 if TYPE_CHECKING:
     from fewatoms.cli.asking import Question
     from fewatoms.cli.summary import Plain
+    from fewatoms.fit import Words
     from fewatoms.run import Callback
     from fewatoms.solution import Solution
 
 ABOUT = """\
-With one -k you get the smallest loss found with so many columns; with a range, such as -k 1:20, the number is chosen by
-what rows left out say (so it is without -k); with --misfit as few columns as were found to meet that bound. An intercept
-stands beside them and does not count. Columns that are constant or empty are left out, and said."""
+With one -k you get the smallest loss found with so many columns; with a range, such as -k 1:20, the number is
+chosen by what rows left out say (so it is without -k); with --misfit as few columns as were found to meet
+that bound. An intercept stands beside them and does not count. Columns that are constant or empty are left
+out, and said."""
 EXAMPLES = """\
   fewatoms fit houses.csv --target price -k 3
   fewatoms fit houses.csv --target price -k 1:5 --out model.npz --table atoms.csv
@@ -44,7 +46,7 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     session = Session(options)
     session.claim("model", options.out, (".npz",))
-    session.claim("table", options.table, asking.TABLES)
+    session.claim("table", options.table, asking.OUTPUTS)
     with session.timed("read"):
         ask = asking.question(options, session)
     if options.misfit is not None and (options.classes or options.loss == "huber"):
@@ -60,10 +62,11 @@ def run(options: argparse.Namespace) -> int:
 def _solved(ask: Question, ks: list[int] | None, options: argparse.Namespace, callback: Callback) -> Solution:
     import fewatoms as fa
 
+    words: Words = {**ask.words, "callback": callback}
     if ks is None or len(ks) == 1:
-        k = None if ks is None else ks[0]
-        return fa.fit(ask.M, ask.b, k=k, misfit=options.misfit, callback=callback, **ask.words)
-    path = fa.fit_path(ask.M, ask.b, k=ks, callback=callback, **ask.words)
+        words["misfit"] = options.misfit
+        return fa.fit(ask.M, ask.b, k=None if ks is None else ks[0], **words)
+    path = fa.fit_path(ask.M, ask.b, k=ks, **words)
     path.choose_k("cv", folds=min(5, ask.rows), rng=options.seed, callback=callback)
     return path.best
 
@@ -76,7 +79,12 @@ def told(session: Session, ask: Question, s: Solution, asked: dict[str, object])
     from fewatoms.cli import models
     from fewatoms.cli.summary import of_answer, plain
 
-    records = [dict(record) for record in s.table()]
+    records = [
+        dict(record)
+        for record in getattr(
+            s, "table", lambda: [{"name": str(n), "coefficient": float(c)} for n, c in zip(s.names, s.coefficients)]
+        )()
+    ]
     how: dict[str, Plain] = {"kind": "table", "recipe": None if ask.recipe is None else ask.recipe.plain()}
     session.write("model", lambda path: models.write(path, s, how))
     columns = {head: np.array([record[head] for record in records]) for head in (records[0] if records else ())}

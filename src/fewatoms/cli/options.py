@@ -6,10 +6,10 @@ import argparse
 import math
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NoReturn, TypeAlias
+from textwrap import fill
+from typing import NoReturn, TypeAlias
 
-if TYPE_CHECKING:
-    Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
+Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
 Run: TypeAlias = Callable[[argparse.Namespace], int]
 
 HOLDS, MISSED, MISUSE, INTERRUPTED = 0, 1, 2, 130
@@ -21,6 +21,7 @@ exit codes:
   130  interrupted with Ctrl-C: the best answer so far is written, if there is one
 """
 SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+WIDTH = 79  # of paragraphs
 MOST_BUDGETS = 1000  # that a range may ask for
 
 
@@ -47,12 +48,17 @@ def examples(text: str) -> str:
 def command(commands: Commands, name: str, run: Run, *, said: str, about: str, shown: str) -> Parser:
     """A command with the options that all of them have."""
     parser = commands.add_parser(
-        name, help=said, description=f"{said[0].upper()}{said[1:]}.\n\n{about}", epilog=examples(shown) + CODES
+        name,
+        help=said,
+        description=_paragraphs(f"{said[0].upper()}{said[1:]}.\n\n{about}"),
+        epilog=examples(shown) + CODES,
     )
     parser.set_defaults(run=run)
     common = parser.add_argument_group("common options")
     common.add_argument("--quiet", action="store_true", help="no progress, no notes, no table")
-    common.add_argument("--json", action="store_true", help="print the summary as JSON on standard output, nothing else")
+    common.add_argument(
+        "--json", action="store_true", help="print the summary as JSON on standard output, nothing else"
+    )
     common.add_argument("--summary", metavar="FILE", help="write that summary to a file (.json)")
     common.add_argument("--seed", type=whole_number, metavar="N", help="of everything that is drawn (default: fixed)")
     common.add_argument(
@@ -61,6 +67,17 @@ def command(commands: Commands, name: str, run: Run, *, said: str, about: str, s
     common.add_argument("--overwrite", action="store_true", help="replace output files that are there already")
     common.add_argument("--debug", action="store_true", help="show the traceback of an error")
     return parser
+
+
+def _paragraphs(text: str) -> str:
+    return "\n\n".join(fill(paragraph, WIDTH) for paragraph in text.split("\n\n"))
+
+
+def refused(text: str) -> ValueError:
+    """The error of a file or an option that cannot be used."""
+    from fewatoms.io import Refused
+
+    return Refused(text)
 
 
 # How values are written -----------------------------------------------------------------------------------------------

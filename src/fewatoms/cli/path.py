@@ -12,12 +12,15 @@ from fewatoms.cli.session import Session
 from fewatoms.cli.tables import figure
 
 if TYPE_CHECKING:
+    from fewatoms._types import Array
     from fewatoms.cli.summary import Plain
+    from fewatoms.fit import Words
     from fewatoms.path import Path
 
 ABOUT = """\
-One line for each number of columns: the misfit (or loss), what it scores, and which columns are in. --choose says how the
-number is chosen: by rows left out (cv, held-out), by criteria of information (bic, ebic), at the elbow, or not at all."""
+One line for each number of columns: the misfit (or loss), what it scores, and which columns are in. --choose
+says how the number is chosen: by rows left out (cv, held-out), by criteria of information (bic, ebic), at the
+elbow, or not at all."""
 EXAMPLES = """\
   fewatoms path houses.csv --target price -k 1:5
   fewatoms path houses.csv --target price -k 1:5 --choose bic --table path.csv --plot path.png
@@ -28,13 +31,22 @@ FIGURES = (".png", ".pdf", ".svg")
 
 def add(commands: Commands) -> None:
     parser = command(
-        commands, "path", run, said="the same fit for every number of columns, and a choice", about=ABOUT, shown=EXAMPLES
+        commands,
+        "path",
+        run,
+        said="the same fit for every number of columns, and a choice",
+        about=ABOUT,
+        shown=EXAMPLES,
     )
     asking.add_options(parser)
-    parser.add_argument("-k", type=budgets, metavar="K", help="columns (or groups) at most: 1:20 (the default) or 1,2,5")
+    parser.add_argument(
+        "-k", type=budgets, metavar="K", help="columns (or groups) at most: 1:20 (the default) or 1,2,5"
+    )
     ways = ("cv", "held-out", "bic", "ebic", "elbow", "none")
     parser.add_argument("--choose", choices=ways, default="cv", help="how the number is chosen (default cv)")
-    parser.add_argument("--rule", choices=("best", "1se"), default="best", help="1se: the fewest within one error of it")
+    parser.add_argument(
+        "--rule", choices=("best", "1se"), default="best", help="1se: the fewest within one error of it"
+    )
     parser.add_argument("--out", metavar="FILE", help="write the path (.npz), for fewatoms.load in Python")
     parser.add_argument("--table", metavar="FILE", help="write the lines as a table (.csv, .parquet)")
     parser.add_argument("--plot", metavar="FILE", help="draw misfit and scores (.png, .pdf, .svg; needs matplotlib)")
@@ -45,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
 
     session = Session(options)
     session.claim("path", options.out, (".npz",))
-    session.claim("table", options.table, asking.TABLES)
+    session.claim("table", options.table, asking.OUTPUTS)
     session.claim("plot", options.plot, FIGURES)
     if options.plot is not None:
         _drawable()
@@ -53,7 +65,8 @@ def run(options: argparse.Namespace) -> int:
         ask = asking.question(options, session)
     ks = asking.few(options.k, ask, session)
     with session.working("path") as callback:
-        path = fa.fit_path(ask.M, ask.b, k=ks, callback=callback, **ask.words)
+        words: Words = {**ask.words, "callback": callback}
+        path = fa.fit_path(ask.M, ask.b, k=ks, **words)
         if options.choose != "none":
             folds = {"folds": min(5, ask.rows)} if options.choose == "cv" else {}
             path.choose_k(options.choose, rule=options.rule, rng=options.seed, callback=callback, **folds)
@@ -90,7 +103,12 @@ def _told(session: Session, path: Path, ask: asking.Question) -> int:
     session.write("table", lambda file: io.write_table(file, columns))
     session.write("plot", lambda file: _draw(path, file))
     lines: list[Plain] = [
-        {**of_answer(s), "k": plain(k), "score": None if scores is None else plain(scores[i]), "names": plain(called[i])}
+        {
+            **of_answer(s),
+            "k": plain(k),
+            "score": None if scores is None else plain(scores[i]),
+            "names": plain(called[i]),
+        }
         for i, (k, s) in enumerate(zip(path.k, answers, strict=True))
     ]
     summary: dict[str, Plain] = {
@@ -108,7 +126,7 @@ def _told(session: Session, path: Path, ask: asking.Question) -> int:
     return session.finish(all(s.success for s in answers), summary, chosen, shown)
 
 
-def _scores(path: Path, way: str) -> object:
+def _scores(path: Path, way: str) -> Array | None:
     """Of the ridge in force; None where nothing was chosen."""
     import numpy as np
 
@@ -132,6 +150,7 @@ def _short(names: list[str], most: int = 60) -> str:
 def _draw(path: Path, file: File) -> None:
     import matplotlib.pyplot as plt
 
-    axes = path.plot()
-    axes.figure.savefig(file)
-    plt.close(axes.figure)
+    figure, axes = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
+    path.plot(axes)
+    figure.savefig(file)
+    plt.close(figure)

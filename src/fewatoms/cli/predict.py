@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from fewatoms.solution import Solution
 
 ABOUT = """\
-Models are those that `fewatoms fit --out` and `fewatoms complete --model` write. A table needs the columns that the model
-uses, in any order; rows where one of them is missing get no prediction if the model was fitted with --missing drop. For
-a completed matrix the new table has pairs of ids. For classes there is a column with the likeliest one, and one with the
-probability of each. Without --out predictions are printed as CSV."""
+Models are those that `fewatoms fit --out` and `fewatoms complete --model` write. A table needs the columns
+that the model uses, in any order; rows where one of them is missing get no prediction if the model was fitted
+with --missing drop. For a completed matrix the new table has pairs of ids. For classes there is a column with
+the likeliest one, and one with the probability of each. Without --out predictions are printed as CSV."""
 EXAMPLES = """\
   fewatoms predict houses.npz new_houses.csv
   fewatoms predict houses.npz new_houses.csv --out predictions.csv
@@ -30,10 +30,10 @@ EXAMPLES = """\
 
 
 def add(commands: Commands) -> None:
-    parser = command(
-        commands, "predict", run, said="what a model says about new data", about=ABOUT, shown=EXAMPLES
+    parser = command(commands, "predict", run, said="what a model says about new data", about=ABOUT, shown=EXAMPLES)
+    parser.add_argument(
+        "fitted", metavar="MODEL", help="written by `fewatoms fit --out` or `fewatoms complete --model`"
     )
-    parser.add_argument("model", metavar="MODEL", help="written by `fewatoms fit --out` or `fewatoms complete --model`")
     parser.add_argument("data", metavar="FILE", help="new data")
     parser.add_argument("--out", metavar="FILE", help="write predictions there (.csv, .tsv, .parquet)")
 
@@ -43,9 +43,9 @@ def run(options: argparse.Namespace) -> int:
     from fewatoms.cli import models
 
     session = Session(options)
-    session.claim("predictions", options.out, asking.TABLES)
+    session.claim("predictions", options.out, asking.OUTPUTS)
     with session.timed("read"):
-        answer, how, arrays = models.read(options.model)
+        answer, how, arrays = models.read(options.fitted)
         table = io.read_table(options.data)
     with session.timed("work"):
         columns = PREDICTIONS[str(how.get("kind"))](session, answer, how, arrays, table)
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
         _printed(columns)
     first = next(iter(columns.values()))
     summary: dict[str, Plain] = {
-        "data": {"model": options.model, "source": options.data, "rows": table.rows},
+        "data": {"model": options.fitted, "source": options.data, "rows": table.rows},
         "answer": {"columns": [*columns], "predicted": len(first)},
     }
     return session.finish(True, summary, [])

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
 import sys
 import threading
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from fewatoms.run import Callback
 
 ORDINARY = (ValueError, TypeError, OSError, ImportError)  # misuse, and what machines and disks refuse
+INPUTS = ("data", "library", "predict", "fitted", "group_by")  # options that name files to be read
 
 
 def done(options: argparse.Namespace) -> int:
@@ -79,11 +81,21 @@ class Session:
 
         if path is None:
             return
+        if os.path.lexists(path) and not os.path.isdir(path):
+            if any(_same(path, given) for given in self._inputs):
+                raise io.Refused(f"output {path} must not be one of the inputs: choose another name")
+            if not self.options.overwrite:
+                raise io.Refused(f"output {path} is there already: choose another name, or say --overwrite")
         claimed = io.claim(path, overwrite=self.options.overwrite, kinds=kinds)
         twice = [name for name, other in self.outputs.items() if other.absolute() == claimed.absolute()]
         if twice:
             raise io.Refused(f"outputs must have names of their own; {path} is for {twice[0]} and {what}")
         self.outputs[what] = claimed
+
+    @property
+    def _inputs(self) -> list[str]:
+        given = vars(self.options)
+        return [given[word] for word in INPUTS if given.get(word) is not None]
 
     def note(self, text: str) -> None:
         """Something to know, on standard error and in the summary."""
@@ -164,6 +176,10 @@ class Session:
             places = [f"{what}: {path}" for what, path in self.outputs.items()]
             sys.stdout.write("".join(f"{line}\n" for line in [*lines, *places]))
         return code
+
+
+def _same(one: str, other: str) -> bool:
+    return os.path.exists(other) and os.path.samefile(one, other)
 
 
 def _all_or_nothing(path: Path, text: str) -> None:
