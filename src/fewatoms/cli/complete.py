@@ -30,7 +30,7 @@ negative are written --clip=-1:1."""
 EXAMPLES = """\
   fewatoms complete ratings.csv --rank 2 --out filled.csv
   fewatoms complete ratings.csv --rank 1,2 --biases --clip 1:5 --top 3 --out best.csv
-  fewatoms complete ratings.csv --user user --item item --value rating --rank 2 --model ratings.npz
+  fewatoms complete ratings.csv --user user --item item --value rating --rank 2 --model model.npz
   fewatoms complete ratings.csv --rank 2 --predict pairs.csv --out predictions.csv --duplicates mean
 """
 RANKS = (1, 2, 4, 8)  # where nobody says

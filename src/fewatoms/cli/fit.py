@@ -26,7 +26,7 @@ EXAMPLES = """\
   fewatoms fit houses.csv --target price -k 3
   fewatoms fit houses.csv --target price -k 1:5 --out model.npz --table atoms.csv
   fewatoms fit houses.csv --target price --misfit 0.2 --json
-  fewatoms fit houses.csv --target price -k 3 --categorical city --missing mean --drop id
+  fewatoms fit homes.csv --target price -k 3 --categorical city --missing mean --drop id
   fewatoms fit flowers.csv --target species --classes -k 2
   fewatoms fit sensors.csv --target load -k 2 --group-by _ --loss huber
 """

@@ -25,7 +25,7 @@ the likeliest one, and one with the probability of each. Without --out predictio
 EXAMPLES = """\
   fewatoms predict houses.npz new_houses.csv
   fewatoms predict houses.npz new_houses.csv --out predictions.csv
-  fewatoms predict ratings.npz pairs.csv --out predictions.csv --overwrite
+  fewatoms predict ratings.npz pairs.csv --out predictions.csv
 """
 
 

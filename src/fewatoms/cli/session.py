@@ -68,6 +68,7 @@ class Session:
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
         self.notes: list[str] = []
+        self._told = 0  # notes
         self.outputs: dict[str, Path] = {}
         self.seconds: dict[str, float] = {}
         self.interrupted = False
@@ -98,10 +99,14 @@ class Session:
         return [given[word] for word in INPUTS if given.get(word) is not None]
 
     def note(self, text: str) -> None:
-        """Something to know, on standard error and in the summary."""
-        self.notes.append(text)
+        """Something to know, in the summary and on standard error, once it is clear that there will be an answer."""
+        self.notes.append(one_line(text))
+
+    def _tell_notes(self) -> None:
         if not self.options.quiet:
-            sys.stderr.write(f"fewatoms {self.options.command}: note: {one_line(text)}\n")
+            for note in self.notes[self._told :]:
+                sys.stderr.write(f"fewatoms {self.options.command}: note: {note}\n")
+        self._told = len(self.notes)
 
     @contextmanager
     def timed(self, what: str) -> Iterator[None]:
@@ -119,6 +124,7 @@ class Session:
         far; pressed twice it ends at once, with nothing written."""
         from fewatoms import callbacks
 
+        self._tell_notes()
         parts: list[Callback] = [self._look]
         if self.options.deadline is not None:
             parts.append(callbacks.Deadline(self.options.deadline))
@@ -168,6 +174,7 @@ class Session:
         told = whole(self, code, summary)
         text = json.dumps(told, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
         self.write("summary", lambda path: _all_or_nothing(path, text))
+        self._tell_notes()
         if self.options.json:
             sys.stdout.write(text)
         elif not self.options.quiet:
