@@ -142,7 +142,7 @@ class Certificate:
     @cached_property
     def fingerprint(self) -> Fingerprint:
         """Of M and b: one product, once for an operator."""
-        return self._counted(lambda: Fingerprint.of(self.problem)) if self._print is None else self._print
+        return self.counted(lambda: Fingerprint.of(self.problem)) if self._print is None else self._print
 
     def _need(self, what: str) -> Proof:
         if self._proof is None:
@@ -152,7 +152,7 @@ class Certificate:
             )
         return self._proof
 
-    def _counted(self, work: Callable[[], T]) -> T:
+    def counted(self, work: Callable[[], T]) -> T:
         """Work whose products are counted here."""
         with ledger.opened() as spent:
             result = work()
@@ -236,14 +236,14 @@ class Certificate:
     def _z(self) -> ModelDual:
         y = self.y
         assert y is not None
-        return self._counted(lambda: self.problem.M.adjoint(y))
+        return self.counted(lambda: self.problem.M.adjoint(y))
 
     @cached_property
     def _atom_norms(self) -> FloatArray | None:
         return self._norms_of(self.atoms)
 
     def _norms_of(self, atoms: AtomicSet) -> FloatArray | None:
-        return self._counted(lambda: atoms.atom_norms(self.problem.M))
+        return self.counted(lambda: atoms.atom_norms(self.problem.M))
 
     def _later(self, name: str, compute: Callable[[], float | None]) -> float | None:
         """A figure that was computed before, or is computed now."""
@@ -259,7 +259,7 @@ class Certificate:
     def _norm(self) -> float | None:
         if self.atoms.finite and not self.atoms.parts and self.atoms.bounded:
             return None if self._atom_norms is None else float(self._atom_norms.max())
-        value = self._counted(lambda: self.atoms.operator_norm(self.problem.M))
+        value = self.counted(lambda: self.atoms.operator_norm(self.problem.M))
         return value if value is not None and math.isfinite(value) else None
 
     def _gap_at(self, dual: float) -> float:

@@ -7,7 +7,7 @@ Rows are taken in their order: an index is not looked at, so that M and b must h
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from operator import methodcaller
 from typing import Any, TypeAlias
@@ -20,6 +20,7 @@ from fewatoms._types import Array, IntArray, Matrix
 from fewatoms.names import Names
 
 Foreign: TypeAlias = Any  # frames, their types and what is read of them: of packages that are not imported here
+Maker: TypeAlias = Callable[[Mapping[str, Sequence[object]]], Foreign]
 
 LAZY = ("toPandas", "collect", "compute")  # what makes a frame of one that is still to be computed
 ARROW = ("int", "uint", "halffloat", "float", "double", "bool")  # how pyarrow's types of numbers begin
@@ -56,6 +57,11 @@ class Frame(ABC):
     @abstractmethod
     def taken(self, which: IntArray) -> Frame:
         """The frame of some columns, in that order."""
+
+    @property
+    @abstractmethod
+    def maker(self) -> Maker:
+        """What makes a frame of the same kind from columns by name."""
 
     def names(self) -> Names | None:
         """What the columns are called; None where they are only numbered."""
@@ -133,6 +139,10 @@ class PandasFrame(Frame):
     def taken(self, which: IntArray) -> Frame:
         return PandasFrame(self.name, self.native.iloc[:, which])
 
+    @property
+    def maker(self) -> Maker:
+        return type(self.native)
+
 
 class PolarsFrame(Frame):
     """polars, and what gives its columns away as a list of series."""
@@ -154,6 +164,10 @@ class PolarsFrame(Frame):
 
     def taken(self, which: IntArray) -> Frame:
         return PolarsFrame(self.name, self.native[:, which.tolist()])
+
+    @property
+    def maker(self) -> Maker:
+        return type(self.native)
 
 
 class ArrowFrame(Frame):
@@ -177,6 +191,11 @@ class ArrowFrame(Frame):
 
     def taken(self, which: IntArray) -> Frame:
         return ArrowFrame(self.name, self.native.select(which.tolist()))
+
+    @property
+    def maker(self) -> Maker:
+        made: Maker = type(self.native).from_pydict
+        return made
 
 
 def framed(name: str, thing: object) -> Frame | None:

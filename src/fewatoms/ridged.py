@@ -52,8 +52,12 @@ class Ridged:
         """|u|^2 of a compact point, from the columns of its atoms alone."""
         if not face.dim:
             return 0.0
-        u = c * some_lengths(self.problem, self.listing, self._coordinates(self.listing.classes_of(face)))
+        u = c * self.lengths_of(face)
         return float(np.dot(u, u))
+
+    def lengths_of(self, face: Face) -> FloatArray:
+        """|Ma| of the coordinates of a face, one for each coefficient."""
+        return some_lengths(self.problem, self.listing, self._coordinates(self.listing.classes_of(face)))
 
     def squares_at(self, x: Array) -> float:
         """|u|^2 of the model x, where that tells its coefficients."""

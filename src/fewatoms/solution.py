@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from fewatoms import _checks, files, frames, kept, words
+from fewatoms import _checks, files, frames, kept, tables, words
 from fewatoms._types import Array, FloatArray
 from fewatoms.asked import Asked, Fingerprint
 from fewatoms.atoms import AtomicSet
@@ -18,9 +18,11 @@ from fewatoms.beside import FittedBiases, Told
 from fewatoms.certificates import Certificate
 from fewatoms.faces import Cone, Face
 from fewatoms.figures import Figures
+from fewatoms.frames import Foreign
 from fewatoms.kept import Kept
 from fewatoms.losses import Loss
 from fewatoms.lowrank import LowRank
+from fewatoms.measures import Measures, measures
 from fewatoms.names import Called
 from fewatoms.points import Point
 from fewatoms.problem import Problem
@@ -117,6 +119,11 @@ class Solution(Point):
         self.certificate, self.held_out = certificate, held_out
 
     @property
+    def shares_atoms(self) -> bool:
+        """Whether several data vectors or classes share the atoms, each with coefficients of its own."""
+        return self._several
+
+    @property
     def called(self) -> Called:
         return self.certificate.asked.called
 
@@ -197,6 +204,39 @@ class Solution(Point):
         """For low-rank matrices, the model with new rows or columns: see LowRank.fold_in."""
         return self.model.fold_in(rows, cols, values, axis=axis, count=count, weights=weights, ridge=ridge)
 
+    # Atom by atom -----------------------------------------------------------------------------------------------------
+
+    def table(self) -> list[dict[str, object]] | Foreign:
+        """A record for each atom, in the order of `indices`, as a list of dictionaries; as a data frame of the kind
+        that M came as (pandas, polars, pyarrow), if it was one.
+
+        name, or atom : what the atom is called, or its number, pair of numbers or label where nobody said
+        coefficient : with its sign. Of a group the length of its coefficients, and their number in `size`; where
+            several data vectors or classes share the atoms "coefficient of ..." for each. Of matrices the singular
+            values (eigenvalues)
+        contribution : |M a_g c_g| / sum over h of |M a_h c_h|: the length of what the atom adds to the data, past what
+            free columns and an intercept explain and in the weights of the loss, as a share of the sum of all. Of
+            matrices, and of sums with a matrix in them, |c_g| / sum over h of |c_h| within the part
+        cost : what the objective (the loss, and what a ridge takes) would rise by if the atom were left out and the
+            others, and what stands beside them, were fitted anew under the same signs and cap. Exact for least squares;
+            by refits for other losses, and to second order where those would take minutes. None for matrices, whose
+            atoms move, and beyond 2000 coefficients
+        part : of sums, which one
+
+        Made when first asked for, from M and b; the products are counted in `certificate.products`. Files and pickles
+        keep contributions and costs that have been asked for; otherwise they are None there: `attach(M, b)` gives them
+        back.
+        """
+        columns = tables.columns(self, self.measures)
+        framed = self.certificate.problem.measured.framed if self.certificate.attached else None
+        return tables.records(columns) if framed is None else framed(columns)
+
+    @cached_property
+    def measures(self) -> Measures | None:
+        """Contributions and costs, see `table`; None where there are none, or M and b are gone."""
+        proven = self.certificate
+        return proven.counted(lambda: measures(proven.problem, *self.compact)) if proven.attached else None
+
     # A value ----------------------------------------------------------------------------------------------------------
 
     @property
@@ -265,6 +305,9 @@ class Solution(Point):
         """All of it but M and b, for files and pickles."""
         free, biases, proven = self.free_coefficients, self.biases, self.certificate
         arrays = {"c": self._c, "free": free}
+        known = vars(self).get("measures")
+        if known is not None:
+            arrays |= {"contribution": known.contribution, "cost": known.cost}
         if biases is not None:
             arrays |= {"row_biases": biases.rows, "col_biases": biases.cols}
         told: dict[str, kept.Plain] = {
@@ -323,7 +366,7 @@ def restored(it: Kept) -> Solution:
     center = kept.maybe(told["center"])
     biases = None if center is None else FittedBiases(center, arrays["row_biases"], arrays["col_biases"])
     asked, fingerprint = Asked.read(told["asked"]), Fingerprint.read(told["fingerprint"])
-    return Solution(
+    answer = Solution(
         face,
         arrays["c"],
         status=Status[str(told["status"])],
@@ -341,6 +384,9 @@ def restored(it: Kept) -> Solution:
         certificate=Certificate(Figures.read(told["figures"], ridge), None, asked, fingerprint),
         held_out=kept.maybe(told["held_out"]),
     )
+    if "cost" in arrays:
+        vars(answer)["measures"] = Measures(arrays["contribution"], arrays["cost"])
+    return answer
 
 
 files.READERS["answer"] = restored

@@ -120,6 +120,11 @@ class Face(ABC):
         """How the atoms themselves move within their set; None where they stay put."""
         return None
 
+    def spans(self) -> IntArray | None:
+        """Where the coefficients of each atom begin, the end appended; None where atoms share coefficients, or are
+        moved by a fit."""
+        return np.arange(self.size + 1) if self.size == self.dim and self.turning() is None else None
+
     # What users read
 
     def labels(self) -> Array:

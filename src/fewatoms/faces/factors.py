@@ -208,6 +208,10 @@ class NonnegativeFactors(Face):
     def inner(self, c: FloatArray, other: Self, d: FloatArray) -> float:
         return float(c @ ((self.P.T @ other.P) * (self.Q.T @ other.Q)) @ d)
 
+    def spans(self) -> None:
+        """The factors are fitted, with the coefficients."""
+        return None
+
     def factors(self, c: FloatArray) -> tuple[Array, Array]:
         return self.P * np.sqrt(c), self.Q * np.sqrt(c)
 

@@ -107,6 +107,9 @@ class GroupCoordinates(Face):
     def entries(self, c: FloatArray, rows: IntArray, cols: IntArray) -> Array:
         return spread_entries(self.indices, c, self.shape, rows, cols)
 
+    def spans(self) -> IntArray:
+        return self.starts
+
     def labels(self) -> Array:
         return self.names
 

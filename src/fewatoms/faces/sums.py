@@ -46,6 +46,15 @@ class SumFace(Face):
     def freedom(self) -> int:
         return sum(f.freedom for f in self.faces)
 
+    def spans(self) -> IntArray | None:
+        each = [f.spans() for f in self.faces]
+        known = [spans for spans in each if spans is not None]
+        if len(known) < len(each):
+            return None
+        before = np.cumsum([0, *(f.dim for f in self.faces)])
+        starts = [spans[:-1] + start for spans, start in zip(known, before, strict=False)]
+        return np.concatenate([*starts, before[-1:]])
+
     @property
     def parts(self) -> tuple[Face, ...]:
         return self.faces

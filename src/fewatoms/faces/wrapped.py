@@ -81,6 +81,9 @@ class WrappedFace(Face):
     def as_cone(self) -> Face:
         return self.around(self.inner_face.as_cone())
 
+    def spans(self) -> IntArray | None:
+        return self.inner_face.spans()
+
     def labels(self) -> Array:
         return self.inner_face.labels()
 

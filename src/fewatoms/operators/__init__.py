@@ -33,7 +33,9 @@ def as_operator(M: object, name: str = "M") -> Operator:
         return MatrixOperator(M, name=name)
     frame = frames.framed(name, M)
     if frame is not None:
-        return MatrixOperator(frame.numbers(), frame.names(), name=name)
+        operator = MatrixOperator(frame.numbers(), frame.names(), name=name)
+        operator.framed = frame.maker
+        return operator
     if hasattr(M, "matvec") and hasattr(M, "rmatvec"):
         return BlackBox(M, name)
     if hasattr(M, "shape") and hasattr(M, "apply") and hasattr(M, "adjoint"):

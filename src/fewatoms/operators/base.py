@@ -13,6 +13,7 @@ from fewatoms import _checks, ledger, linalg, norms
 from fewatoms._types import Array, FloatArray, IntArray, Matrix, ModelDual
 from fewatoms.capabilities import Norms, Offering
 from fewatoms.faces import Face
+from fewatoms.frames import Maker
 from fewatoms.names import Names
 from fewatoms.reduced import ReducedOperator
 
@@ -34,6 +35,7 @@ class Operator(Offering, ABC):
     complex = False  # M*y is a complex Hermitian matrix
     by_columns = False  # a matrix model is measured column by column, each column alike
     names: Names | None = None  # what its columns are called, where somebody said so
+    framed: Maker | None = None  # what makes a data frame of the kind that it came as
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.shape[0]} x {self.shape[1]})"
