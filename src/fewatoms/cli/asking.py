@@ -54,12 +54,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What the doors are asked: M with its names, b, and words; how tables become M, where M was a table."""
+    """What the doors are asked: M with its names, b, and words; how tables become M, where M was a table; the group of
+    each column, where they have some."""
 
     M: Operator
     b: Array
     words: Words
-    recipe: Recipe | None
+    recipe: Recipe | None = None
+    groups: Sequence[str] | None = None
 
     @property
     def rows(self) -> int:
@@ -112,7 +114,7 @@ def _of_grid(options: argparse.Namespace) -> Question:
         raise refused(f"{options.data} has no target beside its matrix: name the --target column (1, 2, ...)")
     b = _labels(grid.target, grid.source) if options.classes else grid.target
     M = MatrixOperator(grid.values, grid.names)
-    return Question(M, b, _words(options, M, b, None, None), None)
+    return Question(M, b, _words(options, M, b, None, None))
 
 
 def _of_table(options: argparse.Namespace, session: Session) -> Question:
@@ -152,7 +154,8 @@ def _of_table(options: argparse.Namespace, session: Session) -> Question:
     )
     M = MatrixOperator(X, how.made)
     groups = _groups(options, table, how)
-    return Question(M, b, _words(options, M, b, groups, None if weights is None else weights[keep]), how)
+    words = _words(options, M, b, groups, None if weights is None else weights[keep])
+    return Question(M, b, words, how, groups)
 
 
 def _target(table: Table, options: argparse.Namespace) -> Array:

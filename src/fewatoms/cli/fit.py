@@ -79,12 +79,7 @@ def told(session: Session, ask: Question, s: Solution, asked: dict[str, object])
     from fewatoms.cli import models
     from fewatoms.cli.summary import of_answer, plain
 
-    records = [
-        dict(record)
-        for record in getattr(
-            s, "table", lambda: [{"name": str(n), "coefficient": float(c)} for n, c in zip(s.names, s.coefficients)]
-        )()
-    ]
+    records = _records(s, ask)
     how: dict[str, Plain] = {"kind": "table", "recipe": None if ask.recipe is None else ask.recipe.plain()}
     session.write("model", lambda path: models.write(path, s, how))
     columns = {head: np.array([record[head] for record in records]) for head in (records[0] if records else ())}
@@ -99,6 +94,22 @@ def told(session: Session, ask: Question, s: Solution, asked: dict[str, object])
     rows = [[_cell(value) for value in record.values()] for record in records]
     table = [list(records[0]), *rows] if records else []
     return session.finish(s.success, summary, [s.message, *_beside(s)], table)
+
+
+def _records(s: Solution, ask: Question) -> list[dict[str, object]]:
+    """A record for each atom; for each column of a group that is in, with what the group as a whole contributes."""
+    records: list[dict[str, object]] = s.table()
+    if ask.groups is None or ask.M.names is None:
+        return records
+    found: list[dict[str, object]] = []
+    classes = [] if s.classes is None or s.x.ndim == 1 else [str(c) for c in s.classes]
+    for record in records:
+        group = {"contribution": record["contribution"], "cost": record["cost"]}
+        for j in (j for j, name in enumerate(ask.groups) if name == record["name"]):
+            heads = [f"coefficient of {c}" for c in classes] or ["coefficient"]
+            values = zip(heads, s.x[j].reshape(-1).tolist(), strict=True)
+            found.append({"group": record["name"], "name": ask.M.names[j], **dict(values), **group})
+    return found
 
 
 def _beside(s: Solution) -> list[str]:
