@@ -2,7 +2,10 @@
 file needs them, and none unpickles."""
 
 from fewatoms.io.endings import IMAGES, READ, STACKS, TABLES, ending
+from fewatoms.io.entries import read_entries
+from fewatoms.io.frames import write_stack
 from fewatoms.io.grid import read_grid
+from fewatoms.io.images import read_stack
 from fewatoms.io.outputs import claim, write_grid, write_table
 from fewatoms.io.records import Entries, Grid, Stack, Table
 from fewatoms.io.refused import Refused
@@ -20,8 +23,11 @@ __all__ = [
     "Table",
     "claim",
     "ending",
+    "read_entries",
     "read_grid",
+    "read_stack",
     "read_table",
     "write_grid",
+    "write_stack",
     "write_table",
 ]

@@ -13,6 +13,7 @@ import numpy as np
 from fewatoms import names as naming
 from fewatoms._types import Array, FloatArray
 from fewatoms.io.cells import MISSING, NUMERIC, PlainCells
+from fewatoms.io.codes import Coder, NumberCoder, WordCoder
 from fewatoms.io.memory import afford
 from fewatoms.io.records import asked, distinct
 from fewatoms.io.refused import Refused, borrowed, reading
@@ -21,7 +22,7 @@ from fewatoms.io.text import LONGEST_LINE, Layout
 Foreign: TypeAlias = Any  # arrays, batches and types of pyarrow, which is not imported here
 
 BLOCK = 2**22  # bytes of text at once
-BATCH_ROWS = 2**18
+BATCH_ROWS = 2**17
 INDEX = "__index_level_0__"  # how pandas writes an index that has no name
 
 
@@ -59,7 +60,11 @@ class ArrowCells:
         return self._plain.numbers()
 
     def texts(self) -> Array:
-        return words(self.trimmed)
+        once, places = self.encoded()
+        return once[places]
+
+    def encoded(self) -> tuple[Array, Array]:
+        return encoded(self.trimmed)
 
     @cached_property
     def _plain(self) -> PlainCells:
@@ -97,11 +102,13 @@ def _block(it: Layout) -> int:
     return min(max(BLOCK, 256 * len(it.names)), LONGEST_LINE)
 
 
-def words(column: Foreign) -> Array:
-    """Strings as objects, equal ones the same object, None for what is missing."""
-    encoded = column.dictionary_encode()
-    once = np.append(encoded.dictionary.to_numpy(zero_copy_only=False), np.array([None], dtype=object))
-    return once[encoded.indices.fill_null(len(once) - 1).to_numpy(zero_copy_only=False)]
+def encoded(column: Foreign) -> tuple[Array, Array]:
+    """What is in a column, each once, and which of these each row has; strings are objects, missing ones None."""
+    told = column.dictionary_encode()
+    once, places = told.dictionary.to_numpy(zero_copy_only=False), told.indices
+    if places.null_count:
+        once, places = np.append(once.astype(object), np.array([None], dtype=object)), places.fill_null(len(once))
+    return once, places.to_numpy(zero_copy_only=False)
 
 
 # Parquet, Feather, Arrow ---------------------------------------------------------------------------------------------
@@ -125,8 +132,14 @@ class Binary:
         """Arrays of pyarrow, in the order asked for."""
         raise NotImplementedError
 
+    @property
+    def rows(self) -> int:
+        """How many rows there are; 0 if the file does not say."""
+        return 0
+
     def refuse_large(self, columns: Sequence[str]) -> None:
         """Refuse columns that do not fit into memory, where the file says how large they are."""
+        afford(self.source, 8 * self.rows * len(columns))
 
     def types(self, columns: Sequence[str]) -> list[Foreign]:
         asked(self.source, columns, self.names)
@@ -147,8 +160,9 @@ class Parquet(Binary):
         with reading(self.source, "a Parquet file"):
             return self.file.schema_arrow
 
-    def refuse_large(self, columns: Sequence[str]) -> None:
-        afford(self.source, 8 * int(self.file.metadata.num_rows) * len(columns))
+    @property
+    def rows(self) -> int:
+        return int(self.file.metadata.num_rows)
 
     def batches(self, columns: Sequence[str]) -> Iterator[list[Foreign]]:
         own = [self.schema.names[self.names.index(name)] for name in columns]
@@ -224,4 +238,48 @@ def _floats(column: Foreign) -> Array:
 def _cleaned(column: Foreign) -> Array:
     pa = pyarrow()
     plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-    return words(plain.cast(pa.string()))
+    once, places = encoded(plain.cast(pa.string()))
+    return once.astype(object)[places]
+
+
+# Entries -------------------------------------------------------------------------------------------------------------
+
+
+class Identifier:
+    """How a column of ids is read: whole numbers stay exact, everything else is text."""
+
+    def __init__(self, source: str, name: str, whole: bool) -> None:
+        self.source, self.name, self.whole = source, name, whole
+        self.coder: Coder = NumberCoder() if whole else WordCoder()
+
+    def encoded(self, column: Foreign) -> tuple[Array, Array]:
+        pa = pyarrow()
+        plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+        try:
+            return encoded(plain.cast(pa.int64() if self.whole else pa.string()))
+        except pa.ArrowInvalid as error:
+            raise Refused(
+                f"{self.source} must have ids in column {self.name!r} that are text or whole numbers of 64 bits "
+                f"({error}): name the column of the ids, or write them as text"
+            ) from error
+
+
+def identifier(source: str, name: str, kind: Foreign) -> Identifier:
+    """The reader of a column of ids of this type."""
+    converter(source, name, kind)
+    types = pyarrow().types
+    inner = kind.value_type if types.is_dictionary(kind) else kind
+    return Identifier(source, name, types.is_integer(inner) or types.is_floating(inner))
+
+
+def value_reader(source: str, name: str, kind: Foreign) -> Foreign:
+    """The reader of a column of values of this type: single precision as it comes, other numbers as float64."""
+    if kind == pyarrow().float32():
+        return _singles
+    if converter(source, name, kind) is not _floats:
+        raise Refused(f"{source} must have numbers in column {name!r}; it has {kind}: name the column of the values")
+    return _floats
+
+
+def _singles(column: Foreign) -> Array:
+    return np.array(column.to_numpy(zero_copy_only=False))

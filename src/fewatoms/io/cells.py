@@ -33,6 +33,10 @@ class Cells(Protocol):
         """Strings, stripped, and None for what is missing."""
         ...
 
+    def encoded(self) -> tuple[Array, Array]:
+        """As `texts`: each word once, and which of these each cell is."""
+        ...
+
 
 class PlainCells:
     """Cells as strings of Python."""
@@ -54,6 +58,12 @@ class PlainCells:
     def texts(self) -> Array:
         seen: dict[str, str | None] = dict.fromkeys(MISSING)  # equal words are one object
         return objects([seen.setdefault(cell, cell) for cell in self.cells])
+
+    def encoded(self) -> tuple[Array, Array]:
+        seen: dict[str | None, int] = {}
+        words = (None if cell in MISSING else cell for cell in self.cells)
+        places = np.array([seen.setdefault(word, len(seen)) for word in words], dtype=np.intp)
+        return objects(list(seen)), places
 
 
 def objects(values: Sequence[object]) -> Array:

@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import os
+import re
 import secrets
 import tempfile
 import zipfile
@@ -27,6 +28,7 @@ from fewatoms.io.records import refuse_text
 from fewatoms.io.refused import Refused, borrowed
 from fewatoms.io.table import numbered
 
+OURS = re.compile(r"frame_\d+\.png", re.ASCII)  # what is in folders of frames that were written here
 CHUNK = 2**16  # rows that are turned into text at once
 
 Writer = Callable[[BinaryIO, Mapping[str, Array], str], None]
@@ -46,6 +48,8 @@ def claim(path: PathLikeStr, *, overwrite: bool, kinds: Collection[str] = TABLES
         raise Refused(f"output {source} must be a file; it is a folder: choose another name")
     if os.path.lexists(target) and not overwrite:
         raise Refused(f"output {source} is there already: choose another name, or allow it to be overwritten")
+    if not kind:
+        refuse_foreign(target, source)
     try:
         with tempfile.TemporaryFile(dir=folder):
             pass
@@ -58,6 +62,19 @@ def claim(path: PathLikeStr, *, overwrite: bool, kinds: Collection[str] = TABLES
     if kind in IMAGES or not kind:
         borrowed("PIL.Image", f"to write {source}")
     return target
+
+
+def refuse_foreign(folder: Path, source: str) -> None:
+    """Refuse to replace a folder in which there is anything but frames."""
+    if folder.is_dir():
+        others = sorted(entry.name for entry in folder.iterdir() if not OURS.fullmatch(entry.name))
+        if others:
+            raise Refused(
+                f"output {source} is a folder that has other things than frames in it, such as {others[0]!r}: choose "
+                "another name"
+            )
+    elif os.path.lexists(folder):
+        raise Refused(f"output {source} must be a folder; it is a file: choose another name")
 
 
 @contextmanager
@@ -106,7 +123,7 @@ def write_grid(path: PathLikeStr, values: Matrix, names: Sequence[str] | None = 
                 sp.save_npz(stream, values)
             else:
                 told = {} if names is None else {NAMES: np.array(names, dtype=np.str_)}
-                _archived(stream, {MATRIX: np.asarray(values), **told}, os.fspath(path))
+                archived(stream, {MATRIX: np.asarray(values), **told}, os.fspath(path))
         return
     filled: Array = values.toarray() if sp.issparse(values) else np.asarray(values)
     if kind == ".npy":
@@ -172,7 +189,7 @@ def _parquet(stream: BinaryIO, columns: Mapping[str, Array], source: str) -> Non
     parquet.write_table(pa.table(arrays), stream)
 
 
-def _archived(stream: BinaryIO, columns: Mapping[str, Array], source: str) -> None:
+def archived(stream: BinaryIO, columns: Mapping[str, Array], source: str) -> None:
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         for name, column in columns.items():
             refuse_climbing(f"output {source}", name)
@@ -192,6 +209,6 @@ WRITERS: dict[str, Writer] = dict(
     chain(
         _texts.items(),
         ((f"{kind}.gz", _packed(write)) for kind, write in _texts.items()),
-        [(".parquet", _parquet), (".npz", _archived), (".npy", _stacked)],
+        [(".parquet", _parquet), (".npz", archived), (".npy", _stacked)],
     )
 )

@@ -1,0 +1,252 @@
+"""Matrices by some of their entries, lean in memory: 20 million entries take little more than their triplets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from fewatoms._types import Array, Matrix
+from fewatoms.io import arrow, text
+from fewatoms.io.cells import TEXT, Cells
+from fewatoms.io.codes import Coder, Growing, WordCoder
+from fewatoms.io.columns import Rows, either_way
+from fewatoms.io.endings import ARRAYS, ARROW, MARKET, PARQUET, READ, PathLikeStr, input_file
+from fewatoms.io.grid import stored_grid
+from fewatoms.io.market import read_market
+from fewatoms.io.memory import afford
+from fewatoms.io.records import Entries, asked
+from fewatoms.io.refused import Refused
+
+ROW, COLUMN, VALUE = "row", "column", "value"  # what the parts of a triplet are called where the file has no names
+Three: TypeAlias = tuple[str, str, str]
+TRIPLET = 24  # bytes of an entry: two codes and a number, and the key by which repeated ones are found
+
+
+def read_entries(
+    path: PathLikeStr,
+    *,
+    row: str | None = None,
+    col: str | None = None,
+    value: str | None = None,
+    duplicates: str = "error",
+) -> Entries:
+    """Read a matrix by some of its entries: a table with a column for the row, one for the column and one for the value
+    (the first three if nobody says), a sparse matrix, or an array with NaN for what is missing.
+
+    Ids are whole numbers or strings, in ascending order; rows and columns of matrices are numbered from 1. `duplicates`
+    says what is done with a place that comes more than once: "error", "mean" of its values, or the "last" one.
+    """
+    if duplicates not in MERGED:
+        raise Refused(f"duplicates must be one of {', '.join(MERGED)}; got {duplicates!r}")
+    file, source, kind = input_file(path, READ)
+    if kind not in ARRAYS:
+        found = _of_table(file, source, kind, (row, col, value))
+    elif (row, col, value) == (None, None, None):
+        found = _of_matrix(file, source, kind)
+    else:
+        raise Refused(f"row, col and value name columns of a table; {source} is a matrix: leave them out")
+    return found.entries(duplicates)
+
+
+class Triplets:
+    """Codes, values and ids while they are put together; gives its arrays away rather than copies."""
+
+    def __init__(self, parts: tuple[Array, Array, Array], ids: tuple[Array, Array], names: Three, source: str) -> None:
+        self.rows, self.cols, self.values = parts
+        self.ids, self.names, self.source = ids, names, source
+
+    def entries(self, duplicates: str) -> Entries:
+        if not len(self.values):
+            raise Refused(f"{self.source} has no entries: write it again")
+        keys = self._keys()
+        keys.sort()
+        again = _repeated(keys)
+        example = int(keys[1:][again][0]) if len(keys) > 1 and again.any() else None
+        count = int(np.count_nonzero(again))
+        del keys, again
+        if example is not None and duplicates == "error":
+            row, col = divmod(example, len(self.ids[1]))
+            raise Refused(
+                f"{self.source} must have each place once; {count} entries repeat one, such as row "
+                f"{self.ids[0][row]!s}, column {self.ids[1][col]!s}: drop them, or say duplicates mean or last"
+            )
+        if example is not None:
+            self._merge(MERGED[duplicates])
+        return Entries(self.rows, self.cols, self.values, *self.ids, *self.names, self.source)
+
+    def _keys(self) -> Array:
+        """One number for each place of the matrix."""
+        keys = self.rows.astype(np.int64)
+        keys *= len(self.ids[1])
+        keys += self.cols
+        return keys
+
+    def _merge(self, one: Callable[[Array, Array], Array]) -> None:
+        """One entry for each place, by rows; places are kept in their keys meanwhile, so that codes need no room."""
+        keys, dtype = self._keys(), self.rows.dtype
+        self.rows = self.cols = np.empty(0, dtype=dtype)
+        order = np.argsort(keys, kind="stable")
+        self.values = self.values[order]
+        keys = keys[order]
+        del order
+        starts = np.flatnonzero(np.concatenate([[True], ~_repeated(keys)]))
+        self.values = one(self.values, starts)
+        keys = keys[starts]
+        self.rows = (keys // len(self.ids[1])).astype(dtype)
+        keys %= len(self.ids[1])
+        self.cols = keys.astype(dtype)
+
+
+def _repeated(keys: Array) -> Array:
+    """Which of sorted keys, from the second on, are as the one before."""
+    same: Array = keys[1:] == keys[:-1]
+    return same
+
+
+def _means(values: Array, starts: Array) -> Array:
+    counts = np.diff(starts, append=len(values))
+    return (np.add.reduceat(values, starts, dtype=np.float64) / counts).astype(values.dtype)
+
+
+def _lasts(values: Array, starts: Array) -> Array:
+    lasts: Array = values[np.append(starts[1:], len(values)) - 1]
+    return lasts
+
+
+MERGED: Mapping[str, Callable[[Array, Array], Array]] = {"error": _lasts, "mean": _means, "last": _lasts}
+
+
+# Tables --------------------------------------------------------------------------------------------------------------
+
+
+def _of_table(path: Path, source: str, kind: str, names: Sequence[str | None]) -> Triplets:
+    if kind in PARQUET or kind in ARROW:
+        file = (arrow.Parquet if kind in PARQUET else arrow.Ipc)(path, source)
+        chosen = _three(source, file.names, names)
+        file.refuse_large(chosen)
+        return _of_typed(file, chosen)
+    layout = text.layout(path, source)
+    chosen = _three(source, layout.names, names)
+    return either_way(layout, lambda rows: _of_text(layout, chosen, rows))
+
+
+def _three(source: str, there: tuple[str, ...], names: Sequence[str | None]) -> Three:
+    """The columns of ids and values: those that are named, and for the others the first that are left, but for an
+    index."""
+    asked(source, [name for name in names if name is not None], there)
+    left = [name for name in there if name not in names]
+    if left[:1] == ["index"] and len(there) > 3:
+        left = left[1:]
+    if len(left) < names.count(None):
+        raise Refused(
+            f"{source} must have three columns, for the row, the column and the value; it has {len(there)}: add what "
+            "is missing"
+        )
+    free = iter(left)
+    row, col, value = (next(free) if name is None else name for name in names)
+    if len({row, col, value}) < 3:
+        raise Refused(f"row, col and value must name different columns; got {row!r}, {col!r} and {value!r}")
+    return row, col, value
+
+
+def _of_text(it: text.Layout, names: Three, rows: Rows) -> Triplets:
+    """By words: whether ids are whole numbers is known at the end."""
+    row, col, value = (it.names.index(name) for name in names)
+
+    def parts() -> Iterator[tuple[list[tuple[Array, Array]], Array]]:
+        for batch in rows(it):
+            yield [batch[place].encoded() for place in (row, col)], _numbers(it.source, names[2], batch[value])
+
+    return _gathered(it.source, names, [WordCoder(), WordCoder()], parts())
+
+
+def _numbers(source: str, name: str, cells: Cells) -> Array:
+    kind, numbers = cells.numbers()
+    if kind == TEXT:
+        raise Refused(
+            f"{source} must have numbers in column {name!r}; there is text in it: name the column of the values, and "
+            "write numbers with decimal points"
+        )
+    return numbers
+
+
+def _of_typed(it: arrow.Binary, names: Three) -> Triplets:
+    kinds = it.types(names)
+    readers = [arrow.identifier(it.source, name, kind) for name, kind in zip(names[:2], kinds[:2], strict=True)]
+    values = arrow.value_reader(it.source, names[2], kinds[2])
+
+    def parts() -> Iterator[tuple[list[tuple[Array, Array]], Array]]:
+        for row, col, value in it.batches(names):
+            ids = zip((row, col), readers, strict=True)
+            yield [reader.encoded(column) for column, reader in ids], values(value)
+
+    return _gathered(it.source, names, [reader.coder for reader in readers], parts(), it.rows)
+
+
+def _gathered(
+    source: str,
+    names: Three,
+    coders: Sequence[Coder],
+    parts: Iterator[tuple[list[tuple[Array, Array]], Array]],
+    expected: int = 0,
+) -> Triplets:
+    """Triplets from parts of the ids, each once with their places, and of the values."""
+    values = Growing(expected)
+    for coder in coders:
+        coder.rows.expected = expected
+    count = 0
+    for ids, numbers in parts:
+        for name, coder, (once, places) in zip(names, coders, ids, strict=False):
+            absent = _where(once, places)
+            if absent is not None:
+                raise Refused(
+                    f"{source} must say of each value where it stands; row {count + absent + 1} has nothing in column "
+                    f"{name!r}: fill it in, or drop that row"
+                )
+            coder.add(once, places)
+        missing = np.isnan(numbers)
+        if missing.any():
+            raise Refused(
+                f"{source} must have a number in each row of {names[2]!r}; row {count + int(missing.argmax()) + 1} "
+                "has none: drop rows without a value"
+            )
+        values.add(numbers)
+        count += len(numbers)
+        afford(source, TRIPLET * max(0, count - expected) // 4)  # arrays grow by a quarter
+    (rows, row_ids), (cols, col_ids) = (coder.finished() for coder in coders)
+    return Triplets((rows, cols, values.whole()), (row_ids, col_ids), names, source)
+
+
+def _where(once: Array, places: Array) -> int | None:
+    """The first row whose id is missing."""
+    if once.dtype.kind != "O":
+        return None
+    none = [place for place, word in enumerate(once.tolist()) if word is None]
+    return int(np.flatnonzero(places == none[0])[0]) if none else None
+
+
+# Matrices ------------------------------------------------------------------------------------------------------------
+
+
+def _of_matrix(path: Path, source: str, kind: str) -> Triplets:
+    """The entries of a matrix that are there: those kept of a sparse one, those that are numbers of an array."""
+    matrix = read_market(path, source) if kind in MARKET else stored_grid(path, source, kind, None).values
+    rows, cols, values = _known(matrix)
+    ids = tuple(np.arange(1, length + 1, dtype=np.int64) for length in matrix.shape)
+    single = values.dtype == np.float32
+    numbers = values if single else values.astype(np.float64)
+    codes = rows.astype(np.int32), cols.astype(np.int32)
+    return Triplets((*codes, numbers), (ids[0], ids[1]), (ROW, COLUMN, VALUE), source)
+
+
+def _known(matrix: Matrix) -> tuple[Array, Array, Array]:
+    if sp.issparse(matrix):
+        entries = sp.coo_array(matrix)
+        there = ~np.isnan(entries.data) if entries.data.dtype.kind == "f" else slice(None)
+        return entries.row[there], entries.col[there], entries.data[there]
+    rows, cols = np.nonzero(~np.isnan(matrix))
+    return rows, cols, matrix[rows, cols]
