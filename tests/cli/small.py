@@ -23,8 +23,8 @@ def houses(rng, count=60):
     return {"id": np.arange(count), "city": city, "rooms": rooms, "age": age, "area": area, "price": price}
 
 
-def flowers(rng, count=90):
-    species = rng.choice(["iris", "lily", "rose"], count)
+def flowers(rng, count=40):
+    species = rng.choice(["iris", "rose"], count)
     X = rng.standard_normal((count, 4))
     X[:, 1] += 2 * (species == "iris")
     X[:, 3] -= 2 * (species == "rose")

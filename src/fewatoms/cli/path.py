@@ -24,7 +24,7 @@ elbow, or not at all."""
 EXAMPLES = """\
   fewatoms path houses.csv --target price -k 1:5
   fewatoms path houses.csv --target price -k 1:5 --choose bic --table path.csv --plot path.png
-  fewatoms path flowers.csv --target species --classes -k 1,2,3 --choose cv --rule 1se --out path.npz
+  fewatoms path flowers.csv --target species --classes -k 1,2,3 --choose cv --rule 1se --ridge 0.01 --out path.npz
 """
 FIGURES = (".png", ".pdf", ".svg")
 
