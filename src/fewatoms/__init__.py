@@ -15,7 +15,8 @@ __version__ = "0.2.0"
 
 # The command `fewatoms` reads its arguments first: who asks for help does not wait for NumPy and SciPy. What it runs
 # then finds everything here: see `cli`.
-if os.path.splitext(os.path.basename(sys.argv[0] if sys.argv else ""))[0] != "fewatoms":
+_started = os.path.splitext(os.path.basename("".join(sys.argv[:1])))[0]
+if _started != "fewatoms" and sys.orig_argv[1:3] != ["-m", "fewatoms"]:
     from fewatoms._public import *  # noqa: F403
     from fewatoms._public import __all__ as __all__
 

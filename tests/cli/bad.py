@@ -6,8 +6,8 @@ import json
 import zipfile
 
 import numpy as np
-from cli.small import csv, flowers, houses, sensors, write_all
 
+from cli.small import csv, flowers, houses, sensors, write_all
 from fewatoms import cli
 
 TEXTS = {

@@ -6,8 +6,8 @@ import sys
 import time
 
 import pytest
-from cli.bad import write_bad
 
+from cli.bad import write_bad
 from fewatoms import cli
 
 # What is called, and a word that the line must have.
@@ -123,7 +123,7 @@ fit cut.npy --target 1                                | cut.npy
 fit cut.npz --target 1                                | cut.npz
 fit flat.npy                                          | --target
 fit flat.npy --target 31                              | 31
-fit gap_target.npz                                    | missing
+fit gap_target.npz                                    | a missing value
 fit houses.npz --target 1                             | predict
 fit flat.npy --drop 1                                 | --target
 fit houses.csv --target price --out there.npz         | --overwrite
@@ -155,7 +155,7 @@ predict later.npz new_houses.csv                      | later version
 predict pickled.npz new_houses.csv                    | pickled.npz
 predict houses.npz new_text.csv                       | 'area'
 predict houses.npz new_gaps.csv                       | missing
-predict houses.npz new_other.csv                      | 'area'
+predict houses.npz new_other.csv                      | 'age'
 predict cities.npz new_city.csv                       | 'Paris'
 predict houses.npz new_houses.csv --out there.csv     | --overwrite
 predict houses.npz new_houses.csv --out p.json        | .csv
@@ -178,7 +178,7 @@ complete ratings.csv --rank 2 --out there.csv         | --overwrite
 complete ratings.csv --rank 2 --out x.txt             | .csv
 complete ratings.csv --rank 2 --model there.npz       | --overwrite
 complete ratings.csv --rank 2 --out x.npz --model x.npz | names of their own
-complete repeated.csv --rank 1                        | --duplicates
+complete repeated.csv --rank 1                        | duplicates mean or last
 complete two_columns.csv --rank 1                     | three
 complete word_values.csv --rank 1                     | word_values.csv
 complete no_values.csv --rank 1                       | no_values.csv
@@ -220,7 +220,7 @@ demo --figure x.foo                                   | .png
 doctor --summary there.json                           | --overwrite
 """
 BAD = [tuple(part.strip() for part in line.split("|")) for line in CALLS.strip().splitlines()]
-BY_PROCESS = BAD[::50]
+BY_PROCESS = BAD[::80]
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ import sys
 import time
 
 import pytest
-from cli.small import write_all
 
+from cli.small import write_all
 from fewatoms import cli
 from fewatoms.cli import complete, doctor, fit, path, predict, split, unmix
 

@@ -112,7 +112,7 @@ def _of_grid(options: argparse.Namespace) -> Question:
     grid = io.read_grid(options.data)
     if grid.target is None:
         raise refused(f"{options.data} has no target beside its matrix: name the --target column (1, 2, ...)")
-    b = _labels(grid.target, grid.source) if options.classes else grid.target
+    b = _labels(grid.target, grid.source) if options.classes else _numbers(grid.target, grid.source)
     M = MatrixOperator(grid.values, grid.names)
     return Question(M, b, _words(options, M, b, None, None))
 
@@ -169,8 +169,9 @@ def _target(table: Table, options: argparse.Namespace) -> Array:
 def _numbers(b: Array, source: str) -> Array:
     import numpy as np
 
-    if np.isinf(b).any():
-        raise refused(f"{source}: the target must hold finite numbers; there is infinity in it")
+    if not np.isfinite(b).all():
+        what = "infinity" if np.isinf(b).any() else "a missing value"
+        raise refused(f"{source}: the target must hold finite numbers; there is {what} in it")
     return b
 
 
@@ -262,11 +263,9 @@ def few(asked: list[int] | None, ask: Question, session: Session) -> list[int]:
     ks = list(range(1, min(USUAL, most) + 1)) if asked is None else asked
     if min(ks) > ask.rows:
         raise refused(f"-k must be at most the number of rows, {ask.rows}; got {min(ks)}")
-    if len(ks) == 1:
-        return ks
     kept = [k for k in ks if k <= most]
     if not kept:
-        raise refused(f"-k must be at most the number of columns, {ask.atoms}; got {min(ks)} and more")
+        raise refused(f"-k must be at most the number of columns (or groups) in use, {ask.atoms}; got {min(ks)}")
     if len(kept) < len(ks):
         session.note(f"-k is tried up to {max(kept)}: there are {ask.rows} rows and {ask.atoms} columns")
     return kept

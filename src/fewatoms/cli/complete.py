@@ -58,6 +58,7 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from fewatoms import io
+    from fewatoms.cli.pairs import which
 
     session = Session(options)
     whole = options.predict is None and options.top is None
@@ -71,6 +72,8 @@ def run(options: argparse.Namespace) -> int:
             options.data, row=options.user, col=options.item, value=options.value, duplicates=options.duplicates
         )
         _refuse(entries, options, whole)
+        if pairs is not None:
+            which(pairs, entries.row, entries.col)
     shape = entries.row_ids.size, entries.col_ids.size
     ranks = [k for k in (options.rank or RANKS) if k <= min(shape)]
     if not ranks:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fewatoms import kept
+from fewatoms import kept, names
 from fewatoms.cli.models import HOW
+from fewatoms.cli.options import refused
 
 if TYPE_CHECKING:
     from fewatoms._types import Array, FloatArray
@@ -54,10 +55,7 @@ class Completed:
 
     def predicted(self, session: Session, table: Table) -> dict[str, Array]:
         """The pairs of a table with their entries; none for ids that were not there."""
-        named = {self.row, self.col} <= {*table.names}
-        if not named and len(table.names) < 2:
-            table.column(self.row)  # says what is missing
-        row, col = (self.row, self.col) if named else table.names[:2]
+        row, col = which(table, self.row, self.col)
         rows, cols = table.column(row), table.column(col)
         i, j = _codes(rows, self.row_ids), _codes(cols, self.col_ids)
         known = (i >= 0) & (j >= 0)
@@ -103,6 +101,15 @@ class Completed:
             self.col: np.tile(self.col_ids, p),
             self.value: X.ravel(),
         }
+
+
+def which(table: Table, row: str, col: str) -> tuple[str, str]:
+    """The columns with the ids of pairs: by their names, or the first two."""
+    if {row, col} <= {*table.names}:
+        return row, col
+    if len(table.names) < 2:
+        raise refused(f"{table.source}: must have the columns {row!r} and {col!r}; got {names.told(table.names)} alone")
+    return table.names[0], table.names[1]
 
 
 def _storable(ids: Array) -> Array:
