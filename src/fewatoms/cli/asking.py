@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from fewatoms.io import Table
     from fewatoms.losses import Loss
     from fewatoms.operators import Operator
+    from fewatoms.solution import Solution
 
 OUTPUTS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
 USUAL = 20  # atoms at most where nobody says how many
-HUBER = 1.345  # standard deviations of normal noise from which on residuals count by their size
+HUBER = 1.35  # scales of the residual: 95 % as good as least squares where the noise is Gaussian
+GAUSSIAN = 1.4826  # standard deviations per median deviation
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -237,24 +239,34 @@ def _words(
         "free": None if options.no_intercept else "intercept",
         "rng": options.seed,
     }
-    words["loss"] = _loss(options, M, b, words, weights)
+    words["loss"] = _loss(options, b, weights)
     return words
 
 
-def _loss(options: argparse.Namespace, M: Operator, b: Array, words: Words, weights: Array | None) -> Loss:
+def _loss(options: argparse.Namespace, b: Array, weights: Array | None) -> Loss:
     import numpy as np
 
     import fewatoms as fa
 
     if options.classes:
         return fa.Logistic(weights) if np.unique(b).size == 2 else fa.Multinomial(weights)
-    if options.loss != "huber":
-        return fa.LeastSquares(weights)
     if options.delta is not None:
         return fa.Huber(options.delta, weights)
-    residual = b - np.median(b)
-    spread = 1.4826 * float(np.median(np.abs(residual)))
-    return fa.Huber(HUBER * spread if spread > 0 else 1.0, weights)
+    return fa.LeastSquares(weights)  # for a first fit, whose residual says where outliers begin
+
+
+def robust(ask: Question, first: Solution) -> Question:
+    """The same question with Huber's loss, whose outliers begin where the residual of a first fit says."""
+    import numpy as np
+
+    import fewatoms as fa
+
+    residual = ask.b - first.predict(ask.M)
+    sizes = np.abs(residual - np.median(residual))
+    middle, mean = GAUSSIAN * float(np.median(sizes)), float(sizes.mean())
+    scale = middle if middle > 1e-12 * mean else mean or 1.0
+    words: Words = {**ask.words, "loss": fa.Huber(HUBER * scale, ask.words["loss"].weights)}
+    return replace(ask, words=words)
 
 
 def few(asked: list[int] | None, ask: Question, session: Session) -> list[int]:

@@ -56,6 +56,8 @@ def run(options: argparse.Namespace) -> int:
     ks = None if options.k is None and options.misfit is not None else asking.few(options.k, ask, session)
     with session.working("fit") as callback:
         s = _solved(ask, ks, options, callback)
+        if options.loss == "huber" and options.delta is None:
+            s = _solved(asking.robust(ask, s), ks, options, callback)
     return told(session, ask, s, {"k": ks, "misfit": options.misfit})
 
 

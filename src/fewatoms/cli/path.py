@@ -67,6 +67,9 @@ def run(options: argparse.Namespace) -> int:
     with session.working("path") as callback:
         words: Words = {**ask.words, "callback": callback}
         path = fa.fit_path(ask.M, ask.b, k=ks, **words)
+        if options.loss == "huber" and options.delta is None:
+            words = {**asking.robust(ask, path[max(ks)]).words, "callback": callback}
+            path = fa.fit_path(ask.M, ask.b, k=ks, **words)
         if options.choose != "none":
             folds = {"folds": min(5, ask.rows)} if options.choose == "cv" else {}
             path.choose_k(options.choose, rule=options.rule, rng=options.seed, callback=callback, **folds)
