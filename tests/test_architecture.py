@@ -24,7 +24,7 @@ LAYERS = [
     {"_checks", "_loops", "capabilities", "kept"},
     {"classes"},
     {"budget", "effort", "figures", "kernels", "ledger", "losses", "names", "norms", "phase", "price"},
-    {"bars", "curves", "frames", "gram", "linalg", "reduced", "sides", "words"},
+    {"bars", "curves", "frames", "gram", "io", "linalg", "reduced", "sides", "words"},
     {"callbacks", "faces"},
     {"atoms", "operators"},
     {"candidates", "compressed", "files", "profiled", "units"},
@@ -43,9 +43,10 @@ LAYERS = [
     {"choosing"},
     {"datasets", "fit"},
     {"path", "testing"},
-    {"demo"},
+    {"_public", "demo"},
     {"display"},
     {"cli"},
+    {"__main__"},
 ]
 LEVEL = {name: i for i, layer in enumerate(LAYERS) for name in layer}
 FILES = [p for p in sorted(ROOT.rglob("*.py")) if p != ROOT / "__init__.py"]
@@ -208,6 +209,7 @@ DOORS = {
     "classes.py",
     "files.py",
     "frames.py",
+    "io",
     "kept.py",
     "testing",
     "datasets",
@@ -295,6 +297,7 @@ import numpy, scipy.sparse.linalg
 base = time.process_time() - start
 start = time.process_time()
 import fewatoms
+fewatoms.fit
 print(time.process_time() - start, base)
 heavy = {"numba", "sklearn", "matplotlib", "dask", "rich", "pandas", "polars", "pyarrow", "cvxpy"}
 print(",".join(sorted(set(sys.modules) & heavy)))

@@ -18,6 +18,9 @@ ModelDual: TypeAlias = Any
 # A matrix, dense or sparse: SciPy's sparse arrays come without types.
 Matrix: TypeAlias = Any
 
+# What belongs to packages that are not imported by us, or late: data frames, arrays of pyarrow, images of Pillow.
+Foreign: TypeAlias = Any
+
 # k as users write it: an integer, or one per part for sums of sets, nested as the sets are; None leaves it open.
 BudgetLike: TypeAlias = "int | tuple[BudgetLike, ...] | None"
 Budget: TypeAlias = Any

@@ -10,16 +10,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from operator import methodcaller
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from fewatoms import names
-from fewatoms._types import Array, IntArray, Matrix
+from fewatoms._types import Array, Foreign, IntArray, Matrix
 from fewatoms.names import Names
 
-Foreign: TypeAlias = Any  # frames, their types and what is read of them: of packages that are not imported here
 Maker: TypeAlias = Callable[[Mapping[str, Sequence[object]]], Foreign]
 
 LAZY = ("toPandas", "collect", "compute")  # what makes a frame of one that is still to be computed

@@ -84,7 +84,7 @@ class Archive:
                     with archive.open(member) as stream:
                         name = member.filename.removesuffix(".npy")
                         told = header(cast(BinaryIO, stream), f"{self.source}, array {name!r},")
-                        _whole(f"{self.source}, array {name!r},", told, member.file_size)
+                        _whole(f"{self.source}, array {name!r},", told, member.file_size - stream.tell())
                         yield name, told
 
     @contextmanager

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeAlias
 
 import numpy as np
 
 from fewatoms import names as naming
-from fewatoms._types import Array, FloatArray
+from fewatoms._types import Array, FloatArray, Foreign
 from fewatoms.io.cells import MISSING, NUMERIC, PlainCells
 from fewatoms.io.codes import Coder, NumberCoder, WordCoder
 from fewatoms.io.memory import afford
@@ -19,9 +18,7 @@ from fewatoms.io.records import asked, distinct
 from fewatoms.io.refused import Refused, borrowed, reading
 from fewatoms.io.text import LONGEST_LINE, Layout
 
-Foreign: TypeAlias = Any  # arrays, batches and types of pyarrow, which is not imported here
-
-BLOCK = 2**22  # bytes of text at once
+TEXT_BLOCK = 2**22  # bytes of text at once
 BATCH_ROWS = 2**17
 INDEX = "__index_level_0__"  # how pandas writes an index that has no name
 
@@ -48,15 +45,15 @@ class ArrowCells:
         return compute.if_else(known, pa.scalar(None, pa.string()), stripped)
 
     def numbers(self) -> tuple[str, FloatArray]:
-        pa = pyarrow()
-        there = len(self.column) - self.trimmed.null_count
-        if there:
+        for trimmed in (False, True):  # most columns need no trimming
+            cells = self.trimmed if trimmed else self.column
             try:
-                values = self.trimmed.cast(pa.float64()).to_numpy(zero_copy_only=False)
-            except pa.ArrowInvalid:
-                return self._plain.numbers()
-            if np.count_nonzero(~np.isnan(values)) == there:
-                return NUMERIC, np.array(values)
+                values = np.array(cells.cast(pyarrow().float64()).to_numpy(zero_copy_only=False))
+            except pyarrow().ArrowInvalid:
+                continue
+            missing = np.count_nonzero(np.isnan(values))
+            if missing == cells.null_count and missing < len(values):
+                return NUMERIC, values
         return self._plain.numbers()
 
     def texts(self) -> Array:
@@ -99,7 +96,7 @@ def text_batches(it: Layout) -> Iterator[list[ArrowCells]]:
 
 def _block(it: Layout) -> int:
     """Bytes of one block: a line must not be longer, and many columns are long lines."""
-    return min(max(BLOCK, 256 * len(it.names)), LONGEST_LINE)
+    return min(max(TEXT_BLOCK, 256 * len(it.names)), LONGEST_LINE)
 
 
 def encoded(column: Foreign) -> tuple[Array, Array]:

@@ -10,7 +10,8 @@ import numpy as np
 from fewatoms._types import Array
 from fewatoms.io.cells import objects
 
-WHOLE = re.compile(r"(0|-?[1-9]\d{0,18})(\.0)?", re.ASCII)  # as whole numbers are written, also by those who see floats
+# As whole numbers are written, also by those who see floats.
+WHOLE_NUMBER = re.compile(r"(0|-?[1-9]\d{0,18})(\.0)?", re.ASCII)
 STRIDE = 2**18
 
 
@@ -111,7 +112,7 @@ class NumberCoder(Coder):
 
 def _all_whole(words: Sequence[str]) -> bool:
     """Whether all are whole numbers of 64 bits, written in one way, so that different words are different numbers."""
-    found = [WHOLE.fullmatch(word) for word in words]
+    found = [WHOLE_NUMBER.fullmatch(word) for word in words]
     if not words or len({None if each is None else each[2] for each in found}) != 1 or found[0] is None:
         return False
     return all(each is not None and -(2**63) <= int(each[1]) < 2**63 for each in found)

@@ -13,7 +13,7 @@ from fewatoms._types import Array
 from fewatoms.io import arrow, text
 from fewatoms.io.arrays import Archive
 from fewatoms.io.cells import Cells, columns_of, objects
-from fewatoms.io.endings import ARROW, PARQUET
+from fewatoms.io.endings import FEATHER, PARQUET
 from fewatoms.io.records import Table, asked, distinct
 from fewatoms.io.refused import Refused
 
@@ -25,7 +25,7 @@ def typed_table(path: Path, source: str, kind: str, columns: Sequence[str] | Non
     """A table from text, Parquet, Feather or Arrow."""
     if kind in PARQUET:
         return _binary(arrow.Parquet(path, source), columns)
-    if kind in ARROW:
+    if kind in FEATHER:
         return _binary(arrow.Ipc(path, source), columns)
     return _text(text.layout(path, source), columns)
 

@@ -11,15 +11,15 @@ from fewatoms.io.refused import Refused, found
 
 PathLikeStr: TypeAlias = str | PathLike[str]
 
-TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
+TEXTS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 PARQUET = (".parquet", ".pq")
-ARROW = (".feather", ".arrow")
+FEATHER = (".feather", ".arrow")
 MARKET = (".mtx", ".mtx.gz")
 SVM = (".svm", ".libsvm", ".svmlight")
 ARRAYS = (".npy", ".npz", ".mat", *MARKET, *SVM)
 IMAGES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", ".webp", ".pgm", ".ppm")
 
-READ = (*TEXT, *PARQUET, *ARROW, *ARRAYS)  # tables, grids, entries
+READ = (*TEXTS, *PARQUET, *FEATHER, *ARRAYS)  # tables, grids, entries
 TABLES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".npz", ".npy")  # what write_table and write_grid write
 STACKS = ("", ".gif", ".npy", ".npz")  # what write_stack writes; without an ending: a folder
 

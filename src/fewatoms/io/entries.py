@@ -14,7 +14,7 @@ from fewatoms.io import arrow, text
 from fewatoms.io.cells import TEXT, Cells
 from fewatoms.io.codes import Coder, Growing, WordCoder
 from fewatoms.io.columns import Rows, either_way
-from fewatoms.io.endings import ARRAYS, ARROW, MARKET, PARQUET, READ, PathLikeStr, input_file
+from fewatoms.io.endings import ARRAYS, FEATHER, MARKET, PARQUET, READ, PathLikeStr, input_file
 from fewatoms.io.grid import stored_grid
 from fewatoms.io.market import read_market
 from fewatoms.io.memory import afford
@@ -124,7 +124,7 @@ MERGED: Mapping[str, Callable[[Array, Array], Array]] = {"error": _lasts, "mean"
 
 
 def _of_table(path: Path, source: str, kind: str, names: Sequence[str | None]) -> Triplets:
-    if kind in PARQUET or kind in ARROW:
+    if kind in PARQUET or kind in FEATHER:
         file = (arrow.Parquet if kind in PARQUET else arrow.Ipc)(path, source)
         chosen = _three(source, file.names, names)
         file.refuse_large(chosen)

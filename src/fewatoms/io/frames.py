@@ -6,16 +6,13 @@ import os
 import secrets
 import shutil
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import numpy as np
 
-from fewatoms._types import Array
+from fewatoms._types import Array, Foreign
 from fewatoms.io.endings import STACKS, PathLikeStr, ending, listed
 from fewatoms.io.outputs import archived, refuse_foreign, written
 from fewatoms.io.refused import Refused, borrowed
-
-Foreign: TypeAlias = Any  # images of Pillow, which is not imported here
 
 
 def write_stack(path: PathLikeStr, frames: Array) -> None:

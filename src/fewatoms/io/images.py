@@ -11,18 +11,15 @@ from dataclasses import dataclass
 from itertools import groupby
 from math import prod
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import numpy as np
 
-from fewatoms._types import Array
+from fewatoms._types import Array, Foreign
 from fewatoms.io.arrays import Archive, read_npy
 from fewatoms.io.endings import IMAGES, PathLikeStr, ending, input_file
 from fewatoms.io.memory import afford
 from fewatoms.io.records import Stack
 from fewatoms.io.refused import Refused, borrowed, reading
-
-Foreign: TypeAlias = Any  # images of Pillow, which is not imported here
 
 GREYS = {"1": "L", "L": "L", "LA": "L", "La": "L", "I": "I", "F": "F", "I;16": "I;16", "I;16L": "I;16", "I;16B": "I;16"}
 BYTES = {"L": np.uint8, "RGB": np.uint8, "I;16": np.uint16, "I": np.int32, "F": np.float32}
@@ -69,9 +66,7 @@ def _in_folder(folder: Path, source: str) -> Iterator[Frame]:
     except OSError as error:
         raise Refused(f"{source} cannot be opened ({error.strerror}): check who may read it") from error
     if not files:
-        raise Refused(
-            f"{source} must have images in it ({' '.join(IMAGES)}); it has none: name the folder of the frames"
-        )
+        raise Refused(f"{source} has no images in it ({' '.join(IMAGES)}): name the folder of the frames")
     for file in sorted(files, key=lambda each: (natural(each.name), each.name)):
         yield from _in_file(file, str(file))
 
@@ -161,6 +156,6 @@ def _of_archive(archive: Archive) -> Stack:
     if len(fitting) != 1:
         have = ", ".join(f"{name} {shape}" for name, shape in list(archive.shapes.items())[:5])
         raise Refused(
-            f"{archive.source} must have one array of frames; it has {have or 'no numbers'}: keep that one alone"
+            f"{archive.source} must have one array of frames; it has {have or 'no numbers'}: keep one of them"
         )
     return _of_array(archive.source, archive.read(fitting[0]))

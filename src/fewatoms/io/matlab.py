@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from math import prod
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.io
 import scipy.sparse as sp
 
-from fewatoms._types import Matrix
+from fewatoms._types import Foreign, Matrix
 from fewatoms.io.memory import afford
 from fewatoms.io.refused import Refused, borrowed, reading
-
-Foreign: TypeAlias = Any  # groups and datasets of h5py, which is not imported here
 
 NUMBERS = {"double", "single", "logical", "sparse"} | {
     f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)

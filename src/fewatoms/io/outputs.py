@@ -29,7 +29,7 @@ from fewatoms.io.refused import Refused, borrowed
 from fewatoms.io.table import numbered
 
 OURS = re.compile(r"frame_\d+\.png", re.ASCII)  # what is in folders of frames that were written here
-CHUNK = 2**16  # rows that are turned into text at once
+ROWS_AT_ONCE = 2**16  # rows that are turned into text at once
 
 Writer = Callable[[BinaryIO, Mapping[str, Array], str], None]
 
@@ -156,8 +156,8 @@ def _separated(separator: str) -> Writer:
         writer = csv.writer(text, delimiter=separator, lineterminator="\n")
         writer.writerow(columns)
         rows = len(next(iter(columns.values())))
-        for start in range(0, rows, CHUNK):
-            cells = [_cells(column[start : start + CHUNK]) for column in columns.values()]
+        for start in range(0, rows, ROWS_AT_ONCE):
+            cells = [_cells(column[start : start + ROWS_AT_ONCE]) for column in columns.values()]
             writer.writerows(zip(*cells, strict=True))
         text.flush()
         text.detach()

@@ -7,7 +7,7 @@ import gzip
 import io
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -148,18 +148,11 @@ def _records(raw: BinaryIO, source: str, separator: str) -> Iterator[tuple[int, 
 
 
 def _lines(raw: BinaryIO, source: str) -> Iterator[str]:
-    stream = io.TextIOWrapper(raw, encoding="utf-8-sig", newline="")
-    try:
+    with io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as stream:
         while line := stream.readline(LONGEST_LINE):
             if len(line) == LONGEST_LINE:
-                raise Refused(
-                    f"{source} has a line of more than {LONGEST_LINE} characters: it is no table, or its lines have no "
-                    "ends"
-                )
+                raise Refused(f"{source} has a line of more than {LONGEST_LINE} characters: it is no table")
             yield line
-    finally:
-        with suppress(ValueError):  # it is closed already
-            stream.detach()  # whoever opened the bytes closes them
 
 
 def _header(path: Path, source: str, separator: str) -> tuple[int, list[str]]:
