@@ -25,7 +25,7 @@ LAYERS = [
     {"classes"},
     {"budget", "effort", "figures", "kernels", "ledger", "losses", "names", "norms", "phase", "price"},
     {"bars", "curves", "frames", "gram", "io", "linalg", "reduced", "sides", "words"},
-    {"callbacks", "faces"},
+    {"callbacks", "faces", "pages"},
     {"atoms", "operators"},
     {"candidates", "compressed", "files", "profiled", "units"},
     {"beside", "ridged"},

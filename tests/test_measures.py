@@ -124,7 +124,7 @@ def test_refits_that_would_take_minutes_are_to_second_order(monkeypatch):
 
 
 def test_beyond_some_thousand_coefficients_nothing_is_measured(monkeypatch):
-    monkeypatch.setattr(measures, "MOST", 2)
+    monkeypatch.setattr(measures, "TABLED", 2)
     record = fa.fit(M, b, atoms=ONE, k=3).table()[0]
     assert (record["contribution"], record["cost"]) == (None, None)
 

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from fewatoms import ledger, words
+from fewatoms import ledger, pages, words
 from fewatoms._types import FloatArray, ModelDual
 from fewatoms.asked import Asked, Fingerprint
 from fewatoms.atoms import AtomicSet
@@ -357,6 +357,9 @@ class Certificate:
 
     def __str__(self) -> str:
         return words.certificate(self)
+
+    __repr__ = words.proven
+    _repr_html_ = pages.certificate
 
 
 LATER = ("norm", "radius", "epsilon", "threshold", "hausdorff")  # figures that are computed when asked for

@@ -17,12 +17,12 @@ from fewatoms.faces import Face
 from fewatoms.problem import Problem
 from fewatoms.reduced import Bordered
 
-MOST = 2000  # coefficients: the inverse of a matrix of that size is taken
+TABLED = 2000  # coefficients: the inverse of a matrix of that size is taken
 REFITS = 2e11  # multiplications for refits at most; beyond them costs are to second order
 NEWTON = 8  # steps that a refit takes, or so
-STEPS = 60  # at most
-DEPENDENT = 1e-10  # smallest eigenvalue, in units of the images, of atoms that can be told apart
-WORTH = 0.1  # share of what a parabola promises that a step along it has to keep
+REFIT_STEPS = 60  # at most
+TOLD_APART = 1e-10  # smallest eigenvalue, in units of the images, of atoms that can be told apart
+KEEPS = 0.1  # share of what a parabola promises that a step along it has to keep
 SETTLED_LOSS = 1e-13  # share of the objective that a step of a refit has to promise
 
 Bounds: TypeAlias = tuple[FloatArray, FloatArray]
@@ -43,7 +43,7 @@ class Measures:
 def measures(problem: Problem, face: Face, c: FloatArray) -> Measures | None:
     """Those of an answer; None for atoms that are no fixed ones (matrices), and for more than a few thousand."""
     spans = face.spans()
-    if spans is None or face.dim > MOST or problem.price.on_gauge or problem.beside.biases is not None:
+    if spans is None or face.dim > TABLED or problem.price.on_gauge or problem.beside.biases is not None:
         return None
     if not face.dim:
         return Measures(np.zeros(0), np.zeros(0))
@@ -121,7 +121,7 @@ class _Refitted:
         kept = np.delete(np.arange(u.size), slice(a, b))
         starts = [(self.value(start), start) for start in (np.clip(u, *self.bounds), np.zeros(u.size))]
         value, u = min(starts, key=lambda start: start[0])
-        for _ in range(STEPS):
+        for _ in range(REFIT_STEPS):
             ledger.tick()
             before = value
             for model in self._models(u):
@@ -129,7 +129,7 @@ class _Refitted:
                 d[kept] = model.step(kept, np.zeros(kept.size))
                 promised = -float(model.rises(d[:, None])[0])
                 u, value = self._descended(u, d, value)
-                if before - value >= WORTH * promised:
+                if before - value >= KEEPS * promised:
                     break
             if before - value <= SETTLED_LOSS * abs(before):
                 break
@@ -177,7 +177,7 @@ class _Parabola:
         depend on each other."""
         scale = 1.0 / np.sqrt(np.where(self.H.diagonal() > 0, self.H.diagonal(), 1.0))
         H = scale[:, None] * self.H * scale
-        if np.linalg.eigvalsh(H)[0] < DEPENDENT:
+        if np.linalg.eigvalsh(H)[0] < TOLD_APART:
             return None
         inverse = scale[:, None] * np.linalg.inv(H) * scale
         lowest = -inverse @ self.slope
@@ -195,18 +195,18 @@ class _Parabola:
         low, high = (bound[kept] - self.u[kept] for bound in self.bounds)
         if not kept.size:
             return np.zeros(0)
-        d = np.asarray(np.linalg.lstsq(H, -slope, rcond=DEPENDENT**1.5)[0])
+        d = np.asarray(np.linalg.lstsq(H, -slope, rcond=TOLD_APART**1.5)[0])
         if ((d >= low) & (d <= high)).all():
             return d
         from scipy.optimize import lsq_linear
 
         values, vectors = np.linalg.eigh(H)
-        root = np.sqrt(np.maximum(values, DEPENDENT**1.5 * values[-1]))
+        root = np.sqrt(np.maximum(values, TOLD_APART**1.5 * values[-1]))
         target = -(vectors.T @ slope) / root
         d = lsq_linear(root[:, None] * vectors.T, target, (low, high), method="bvls", tol=1e-15).x
         inside = np.flatnonzero((d > low) & (d < high))
         held = np.setdiff1d(np.arange(d.size), inside)
         pulled = slope[inside] + H[np.ix_(inside, held)] @ d[held]
         sharp = d.copy()
-        sharp[inside] = np.linalg.lstsq(H[np.ix_(inside, inside)], -pulled, rcond=DEPENDENT**1.5)[0]
+        sharp[inside] = np.linalg.lstsq(H[np.ix_(inside, inside)], -pulled, rcond=TOLD_APART**1.5)[0]
         return sharp if ((sharp >= low) & (sharp <= high)).all() else d

@@ -27,7 +27,7 @@ def of_labels(name: str, labels: Sequence[object]) -> Names | None:
     twice = [label for label, times in Counter(names).items() if times > 1]
     if twice:
         raise ValueError(
-            f"{name} must have columns of different names; {told(twice)} {_are(twice)} there more than once: rename "
+            f"{name} must have columns of different names; {told(twice)} {are(twice)} there more than once: rename "
             "them, or pass an array"
         )
     return names
@@ -41,7 +41,7 @@ def order(name: str, mine: Names, theirs: Names) -> IntArray:
     extra = [label for label in theirs if label not in known]
     if missing or extra:
         wrong = ((missing, "missing"), (extra, "not among them"))
-        wrongs = ", ".join(f"{told(some)} {_are(some)} {how}" for some, how in wrong if some)
+        wrongs = ", ".join(f"{told(some)} {are(some)} {how}" for some, how in wrong if some)
         raise ValueError(f"{name} must have the columns that the model was fitted to; {wrongs}")
     return np.array([places[label] for label in mine], dtype=np.intp)
 
@@ -54,7 +54,7 @@ def places(name: str, chosen: Iterable[str], names: Names) -> IntArray:
     if unknown:
         near = [other for label in unknown for other in _near(label, names)]
         hint = f"did you mean {told(near)}?" if near else f"they are called {told(names)}"
-        raise ValueError(f"{name} must name columns that are there; {told(unknown)} {_are(unknown)} not: {hint}")
+        raise ValueError(f"{name} must name columns that are there; {told(unknown)} {are(unknown)} not: {hint}")
     return np.array([known[label] for label in asked], dtype=np.intp)
 
 
@@ -72,7 +72,8 @@ def told(names: Sequence[str]) -> str:
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
-def _are(names: Sequence[str]) -> str:
+def are(names: Sequence[str]) -> str:
+    """The verb for them."""
     return "is" if len(names) == 1 else "are"
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from fewatoms import _checks, callbacks, curves, files, kept
+from fewatoms import _checks, callbacks, curves, files, kept, pages, words
 from fewatoms._renamed import renamed
 from fewatoms._types import Array, BudgetLike, FloatArray
 from fewatoms.asked import plain_budget, read_budget
@@ -38,7 +38,6 @@ from fewatoms.problem import Problem
 from fewatoms.run import Callback, Way, solve, solve_priced
 from fewatoms.solution import Solution
 from fewatoms.solution import restored as answer_of
-from fewatoms.words import path as in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -168,7 +167,10 @@ class Path:
         return k in self.k
 
     def __repr__(self) -> str:
-        return in_words(self)
+        return words.path(self)
+
+    summary = words.path_summary
+    _repr_html_ = pages.path
 
     @property
     def losses(self) -> FloatArray:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from fewatoms import _checks, frames, names
 from fewatoms._types import Array, FloatArray
 from fewatoms.beside import FittedBiases
+from fewatoms.budget import Budget
 from fewatoms.capabilities import SampledEntries
 from fewatoms.faces import Face
 from fewatoms.names import UNCALLED, Called
@@ -21,6 +22,9 @@ class Point:
 
     def __init__(self, face: Face, c: FloatArray, called: Called = UNCALLED) -> None:
         self._face, self._c, self._called = face, c, called
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({Budget(self.cardinality).words} in shape {self._face.shape})"
 
     @property
     def compact(self) -> tuple[Face, FloatArray]:

@@ -10,15 +10,14 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from fewatoms import _checks, files, frames, kept, tables, words
-from fewatoms._types import Array, FloatArray
+from fewatoms import _checks, files, frames, kept, pages, tables, words
+from fewatoms._types import Array, FloatArray, Foreign
 from fewatoms.asked import Asked, Fingerprint
 from fewatoms.atoms import AtomicSet
 from fewatoms.beside import FittedBiases, Told
 from fewatoms.certificates import Certificate
 from fewatoms.faces import Cone, Face
 from fewatoms.figures import Figures
-from fewatoms.frames import Foreign
 from fewatoms.kept import Kept
 from fewatoms.losses import Loss
 from fewatoms.lowrank import LowRank
@@ -227,9 +226,13 @@ class Solution(Point):
         keep contributions and costs that have been asked for; otherwise they are None there: `attach(M, b)` gives them
         back.
         """
-        columns = tables.columns(self, self.measures)
         framed = self.certificate.problem.measured.framed if self.certificate.attached else None
-        return tables.records(columns) if framed is None else framed(columns)
+        return tables.records(self.by_atom) if framed is None else framed(self.by_atom)
+
+    @property
+    def by_atom(self) -> tables.Columns:
+        """The columns of `table`."""
+        return tables.columns(self, self.measures)
 
     @cached_property
     def measures(self) -> Measures | None:
@@ -346,6 +349,9 @@ class Solution(Point):
             told = f"shape {came}" if came else _checks.came(free)
             raise ValueError(f"free must have shape {(rows, len(v))}, a column per free coefficient; got {told}")
         return np.asarray(_checks.real_vector("free", free).reshape(shape) @ v)
+
+    summary = words.summary
+    _repr_html_ = pages.answer
 
     def __str__(self) -> str:
         return words.answer(self)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from fewatoms import files, frames, kept, ledger, words
+from fewatoms import files, frames, kept, ledger, pages, words
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.asked import Asked, Fingerprint
 from fewatoms.atoms import AtomicSet
@@ -198,12 +198,9 @@ class Solutions(Sequence[Solution]):
         )
 
     def __repr__(self) -> str:
-        met, bad = int(self._numbers["success"].sum()), self._numbers["status"] == coded(Status.BAD_DATA)
-        misfit, loss = self.misfit[~bad], self.loss[~bad].max(initial=0.0)
-        means_nothing = misfit.size > 0 and np.isnan(misfit).all()
-        largest = f"loss {loss:.6g}" if means_nothing else f"misfit {misfit.max(initial=0.0):.3g}"
-        told = f"{len(self)} data vector{'s' * (len(self) != 1)}, {met} as asked, largest {largest}"
-        return f"Solutions({told}, {bad.sum()} with bad data)" if bad.any() else f"Solutions({told})"
+        return words.answers(self, int(self._numbers["success"].sum()))
+
+    _repr_html_ = pages.answers
 
     # Side by side -----------------------------------------------------------------------------------------------------
 

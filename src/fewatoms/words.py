@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fewatoms.price import Price
     from fewatoms.problem import Problem
     from fewatoms.solution import Solution, Status
+    from fewatoms.solutions import Solutions
 
 
 def message(
@@ -87,6 +88,7 @@ def _proof(status: Status) -> str:
 # Answers -------------------------------------------------------------------------------------------------------------
 
 ROWS = 20  # atoms that are listed
+FEW_ROWS = 5  # the same in a few lines
 SIZES = 4  # k of a path that are told one by one
 
 
@@ -107,6 +109,92 @@ def _named(part: Point) -> list[str]:
     ]
 
 
+def summary(found: Solution) -> str:
+    """An answer in a few lines: what was asked and found, the atoms that contribute most, what is proven."""
+    head, rows, more = cells(found.by_atom, FEW_ROWS)
+    return "\n".join([found.message, *aligned(head, rows, more), *besides(found), str(found.certificate)])
+
+
+def figures(found: Solution) -> str:
+    """How well it fits, in one line."""
+    known = [("loss", found.loss, ".6g"), ("misfit", found.misfit, ".3g"), ("R\u00b2", found.r2, ".4g")]
+    told = [f"{name} {value:{form}}" for name, value, form in known if not math.isnan(value)]
+    paid = [f"objective {found.objective:.6g}"] if found.objective != found.loss else []
+    return ", ".join([Budget(found.cardinality).words, *told, *paid])
+
+
+def besides(found: Solution) -> list[str]:
+    """What a table of the atoms does not say, a line each."""
+    lost = not found.certificate.attached and found.measures is None and found.compact[0].spans() is not None
+    gone = ["Contributions and costs were not asked for while M and b were there: attach(M, b) gives them back."]
+    return _beside(found) + gone * (lost and found.cardinality > 0)
+
+
+def _beside(found: Solution) -> list[str]:
+    """What was fitted beside the atoms, in a line if there is any."""
+    if found.biases is not None:
+        return [f"Beside them: biases of rows and columns around {found.biases.center:.6g}."]
+    free = np.ravel(found.free_coefficients)
+    if not free.size:
+        return []
+    told = [f"{value:.6g}" for value in free[:FEW_ROWS]] + ["..."] * (free.size > FEW_ROWS)
+    kind = "intercept" if found.beside.intercept else "free columns"
+    return [f"Beside them: {kind} {', '.join(told)}."]
+
+
+def cells(columns: Mapping[str, Sequence[object]], most: int, near: int = 0) -> tuple[list[str], list[list[str]], int]:
+    """A table as text: its head, some rows (the first ones, or those around a place), and how many more there are. What
+    nobody knows has no column."""
+    known = {key: column for key, column in columns.items() if any(value is not None for value in column)}
+    more = max(0, len(next(iter(columns.values()), [])) - most)
+    some = slice(first := min(max(0, near - most // 2), more), first + most)
+    rows = zip(*([cell(key, value) for value in column[some]] for key, column in known.items()), strict=True)
+    return [*known], [list(row) for row in rows], more
+
+
+def cell(key: str, value: object) -> str:
+    """One number of a table as it is read."""
+    if value is None:
+        return ""
+    if key == "contribution":
+        return f"{value:.1%}"
+    return f"{value:.{4 if key == 'cost' else 6}g}" if isinstance(value, float) else str(value)
+
+
+def aligned(head: Sequence[str], rows: Sequence[Sequence[str]], more: int) -> list[str]:
+    """A table in lines of text."""
+    if not rows:
+        return []
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    lines = ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in (head, *rows)]
+    return [*lines, f"  and {more} more"] if more else lines
+
+
+def sizes(found: Path) -> tuple[dict[str, list[object]], int]:
+    """The columns of a path, sizes, how well they fit, what was compared last and what was chosen; and where that is
+    among them."""
+    answers = [found[k] for k in found]
+    columns: dict[str, list[object]] = {
+        "k": [str(k) for k in found],
+        "atoms": [s.cardinality for s in answers],
+        "loss": [float(s.loss) for s in answers],
+        "misfit": [None if math.isnan(s.misfit) else float(s.misfit) for s in answers],
+    }
+    if found.scores:
+        way, scores = next(reversed(found.scores.items()))
+        columns[way] = (scores[found.ridges.index(found.ridge)] if scores.ndim > 1 else scores).tolist()
+    if found.chosen is None:
+        return columns, 0
+    place = found.k.index(found.chosen)
+    return {**columns, "": ["chosen" * (i == place) for i in range(len(found))]}, place
+
+
+def path_summary(found: Path) -> str:
+    """The answers for several k, a line each; those around the one chosen where there are many."""
+    columns, place = sizes(found)
+    return "\n".join([path(found), *aligned(*cells(columns, ROWS, place))])
+
+
 def path(found: Path) -> str:
     """The answers for several k in one line."""
     answers = [found[k] for k in found]
@@ -123,6 +211,29 @@ def path(found: Path) -> str:
 def _sizes(sizes: Sequence[BudgetLike]) -> str:
     shown = sizes if len(sizes) <= SIZES else [*sizes[:2], "...", sizes[-1]]
     return ", ".join(map(str, shown))
+
+
+def answers(found: Solutions, met: int) -> str:
+    """The answers for several data vectors in one line; so many are as asked."""
+    bad = np.array([status.name == "BAD_DATA" for status in found.status], dtype=bool)
+    misfit, loss = found.misfit[~bad], found.loss[~bad].max(initial=0.0)
+    means_nothing = misfit.size > 0 and np.isnan(misfit).all()
+    largest = f"loss {loss:.6g}" if means_nothing else f"misfit {misfit.max(initial=0.0):.3g}"
+    told = f"{len(found)} data vector{'s' * (len(found) != 1)}, {met} as asked, largest {largest}"
+    return f"Solutions({told}, {bad.sum()} with bad data)" if bad.any() else f"Solutions({told})"
+
+
+def vectors(found: Solutions) -> dict[str, list[object]]:
+    """The columns of answers for several data vectors."""
+    labels: list[object] = [*range(len(found))] if found.data_names is None else [*found.data_names]
+    columns: dict[str, list[object]] = {
+        "data": labels,
+        "ended": [status.name for status in found.status],
+        "atoms": found.cardinality.tolist(),
+        "loss": found.loss.tolist(),
+        "misfit": [None if math.isnan(v) else v for v in found.misfit.tolist()],
+    }
+    return columns
 
 
 # Notes ---------------------------------------------------------------------------------------------------------------
@@ -178,6 +289,14 @@ def stands_out(count: int, deviation: float) -> str:
 
 
 # Certificates --------------------------------------------------------------------------------------------------------
+
+
+def proven(found: Certificate) -> str:
+    """A certificate in one line; nothing is computed for it."""
+    bound = {None: "", True: ", bound met", False: ", bound not met"}[found.meets_bound]
+    known = found.known().relaxed
+    gap = "" if known is None or math.isinf(known.gap) else f", gap {known.gap:.3g}"
+    return f"Certificate(loss {found.loss:.6g} with {Budget(found.cardinality).words}{bound}{gap})"
 
 
 def certificate(proven: Certificate) -> str:

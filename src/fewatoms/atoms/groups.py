@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -36,12 +36,21 @@ class Groups(FiniteSet):
 
     Parameters
     ----------
-    labels : (n,) array, or an array of a matrix's shape
-        The group of each coordinate. Labels may be numbers or strings.
+    labels : (n,) array, or an array of a matrix's shape; or columns of a data frame by name
+        The group of each coordinate. Labels may be numbers or strings. Where M is a data frame, a mapping from labels
+        to lists of names of columns, {"blood": ["s1", "s2"], "body": ["bmi", "bp"]}, or a list of such lists, called by
+        the names in them: columns that nobody names are groups of their own.
     weights : mapping from label to positive number, or array in the order of `np.unique(labels)`, optional
     """
 
     centrosymmetric = True
+
+    def __new__(cls, labels: object = None, *more: object, **words: object) -> Self:
+        from fewatoms.atoms.named import NamedGroups, by_name
+
+        if cls is Groups and by_name(labels):
+            return cast("Self", NamedGroups(labels, *more, **words))  # type: ignore[arg-type]
+        return super().__new__(cls)
 
     def __init__(self, labels: npt.ArrayLike, weights: Mapping[object, float] | npt.ArrayLike | None = None) -> None:
         labels = np.asarray(labels)

@@ -1,0 +1,123 @@
+"""An answer atom by atom, in the form in which M came."""
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import fewatoms as fa
+from answers import NAMES, answer, cases
+
+FORMS = {"pandas": lambda f: f, "polars": pl.from_pandas, "pyarrow": pa.Table.from_pandas}
+KEYS = ["contribution", "cost"]
+
+
+def frame():
+    case = cases()["signed"]
+    return pd.DataFrame(case.M, columns=[f"x{i}" for i in range(20)]), case.b
+
+
+def rows_of(table):
+    """A frame of any kind as records."""
+    if isinstance(table, pa.Table):
+        return table.to_pylist()
+    return table.to_dict("records") if isinstance(table, pd.DataFrame) else table.to_dicts()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_answer_has_a_record_for_each_atom(name):
+    s = answer(name)
+    records = s.table()
+    assert len(records) == s.cardinality
+    at = 0
+    for part in s.parts:
+        mine = records[at : at + part.cardinality]
+        at += part.cardinality
+        told = [record.get("name", record.get("atom")) for record in mine]
+        labels = part.indices if part.names is None else part.names
+        assert told == [tuple(v) if isinstance(v, list) else v for v in labels.tolist()]
+        if part.coefficients.ndim == 1 and part.coefficients.dtype.kind == "f":
+            assert [record["coefficient"] for record in mine] == part.coefficients.tolist()
+    assert all([*record][-2:] == KEYS for record in records)
+    if records and s.compact[0].spans() is not None:
+        assert sum(record["contribution"] for record in records) == pytest.approx(1.0, rel=1e-12)
+        assert all(record["cost"] >= -1e-9 * s.objective for record in records)
+    elif records:
+        parts = {record.get("part", 0) for record in records}
+        assert sum(record["contribution"] for record in records) == pytest.approx(len(parts), rel=1e-12)
+        assert {record["cost"] for record in records} == {None}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_frame_in_a_frame_out(form):
+    X, b = frame()
+    given = FORMS[form](X)
+    s = fa.fit(given, b, atoms=fa.SignedOneHot(20), k=3)
+    table, plain = s.table(), answer("signed").table()
+    assert type(table) is type(given)
+    for mine, theirs in zip(rows_of(table), plain, strict=True):
+        assert mine["name"] == f"x{theirs['atom']}"
+        for key in ("coefficient", *KEYS):
+            assert mine[key] == pytest.approx(theirs[key], rel=1e-9)
+    none = fa.fit(given, 0.0 * b, atoms=fa.SignedOneHot(20), k=3).table()
+    assert type(none) is type(given)
+    assert rows_of(none) == []
+    many = fa.fit_many(given, np.column_stack([b, b]), atoms=fa.SignedOneHot(20), k=3)
+    assert type(many[0].table()) is type(given)
+    assert rows_of(many[1].table())[0]["cost"] == pytest.approx(plain[0]["cost"], rel=1e-9)
+
+
+def test_frames_of_groups_pairs_and_classes():
+    X, b = frame()
+    s = fa.fit(X, b, atoms=fa.Groups(np.minimum(np.arange(20) // 3, 4)), k=2)
+    table = s.table()
+    assert [*table.columns] == ["atom", "coefficient", "size", *KEYS]
+    for (_, row), c in zip(table.iterrows(), s.coefficients, strict=True):
+        assert (row["coefficient"], row["size"]) == (pytest.approx(np.linalg.norm(c)), len(c))
+    species = np.array(["a", "b", "c"])[np.digitize(b, [-3.0, 3.0])]
+    s = fa.fit(X, species, atoms=fa.SignedOneHot(20), k=2, loss=fa.Multinomial(), ridge=0.1)
+    table = s.table()
+    assert [*table.columns] == ["name", *(f"coefficient of {c}" for c in "abc"), *KEYS]
+    np.testing.assert_array_equal(table[[f"coefficient of {c}" for c in "abc"]].to_numpy(), s.coefficients)
+    joint = fa.fit(X, np.column_stack([b, b[::-1]]), atoms=fa.Joint(fa.Groups(np.arange(20) // 2)), k=2)
+    columns = joint.table()
+    assert [*columns.columns] == ["atom", "coefficient of 0", "coefficient of 1", "size", *KEYS]
+    first = joint.x[np.arange(20) // 2 == columns["atom"][0]]
+    np.testing.assert_allclose(columns.iloc[0, 1:3].to_numpy(float), np.linalg.norm(first, axis=0), rtol=1e-12)
+    assert columns["size"].tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("name", ["signed", "groups, numbers", "labels", "classes", "demixing"])
+def test_files_keep_what_was_asked_for(name, tmp_path):
+    s = cases()[name].fit()
+    s.save(tmp_path / "before.npz")
+    blank = fa.load(tmp_path / "before.npz").table()
+    assert all(record["contribution"] is record["cost"] is None for record in blank)
+    told = s.table()
+    assert [{**record, "contribution": None, "cost": None} for record in told] == blank
+    s.save(tmp_path / "after.npz")
+    for back in (fa.load(tmp_path / "after.npz"), pickle.loads(pickle.dumps(s)), copy.deepcopy(s)):
+        assert back.table() == told
+    again = cases()[name].attach(fa.load(tmp_path / "before.npz"))
+    for mine, theirs in zip(again.table(), told, strict=True):
+        assert mine["cost"] == pytest.approx(theirs["cost"], rel=1e-6)
+
+
+def test_paths_and_loaded_frames_give_plain_records(tmp_path):
+    X, b = frame()
+    path = fa.fit_path(X, b, atoms=fa.SignedOneHot(20), k=[1, 2])
+    known = path[2].table()
+    path.save(tmp_path / "path.npz")
+    back = fa.load(tmp_path / "path.npz")
+    assert back[2].table() == known.to_dict("records")
+    assert back[1].table()[0]["cost"] is None
+
+
+def test_low_rank_answers_keep_their_shares(tmp_path):
+    s = answer("completion")
+    s.save(tmp_path / "s.npz")
+    assert fa.load(tmp_path / "s.npz").table() == s.table()
