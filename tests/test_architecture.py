@@ -43,9 +43,10 @@ LAYERS = [
     {"choosing"},
     {"datasets", "fit"},
     {"path", "testing"},
-    {"demo", "estimators"},
+    {"_public", "demo", "estimators"},
     {"display"},
     {"cli"},
+    {"__main__"},
 ]
 LEVEL = {name: i for i, layer in enumerate(LAYERS) for name in layer}
 FILES = [p for p in sorted(ROOT.rglob("*.py")) if p != ROOT / "__init__.py"]
@@ -297,6 +298,7 @@ import numpy, scipy.sparse.linalg
 base = time.process_time() - start
 start = time.process_time()
 import fewatoms
+fewatoms.fit
 print(time.process_time() - start, base)
 heavy = {"numba", "sklearn", "matplotlib", "dask", "rich", "pandas", "polars", "pyarrow", "cvxpy"}
 print(",".join(sorted(set(sys.modules) & heavy)))

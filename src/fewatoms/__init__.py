@@ -2,94 +2,22 @@
 
     s = fewatoms.fit(M, b, atoms=fewatoms.SignedOneHot(n), k=20, misfit=1e-3)
 
-finds x with |b - Mx| <= 1e-3 |b| made of at most 20 atoms, and says what is proven about it.
+finds x with |b - Mx| <= 1e-3 |b| made of at most 20 atoms, and says what is proven about it. The public names are
+listed in `_public.py`.
 """
 
-from fewatoms import callbacks, methods, operators, oracles, phase, retrieval
-from fewatoms._renamed import moved, tell_of_names
-from fewatoms.atoms import (
-    AtomicSet,
-    Dictionary,
-    FiniteSet,
-    Groups,
-    Joint,
-    Mapped,
-    NonnegativeCone,
-    NonnegativeOneHot,
-    PSDRankOne,
-    RankOne,
-    SignedOneHot,
-)
-from fewatoms.beside import Biases
-from fewatoms.certificates import Certificate
-from fewatoms.files import load
-from fewatoms.fit import fit, fit_many
-from fewatoms.losses import Huber, LeastSquares, Logistic, Loss, Multinomial
-from fewatoms.lowrank import LowRank
-from fewatoms.methods import General, Paper
-from fewatoms.operators import Counting, Identity, Operator, Quadratic, Sampling
-from fewatoms.oracles import FromIterates, LevelSet
-from fewatoms.path import Path, choose_k, fit_path
-from fewatoms.problem import Problem
-from fewatoms.records import Progress
-from fewatoms.relaxations import P1, P2, P3
-from fewatoms.retrieval import paper_rule
-from fewatoms.solution import Solution, Status
-from fewatoms.solutions import Solutions
+import os
+import sys
+
+from fewatoms._renamed import moved
 
 __version__ = "0.2.0"
 
-__all__ = [
-    "P1",
-    "P2",
-    "P3",
-    "AtomicSet",
-    "Biases",
-    "Certificate",
-    "Counting",
-    "Dictionary",
-    "FiniteSet",
-    "FromIterates",
-    "General",
-    "Groups",
-    "Huber",
-    "Identity",
-    "Joint",
-    "LeastSquares",
-    "LevelSet",
-    "Logistic",
-    "Loss",
-    "LowRank",
-    "Mapped",
-    "Multinomial",
-    "NonnegativeCone",
-    "NonnegativeOneHot",
-    "Operator",
-    "PSDRankOne",
-    "Paper",
-    "Path",
-    "Problem",
-    "Progress",
-    "Quadratic",
-    "RankOne",
-    "Sampling",
-    "SignedOneHot",
-    "Solution",
-    "Solutions",
-    "Status",
-    "callbacks",
-    "choose_k",
-    "fit",
-    "fit_many",
-    "fit_path",
-    "load",
-    "methods",
-    "operators",
-    "oracles",
-    "paper_rule",
-    "phase",
-    "retrieval",
-]
+# The command `fewatoms` reads its arguments first: who asks for help does not wait for NumPy and SciPy. What it runs
+# then finds everything here: see `cli`.
+_started = os.path.splitext(os.path.basename("".join(sys.argv[:1])))[0]
+if _started != "fewatoms" and sys.orig_argv[1:3] != ["-m", "fewatoms"]:
+    from fewatoms._public import *  # noqa: F403
+    from fewatoms._public import __all__ as __all__
 
 __getattr__ = moved(__name__)
-tell_of_names()

@@ -1,0 +1,42 @@
+"""The command line: `fewatoms COMMAND ...`, one file for each command.
+
+Each has `add`, which tells argparse about it, and `run`, which does it. Nothing heavy is imported before a command is
+known: `fewatoms --help` is there at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fewatoms import __version__
+from fewatoms.cli import complete, demo, doctor, fit, path, predict, split, unmix
+from fewatoms.cli.options import CODES, Parser, examples
+from fewatoms.cli.session import done
+
+EXAMPLES = """\
+  fewatoms fit houses.csv --target price -k 3
+  fewatoms complete ratings.csv --rank 2 --out filled.csv
+  fewatoms doctor
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; the exit code says whether what was asked holds."""
+    try:
+        options = _parser().parse_args(arguments)
+    except SystemExit as end:  # argparse has said why
+        return end.code if isinstance(end.code, int) else 2
+    return done(options)
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="fewatoms",
+        description="Explain data with few building blocks. `fewatoms COMMAND --help` tells more about each command.",
+        epilog=examples(EXAMPLES) + CODES,
+    )
+    parser.add_argument("--version", action="version", version=f"fewatoms {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
+    for command in (fit, path, predict, complete, unmix, split, demo, doctor):
+        command.add(commands)
+    return parser

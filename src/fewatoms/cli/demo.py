@@ -1,0 +1,128 @@
+"""`fewatoms demo`: six small problems, solved and drawn."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeAlias
+
+from fewatoms.cli.options import Commands, command
+from fewatoms.cli.path import FIGURES
+from fewatoms.cli.session import Session
+
+if TYPE_CHECKING:
+    from fewatoms.cli.summary import Plain
+    from fewatoms.demo import Job
+    from fewatoms.records import Progress
+    from fewatoms.solution import Solution
+
+    Tell: TypeAlias = Callable[[str, Progress | None], None]
+
+ABOUT = """\
+What the library does, seen in half a minute. With Ctrl-C or --deadline the rest is stopped early, each
+problem with its best answer."""
+EXAMPLES = """\
+  fewatoms demo
+  fewatoms demo --seed 1 --figure demo.png
+"""
+HEADS = ("problem", "asked", "atoms", "misfit", "iterations", "products", "seconds", "certificate")
+
+
+def add(commands: Commands) -> None:
+    parser = command(
+        commands, "demo", run, said="solve six small problems, print what was found and draw it", about=ABOUT,
+        shown=EXAMPLES,
+    )  # fmt: skip
+    parser.add_argument("--figure", metavar="FILE", help="write the figure there (PNG, PDF or SVG; needs matplotlib)")
+
+
+def run(options: argparse.Namespace) -> int:
+    from fewatoms.demo import jobs
+
+    if options.figure is not None:
+        try:
+            import matplotlib  # noqa: F401
+        except ImportError:
+            raise ImportError("--figure needs matplotlib: pip install 'fewatoms[plot]'") from None
+    session = Session(options)
+    session.claim("figure", options.figure, FIGURES)
+    planned = jobs(options.seed or 0)
+    results: list[tuple[Job, Solution]] = []
+    seconds: list[float] = []
+    with session.working("demo", bar=False) as callback, _told(len(planned), options.quiet) as tell:
+        for job in planned:
+            start = time.perf_counter()
+
+            def heard(p: Progress, title: str = job.title) -> None:
+                tell(title, p)
+                callback(p)
+
+            results.append((job, job.solve(heard)))
+            seconds.append(time.perf_counter() - start)
+            tell(job.title, None)
+    rows = [
+        [job.title, job.asked, _atoms(s), f"{s.misfit:.1e}", str(s.iterations), str(s.products), f"{t:.2f}", _proven(s)]
+        for (job, s), t in zip(results, seconds, strict=True)
+    ]
+    session.write("figure", lambda path: _drawn(results, str(path)))
+    return session.finish(all(s.success for _, s in results), _summary(results), [], [HEADS, *rows])
+
+
+def _summary(results: list[tuple[Job, Solution]]) -> dict[str, Plain]:
+    from fewatoms.cli.summary import of_answer
+
+    answers: list[Plain] = [{"problem": job.title, "asked": job.asked, **of_answer(s)} for job, s in results]
+    return {"answer": {"problems": answers}}
+
+
+def _drawn(results: list[tuple[Job, Solution]], figure: str) -> None:
+    from fewatoms.display import demo_figure
+
+    demo_figure(results, figure)
+
+
+def _atoms(s: Solution) -> str:
+    return " + ".join(str(part.cardinality) for part in s.parts)
+
+
+def _proven(s: Solution) -> str:
+    """The certificate in a few words: what holds, and how far the relaxation is from its optimum at most."""
+    c = s.certificate
+    kept = "k kept" if c.meets_bound is None else "bound and k hold" if c.meets_bound else "bound missed"
+    if c.relaxation is None or math.isinf(c.gap):
+        return kept
+    return f"{kept}; {c.relaxation.name} optimum in [{c.primal - c.gap:.3g}, {c.primal:.3g}]"
+
+
+@contextmanager
+def _told(total: int, quiet: bool) -> Iterator[Tell]:
+    """Say how far it is (a Progress, or None at the end of a job): rich on a terminal, else a line for each problem."""
+    if quiet:
+        yield lambda title, p: None
+        return
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bar
+    except ImportError:
+        yield lambda title, p: _line(title) if p is None else None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Bar(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task("starting", total=total)
+
+        def tell(title: str, p: Progress | None) -> None:
+            if p is None:
+                bar.update(task, description=title, advance=1)
+            else:
+                bar.update(task, description=f"{title}: iterate {p.iteration}, misfit {p.misfit:.1e}")
+
+        yield tell
+
+
+def _line(title: str) -> None:
+    sys.stderr.write(f"done: {title}\n")

@@ -1,0 +1,199 @@
+"""From the columns of a table to a matrix with names: categories as columns of 0 and 1, missing values, columns that
+say nothing. A `Recipe` does the same to new tables, and goes into the file of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fewatoms import kept, names
+from fewatoms.cli.options import refused
+from fewatoms.kept import Plain
+
+if TYPE_CHECKING:
+    from fewatoms._types import Array, FloatArray
+    from fewatoms.io import Table
+
+MISSING = ("error", "drop", "mean")
+LEVELS = 1000  # that one column may have
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table.
+
+    levels : of a category, each a column of 0 and 1; the most frequent one has none. None for numbers
+    means : what stands for missing values, one for each column that this one makes; none where they are refused
+    """
+
+    name: str
+    levels: tuple[str, ...] | None = None
+    means: tuple[float, ...] = ()
+    base: str = ""
+
+    @property
+    def made(self) -> tuple[str, ...]:
+        """The names of what this one becomes."""
+        return (self.name,) if self.levels is None else tuple(f"{self.name}={level}" for level in self.levels)
+
+    def values(self, table: Table) -> FloatArray:
+        """The columns that it becomes, NaN where something is missing."""
+        column = table.column(self.name)
+        if self.levels is None:
+            if column.dtype.kind == "O":
+                raise refused(f"{table.source}: column {self.name!r} must hold numbers; got {_sample(column)}")
+            return np.asarray(column, dtype=np.float64)[:, None]
+        words, missing = as_words(column)
+        known = {*self.levels, self.base}
+        strange = sorted({word for word, gone in zip(words, missing, strict=True) if not gone and word not in known})
+        if strange:
+            raise refused(
+                f"{table.source}: column {self.name!r} must hold categories that the model knows, "
+                f"{names.told(sorted(known))}; got {names.told(strange)}"
+            )
+        coded = np.array(words, dtype=object)[:, None] == np.array(self.levels, dtype=object)
+        return np.where(missing[:, None], np.nan, coded.astype(np.float64))
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a table becomes the matrix that a model was fitted to.
+
+    target : the name of the column that is explained
+    missing : "error", "drop" or "mean"
+    """
+
+    target: str
+    missing: str
+    columns: tuple[Column, ...] = field(repr=False)
+
+    @property
+    def made(self) -> tuple[str, ...]:
+        return tuple(name for column in self.columns for name in column.made)
+
+    def design(self, table: Table, used: Array | None = None) -> tuple[FloatArray, Array]:
+        """The matrix for a table, and which of its rows are whole: of the others the entries mean nothing. Columns that
+        nobody uses need not be in the table, and are zero then."""
+        X = np.zeros((table.rows, len(self.made)), order="F")
+        end = 0
+        for column in self.columns:
+            start, end = end, end + len(column.made)
+            if used is None or used[start:end].any():
+                X[:, start:end] = column.values(table)
+        missing = np.isnan(X)
+        if missing.any() and self.missing == "mean":
+            means = np.array([mean for column in self.columns for mean in column.means])
+            np.copyto(X, means, where=missing)
+            missing[:] = False
+        whole: Array = ~np.any(missing, axis=1)
+        if not whole.all() and self.missing == "error":
+            raise refused(gaps(table.source, self.made, missing))
+        if np.isinf(X).any():
+            bad = [name for i, name in enumerate(self.made) if np.isinf(X[:, i]).any()]
+            raise refused(f"{table.source}: columns must hold finite numbers; there is infinity in {names.told(bad)}")
+        return X, whole
+
+    def plain(self) -> Plain:
+        columns: list[Plain] = [
+            {"name": c.name, "levels": None if c.levels is None else [*c.levels], "means": [*c.means], "base": c.base}
+            for c in self.columns
+        ]
+        return {"target": self.target, "missing": self.missing, "columns": columns}
+
+    @classmethod
+    def read(cls, header: Plain) -> Recipe:
+        told = kept.section(header)
+        columns = []
+        for each in map(kept.section, kept.rows(told["columns"])):
+            levels = None if each["levels"] is None else tuple(str(v) for v in kept.rows(each["levels"]))
+            means = tuple(kept.real(v) for v in kept.rows(each["means"]))
+            columns.append(Column(str(each["name"]), levels, means, str(each["base"])))
+        return cls(str(told["target"]), str(told["missing"]), tuple(columns))
+
+
+def recipe(
+    table: Table, target: str, *, categorical: Sequence[str], without: Sequence[str], missing: str
+) -> tuple[Recipe, list[str]]:
+    """What to do with the columns of a table, and notes about those that are left out."""
+    for name in [*categorical, *without]:
+        table.column(name)  # refused unless it is there
+    among = [name for name in table.names if name != target and name not in without]
+    texts = [name for name in among if table.columns[name].dtype.kind == "O" and name not in categorical]
+    texts = [name for name in texts if not as_words(table.columns[name])[1].all()]
+    if texts:
+        raise refused(
+            f"{table.source}: columns must hold numbers; {names.told(texts)} {'holds' if len(texts) == 1 else 'hold'} "
+            f"text: say --categorical {texts[0]} to make columns of 0 and 1 of it, or --drop {texts[0]}"
+        )
+    columns: list[Column] = []
+    idle: list[str] = []
+    empty: list[str] = []
+    for name in among:
+        column = _column(table, name, name in categorical)
+        if column is None:
+            (empty if _all_missing(table.columns[name]) else idle).append(name)
+        else:
+            columns.append(column)
+    notes = [
+        f"{names.told(some)} {'is' if len(some) == 1 else 'are'} left out: {why}"
+        for some, why in ((idle, "constant"), (empty, "nothing but missing values"))
+        if some
+    ]
+    if not columns:
+        raise refused(f"{table.source}: no column is left that could explain {target!r}")
+    return Recipe(target, missing, tuple(columns)), notes
+
+
+def _column(table: Table, name: str, categorical: bool) -> Column | None:
+    """What is to be done with one; None if it says nothing."""
+    values = table.columns[name]
+    if _all_missing(values):
+        return None
+    if not categorical:
+        known = np.asarray(values[~np.isnan(values)], dtype=np.float64)
+        if known.min() == known.max():
+            return None
+        return Column(name, None, (float(known.mean()),))
+    words, missing = as_words(values)
+    levels, counts = np.unique(
+        np.array([w for w, gone in zip(words, missing, strict=True) if not gone]), return_counts=True
+    )
+    if levels.size < 2:
+        return None
+    if levels.size > LEVELS:
+        raise refused(f"{table.source}: column {name!r} must have at most {LEVELS} categories; got {levels.size}")
+    base = int(counts.argmax())
+    shares = counts / counts.sum()
+    others = [i for i in range(levels.size) if i != base]
+    return Column(
+        name, tuple(str(levels[i]) for i in others), tuple(float(shares[i]) for i in others), str(levels[base])
+    )
+
+
+def as_words(column: Array) -> tuple[list[str], Array]:
+    """Entries as categories, whole numbers without a point, and which of them are missing."""
+    if column.dtype.kind == "O":
+        missing = np.array([value is None for value in column], dtype=bool)
+        return [str(value) for value in column], missing
+    return [f"{value:.15g}" for value in column.tolist()], np.isnan(column)
+
+
+def _all_missing(values: Array) -> bool:
+    return bool(as_words(values)[1].all()) if values.dtype.kind == "O" else bool(np.isnan(values).all())
+
+
+def gaps(source: str, called: Sequence[str], missing: Array) -> str:
+    """Where there are missing values, and what to do about them."""
+    counts = missing.sum(axis=0)
+    where = [name for name, count in zip(called, counts, strict=True) if count]
+    return (
+        f"{source}: {int(counts.sum())} values are missing, in {names.told(where)}: say --missing drop to leave out "
+        f"those rows, or --missing mean to put means in their places"
+    )
+
+
+def _sample(column: Array) -> str:
+    return repr(next((value for value in column if value is not None), None))

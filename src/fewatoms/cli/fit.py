@@ -1,0 +1,124 @@
+"""`fewatoms fit`: explain one column of a table with a few others."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from fewatoms.cli import asking
+from fewatoms.cli.options import Commands, budgets, command, positive
+from fewatoms.cli.session import Session
+from fewatoms.cli.tables import figure
+
+if TYPE_CHECKING:
+    from fewatoms.cli.asking import Question
+    from fewatoms.cli.summary import Plain
+    from fewatoms.fit import Words
+    from fewatoms.run import Callback
+    from fewatoms.solution import Solution
+
+ABOUT = """\
+With one -k you get the smallest loss found with so many columns; with a range, such as -k 1:20, the number is
+chosen by what rows left out say (so it is without -k); with --misfit as few columns as were found to meet
+that bound. An intercept stands beside them and does not count. Columns that are constant or empty are left
+out, and said."""
+EXAMPLES = """\
+  fewatoms fit houses.csv --target price -k 3
+  fewatoms fit houses.csv --target price -k 1:5 --out model.npz --table atoms.csv
+  fewatoms fit houses.csv --target price --misfit 0.2 --json
+  fewatoms fit homes.csv --target price -k 3 --categorical city --missing mean --drop id
+  fewatoms fit flowers.csv --target species --classes -k 2
+  fewatoms fit sensors.csv --target load -k 2 --group-by _ --loss huber
+"""
+
+
+def add(commands: Commands) -> None:
+    parser = command(
+        commands, "fit", run, said="explain one column of a table with a few others", about=ABOUT, shown=EXAMPLES
+    )
+    asking.add_options(parser)
+    parser.add_argument("-k", type=budgets, metavar="K", help="columns (or groups) at most: 10, 1:20 or 1,2,5")
+    parser.add_argument("--misfit", type=positive, metavar="NUMBER", help="bound on |b - Mx| / |b|")
+    parser.add_argument("--out", metavar="FILE", help="write the model (.npz), for `fewatoms predict`")
+    parser.add_argument("--table", metavar="FILE", help="write the atoms as a table (.csv, .parquet)")
+
+
+def run(options: argparse.Namespace) -> int:
+    session = Session(options)
+    session.claim("model", options.out, (".npz",))
+    session.claim("table", options.table, asking.OUTPUTS)
+    with session.timed("read"):
+        ask = asking.question(options, session)
+    if options.misfit is not None and (options.classes or options.loss == "huber"):
+        raise ValueError("--misfit is for squared losses, not together with --classes or --loss huber")
+    if options.misfit is not None and options.k is not None and len(options.k) > 1:
+        raise ValueError("--misfit goes with a single -k, or none")
+    ks = None if options.k is None and options.misfit is not None else asking.few(options.k, ask, session)
+    with session.working("fit") as callback:
+        s = _solved(ask, ks, options, callback)
+        if options.loss == "huber" and options.delta is None:
+            s = _solved(asking.robust(ask, s), ks, options, callback)
+    return told(session, ask, s, {"k": ks, "misfit": options.misfit})
+
+
+def _solved(ask: Question, ks: list[int] | None, options: argparse.Namespace, callback: Callback) -> Solution:
+    import fewatoms as fa
+
+    words: Words = {**ask.words, "callback": callback}
+    if ks is None or len(ks) == 1:
+        words["misfit"] = options.misfit
+        return fa.fit(ask.M, ask.b, k=None if ks is None else ks[0], **words)
+    path = fa.fit_path(ask.M, ask.b, k=ks, **words)
+    path.choose_k("cv", folds=min(5, ask.rows), rng=options.seed, callback=callback)
+    return path.best
+
+
+def told(session: Session, ask: Question, s: Solution, asked: dict[str, object]) -> int:
+    """Write and print an answer about a table."""
+    import numpy as np
+
+    from fewatoms import io
+    from fewatoms.cli import models
+    from fewatoms.cli.summary import of_answer, plain
+
+    records = _records(s, ask)
+    how: dict[str, Plain] = {"kind": "table", "recipe": None if ask.recipe is None else ask.recipe.plain()}
+    session.write("model", lambda path: models.write(path, s, how))
+    columns = {head: np.array([record[head] for record in records]) for head in (records[0] if records else ())}
+    session.write("table", lambda path: io.write_table(path, columns or {"name": np.array([], dtype=object)}))
+    classes = None if s.classes is None else plain(np.asarray(s.classes))
+    summary: dict[str, Plain] = {
+        "data": {"source": session.options.data, "target": session.options.target, "rows": ask.rows,
+                 "columns": int(ask.M.shape[1]), "classes": classes},
+        "asked": plain(asked),
+        "answer": {**of_answer(s), "intercept": plain(s.intercept), "table": plain(records)},
+    }  # fmt: skip
+    rows = [[_cell(value) for value in record.values()] for record in records]
+    table = [list(records[0]), *rows] if records else []
+    return session.finish(s.success, summary, [s.message, *_beside(s)], table)
+
+
+def _records(s: Solution, ask: Question) -> list[dict[str, object]]:
+    """A record for each atom; for each column of a group that is in, with what the group as a whole contributes."""
+    records: list[dict[str, object]] = s.table()
+    if ask.groups is None or ask.M.names is None:
+        return records
+    found: list[dict[str, object]] = []
+    classes = [] if s.classes is None or s.x.ndim == 1 else [str(c) for c in s.classes]
+    for record in records:
+        group = {"contribution": record["contribution"], "cost": record["cost"]}
+        for j in (j for j, name in enumerate(ask.groups) if name == record["name"]):
+            heads = [f"coefficient of {c}" for c in classes] or ["coefficient"]
+            values = zip(heads, s.x[j].reshape(-1).tolist(), strict=True)
+            found.append({"group": record["name"], "name": ask.M.names[j], **dict(values), **group})
+    return found
+
+
+def _beside(s: Solution) -> list[str]:
+    """The intercept, where it is one number."""
+    value = s.intercept
+    return [f"intercept: {figure(value)}"] if isinstance(value, float) else []
+
+
+def _cell(value: object) -> str:
+    return figure(value) if isinstance(value, float) else str(value)

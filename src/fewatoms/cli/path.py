@@ -1,0 +1,159 @@
+"""`fewatoms path`: the same fit for every number of columns, side by side."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path as File
+from typing import TYPE_CHECKING
+
+from fewatoms.cli import asking
+from fewatoms.cli.options import Commands, budgets, command
+from fewatoms.cli.session import Session
+from fewatoms.cli.tables import figure
+
+if TYPE_CHECKING:
+    from fewatoms._types import Array
+    from fewatoms.cli.summary import Plain
+    from fewatoms.fit import Words
+    from fewatoms.path import Path
+
+ABOUT = """\
+One line for each number of columns: the misfit (or loss), what it scores, and which columns are in. --choose
+says how the number is chosen: by rows left out (cv, held-out), by criteria of information (bic, ebic), at the
+elbow, or not at all."""
+EXAMPLES = """\
+  fewatoms path houses.csv --target price -k 1:5
+  fewatoms path houses.csv --target price -k 1:5 --choose bic --table path.csv --plot path.png
+  fewatoms path flowers.csv --target species --classes -k 1,2,3 --choose cv --rule 1se --ridge 0.01 --out path.npz
+"""
+FIGURES = (".png", ".pdf", ".svg")
+
+
+def add(commands: Commands) -> None:
+    parser = command(
+        commands,
+        "path",
+        run,
+        said="the same fit for every number of columns, and a choice",
+        about=ABOUT,
+        shown=EXAMPLES,
+    )
+    asking.add_options(parser)
+    parser.add_argument(
+        "-k", type=budgets, metavar="K", help="columns (or groups) at most: 1:20 (the default) or 1,2,5"
+    )
+    ways = ("cv", "held-out", "bic", "ebic", "elbow", "none")
+    parser.add_argument("--choose", choices=ways, default="cv", help="how the number is chosen (default cv)")
+    parser.add_argument(
+        "--rule", choices=("best", "1se"), default="best", help="1se: the fewest within one error of it"
+    )
+    parser.add_argument("--out", metavar="FILE", help="write the path (.npz), for fewatoms.load in Python")
+    parser.add_argument("--table", metavar="FILE", help="write the lines as a table (.csv, .parquet)")
+    parser.add_argument("--plot", metavar="FILE", help="draw misfit and scores (.png, .pdf, .svg; needs matplotlib)")
+
+
+def run(options: argparse.Namespace) -> int:
+    import fewatoms as fa
+
+    session = Session(options)
+    session.claim("path", options.out, (".npz",))
+    session.claim("table", options.table, asking.OUTPUTS)
+    session.claim("plot", options.plot, FIGURES)
+    if options.plot is not None:
+        _drawable()
+    with session.timed("read"):
+        ask = asking.question(options, session)
+    ks = asking.few(options.k, ask, session)
+    with session.working("path") as callback:
+        words: Words = {**ask.words, "callback": callback}
+        path = fa.fit_path(ask.M, ask.b, k=ks, **words)
+        if options.loss == "huber" and options.delta is None:
+            words = {**asking.robust(ask, path[max(ks)]).words, "callback": callback}
+            path = fa.fit_path(ask.M, ask.b, k=ks, **words)
+        if options.choose != "none":
+            folds = {"folds": min(5, ask.rows)} if options.choose == "cv" else {}
+            path.choose_k(options.choose, rule=options.rule, rng=options.seed, callback=callback, **folds)
+    return _told(session, path, ask)
+
+
+def _drawable() -> None:
+    try:
+        import matplotlib as plotting
+    except ImportError:
+        raise ImportError("--plot needs matplotlib: pip install 'fewatoms[plot]'") from None
+    plotting.use("agg")
+
+
+def _told(session: Session, path: Path, ask: asking.Question) -> int:
+    import numpy as np
+
+    from fewatoms import io
+    from fewatoms.cli.summary import of_answer, plain
+
+    way = session.options.choose
+    scores = _scores(path, way)
+    answers = [path[k] for k in path]
+    called = [_called(s.names if s.names is not None else s.indices) for s in answers]
+    columns = {
+        "k": np.array(path.k, dtype=np.float64),
+        "atoms": np.array([s.cardinality for s in answers], dtype=np.float64),
+        "misfit": path.misfits,
+        "loss": path.losses,
+        "score": np.full(len(path), np.nan) if scores is None else scores,
+        "names": np.array([" ".join(some) for some in called], dtype=object),
+    }
+    session.write("path", path.save)
+    session.write("table", lambda file: io.write_table(file, columns))
+    session.write("plot", lambda file: _draw(path, file))
+    lines: list[Plain] = [
+        {
+            **of_answer(s),
+            "k": plain(k),
+            "score": None if scores is None else plain(scores[i]),
+            "names": plain(called[i]),
+        }
+        for i, (k, s) in enumerate(zip(path.k, answers, strict=True))
+    ]
+    summary: dict[str, Plain] = {
+        "data": {"source": session.options.data, "target": session.options.target, "rows": ask.rows,
+                 "columns": int(ask.M.shape[1])},
+        "asked": {"k": plain(path.k), "choose": way, "rule": session.options.rule},
+        "answer": {"chosen": plain(path.chosen), "ridge": plain(path.ridge), "path": lines},
+    }  # fmt: skip
+    shown = [["k", "atoms", "misfit", "loss", f"score ({way})", "names"]]
+    for i, (k, s) in enumerate(zip(path.k, answers, strict=True)):
+        score = "" if scores is None else figure(float(scores[i]))
+        names = _short(called[i])
+        shown.append([str(k), str(s.cardinality), figure(float(s.misfit)), figure(float(s.loss)), score, names])
+    chosen = [] if path.chosen is None else [f"chosen: k = {path.chosen}"]
+    return session.finish(all(s.success for s in answers), summary, chosen, shown)
+
+
+def _scores(path: Path, way: str) -> Array | None:
+    """Of the ridge in force; None where nothing was chosen."""
+    import numpy as np
+
+    if way not in path.scores:
+        return None
+    scores = np.atleast_2d(path.scores[way])
+    return scores[path.ridges.index(path.ridge) if len(path.ridges) > 1 else 0]
+
+
+def _called(some: object) -> list[str]:
+    import numpy as np
+
+    return [str(name) for name in np.asarray(some).tolist()]
+
+
+def _short(names: list[str], most: int = 60) -> str:
+    text = ", ".join(names)
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def _draw(path: Path, file: File) -> None:
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
+    path.plot(axes)
+    figure.savefig(file)
+    plt.close(figure)

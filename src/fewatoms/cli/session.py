@@ -1,0 +1,198 @@
+"""One run of a command: outputs claimed before the work, progress and interrupts during it, notes, summary and exit
+code after it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from fewatoms.cli.options import HOLDS, INTERRUPTED, MISSED, MISUSE, one_line
+from fewatoms.cli.tables import shown
+
+if TYPE_CHECKING:
+    from fewatoms.cli.summary import Plain
+    from fewatoms.records import Progress
+    from fewatoms.run import Callback
+
+ORDINARY = (ValueError, TypeError, OSError, ImportError)  # misuse, and what machines and disks refuse
+INPUTS = ("data", "library", "predict", "fitted", "group_by")  # options that name files to be read
+
+
+def done(options: argparse.Namespace) -> int:
+    """Run a command: its exit code, with one line on standard error where it could not be run."""
+    try:
+        _everything()
+        return int(options.run(options))
+    except KeyboardInterrupt:
+        sys.stderr.write(f"fewatoms {options.command}: interrupted; nothing was written\n")
+        return INTERRUPTED
+    except BrokenPipeError:  # whoever read our output has seen enough
+        with suppress(OSError):
+            sys.stdout.close()
+        return HOLDS
+    except Exception as error:
+        if options.debug:
+            raise
+        sys.stderr.write(f"fewatoms {options.command}: error: {_told(error)}\n")
+        return MISUSE
+
+
+def _everything() -> None:
+    """The public names, which `fewatoms` as a command has put off until now."""
+    import fewatoms
+    from fewatoms import _public
+
+    vars(fewatoms).update({name: vars(_public)[name] for name in _public.__all__})
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return f"not enough memory for this: {one_line(str(error)) or 'none is left'}"
+    said = one_line(str(error))
+    return said if said and isinstance(error, ORDINARY) else f"{type(error).__name__}: {said} (--debug shows where)"
+
+
+class Session:
+    """What one run of a command has claimed, noted and found."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.notes: list[str] = []
+        self._told = 0  # notes
+        self.outputs: dict[str, Path] = {}
+        self.seconds: dict[str, float] = {}
+        self.interrupted = False
+        self.claim("summary", options.summary, (".json",))
+
+    # Before the work --------------------------------------------------------------------------------------------------
+
+    def claim(self, what: str, path: str | None, kinds: Sequence[str]) -> None:
+        """An output that can be written there; refused otherwise, before anything is done."""
+        from fewatoms import io
+
+        if path is None:
+            return
+        if os.path.lexists(path) and not os.path.isdir(path):
+            if any(_same(path, given) for given in self._inputs):
+                raise io.Refused(f"output {path} must not be one of the inputs: choose another name")
+            if not self.options.overwrite:
+                raise io.Refused(f"output {path} is there already: choose another name, or say --overwrite")
+        claimed = io.claim(path, overwrite=self.options.overwrite, kinds=kinds)
+        twice = [name for name, other in self.outputs.items() if other.absolute() == claimed.absolute()]
+        if twice:
+            raise io.Refused(f"outputs must have names of their own; {path} is for {twice[0]} and {what}")
+        self.outputs[what] = claimed
+
+    @property
+    def _inputs(self) -> list[str]:
+        given = vars(self.options)
+        return [given[word] for word in INPUTS if given.get(word) is not None]
+
+    def note(self, text: str) -> None:
+        """Something to know, in the summary and on standard error, once it is clear that there will be an answer."""
+        self.notes.append(one_line(text))
+
+    def _tell_notes(self) -> None:
+        if not self.options.quiet:
+            for note in self.notes[self._told :]:
+                sys.stderr.write(f"fewatoms {self.options.command}: note: {note}\n")
+        self._told = len(self.notes)
+
+    @contextmanager
+    def timed(self, what: str) -> Iterator[None]:
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[what] = self.seconds.get(what, 0.0) + time.perf_counter() - began
+
+    # During the work --------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def working(self, title: str, *, bar: bool = True) -> Iterator[Callback]:
+        """A callback for all that is done inside: a bar, the deadline, and Ctrl-C, which ends the work with the best so
+        far; pressed twice it ends at once, with nothing written."""
+        from fewatoms import callbacks
+
+        self._tell_notes()
+        parts: list[Callback] = [self._look]
+        if self.options.deadline is not None:
+            parts.append(callbacks.Deadline(self.options.deadline))
+        with self.timed("work"), self._interruptible():
+            if self.options.quiet or not bar:
+                yield callbacks.Together(*parts)
+            else:
+                with callbacks.Bar(title) as drawn:
+                    yield callbacks.Together(*parts, drawn)
+
+    def _look(self, progress: Progress) -> None:
+        if self.interrupted:
+            raise StopIteration
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():  # only that one hears signals
+            yield
+            return
+
+        def heard(number: int, frame: FrameType | None) -> None:
+            if self.interrupted:
+                raise KeyboardInterrupt
+            self.interrupted = True
+
+        before = signal.signal(signal.SIGINT, heard)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    # After the work ---------------------------------------------------------------------------------------------------
+
+    def write(self, what: str, how: Callable[[Path], object]) -> None:
+        """Write an output that was claimed, if it was."""
+        if what in self.outputs:
+            with self.timed("write"):
+                how(self.outputs[what])
+
+    def finish(
+        self, success: bool, summary: Mapping[str, Plain], lines: Sequence[str], table: Sequence[Sequence[str]] = ()
+    ) -> int:
+        """Write and print the summary: a table with its heads first, then lines of text. The exit code."""
+        from fewatoms.cli.summary import whole
+
+        code = INTERRUPTED if self.interrupted else HOLDS if success else MISSED
+        told = whole(self, code, summary)
+        text = json.dumps(told, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+        self.write("summary", lambda path: _all_or_nothing(path, text))
+        self._tell_notes()
+        if self.options.json:
+            sys.stdout.write(text)
+        elif not self.options.quiet:
+            if table:
+                shown(table[0], table[1:])
+            places = [f"{what}: {path}" for what, path in self.outputs.items()]
+            sys.stdout.write("".join(f"{line}\n" for line in [*lines, *places]))
+        return code
+
+
+def _same(one: str, other: str) -> bool:
+    return os.path.exists(other) and os.path.samefile(one, other)
+
+
+def _all_or_nothing(path: Path, text: str) -> None:
+    beside = path.with_name(f"{path.name}.part")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)

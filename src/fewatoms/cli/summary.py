@@ -1,0 +1,84 @@
+"""The summary of a run in JSON: docs/summary-schema.md says what is in it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from fewatoms.cli.session import Session
+    from fewatoms.solution import Solution
+
+Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
+
+VERSION = 1  # of the schema: fields may be added to one, changes of meaning make another
+
+
+def whole(session: Session, code: int, told: Mapping[str, Plain]) -> dict[str, Plain]:
+    """The summary with what all commands have in common around it."""
+    import fewatoms
+
+    outputs: dict[str, Plain] = {what: str(path) for what, path in session.outputs.items()}
+    return {
+        "schema": "fewatoms-summary",
+        "version": VERSION,
+        "fewatoms": fewatoms.__version__,
+        "command": session.options.command,
+        "exit_code": code,
+        "interrupted": session.interrupted,
+        **told,
+        "outputs": outputs,
+        "notes": [*session.notes],
+        "seconds": {what: round(seconds, 3) for what, seconds in session.seconds.items()},
+    }
+
+
+def plain(value: object) -> Plain:
+    """As JSON can hold it; numbers that are none become null."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
+
+
+def of_answer(s: Solution) -> dict[str, Plain]:
+    """An answer of `fit` in numbers and words."""
+    return {
+        "status": s.status.name,
+        "success": bool(s.success),
+        "message": s.message,
+        "atoms": int(s.cardinality),
+        "loss": plain(float(s.loss)),
+        "misfit": plain(float(s.misfit)),
+        "r2": plain(float(s.r2)),
+        "ridge": plain(s.ridge),
+        "held_out": plain(s.held_out),
+        "iterations": int(s.iterations),
+        "products": int(s.products),
+        "certificate": _proven(s),
+    }
+
+
+def _proven(s: Solution) -> dict[str, Plain]:
+    """What is known already: nothing dear is computed for a summary."""
+    known = s.certificate.known()
+    relaxed = known.relaxed
+    named = None if relaxed is None else relaxed.named
+    return {
+        "within_budget": bool(known.within_budget),
+        "meets_bound": plain(known.meets_bound),
+        "relaxation": None if named is None else named.name,
+        "primal": None if relaxed is None else plain(float(relaxed.primal)),
+        "dual": None if relaxed is None else plain(float(relaxed.dual)),
+        "gap": None if relaxed is None else plain(float(relaxed.gap)),
+    }
