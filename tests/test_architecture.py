@@ -41,7 +41,7 @@ LAYERS = [
     {"run"},
     {"methods"},
     {"choosing"},
-    {"datasets", "fit"},
+    {"datasets", "doors"},
     {"path", "testing"},
     {"_public", "demo", "estimators"},
     {"display"},
@@ -349,3 +349,28 @@ def test_no_test_is_without_an_assertion():
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and not asserts(node)
     ]
     assert idle == []
+
+
+ALONE = """
+import importlib, sys
+for name in sys.argv[1:]:
+    for known in [key for key in sys.modules if key.split(".")[0] == "fewatoms"]:
+        del sys.modules[known]
+    importlib.import_module(name)
+"""
+
+
+def test_rooms_can_be_entered_one_by_one():
+    """Names are imported when they are asked for, so that any room may be the first."""
+    rooms = sorted({room_of(path) for path in FILES} - {"__main__", "estimators"} | {"fewatoms.methods.base"})
+    names = [room if "." in room else f"fewatoms.{room}" for room in rooms if room != "methods.base"]
+    subprocess.run([sys.executable, "-c", ALONE, *names], check=True, capture_output=True)
+
+
+def test_public_names_come_when_asked_for():
+    script = "import sys, fewatoms; print('numpy' in sys.modules); from fewatoms import *; print(fit, SignedOneHot)"
+    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert out.startswith("False\n<function fit")
+    assert set(fa.__all__) <= set(dir(fa))
+    with pytest.raises(AttributeError, match="has no attribute 'nothing_of_the_kind'"):
+        _ = fa.nothing_of_the_kind

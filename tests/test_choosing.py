@@ -7,7 +7,7 @@ import pytest
 
 import fewatoms as fa
 from fewatoms.choosing import STEADY, folded, held_out, preferred, steadied
-from fewatoms.fit import posed
+from fewatoms.doors import posed
 
 SIZES = np.tile(np.arange(1, 11), (2, 1))
 

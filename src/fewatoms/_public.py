@@ -17,8 +17,8 @@ from fewatoms.atoms import (
 )
 from fewatoms.beside import Biases
 from fewatoms.certificates import Certificate
+from fewatoms.doors import fit, fit_many
 from fewatoms.files import load
-from fewatoms.fit import fit, fit_many
 from fewatoms.losses import Huber, LeastSquares, Logistic, Loss, Multinomial
 from fewatoms.lowrank import LowRank
 from fewatoms.methods import General, Paper

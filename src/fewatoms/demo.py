@@ -11,7 +11,7 @@ import numpy as np
 from fewatoms import datasets
 from fewatoms._types import Array
 from fewatoms.atoms import NonnegativeOneHot, PSDRankOne, RankOne, SignedOneHot
-from fewatoms.fit import fit
+from fewatoms.doors import fit
 from fewatoms.operators import Identity, Quadratic, Sampling
 from fewatoms.records import Progress
 from fewatoms.solution import Solution

@@ -29,7 +29,7 @@ from fewatoms.choosing import (
     ridges_of,
     split,
 )
-from fewatoms.fit import Words, posed
+from fewatoms.doors import Words, posed
 from fewatoms.kept import Kept
 from fewatoms.losses import Loss
 from fewatoms.methods import METHODS

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fewatoms.atoms import AtomicSet
     from fewatoms.cli.design import Recipe
     from fewatoms.cli.session import Session
-    from fewatoms.fit import Words
+    from fewatoms.doors import Words
     from fewatoms.io import Table
     from fewatoms.losses import Loss
     from fewatoms.operators import Operator

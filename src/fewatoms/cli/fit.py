@@ -13,7 +13,7 @@ from fewatoms.cli.tables import figure
 if TYPE_CHECKING:
     from fewatoms.cli.asking import Question
     from fewatoms.cli.summary import Plain
-    from fewatoms.fit import Words
+    from fewatoms.doors import Words
     from fewatoms.run import Callback
     from fewatoms.solution import Solution
 

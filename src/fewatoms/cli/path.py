@@ -14,7 +14,7 @@ from fewatoms.cli.tables import figure
 if TYPE_CHECKING:
     from fewatoms._types import Array
     from fewatoms.cli.summary import Plain
-    from fewatoms.fit import Words
+    from fewatoms.doors import Words
     from fewatoms.path import Path
 
 ABOUT = """\

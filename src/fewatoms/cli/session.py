@@ -31,7 +31,6 @@ INPUTS = ("data", "library", "predict", "fitted", "group_by")  # options that na
 def done(options: argparse.Namespace) -> int:
     """Run a command: its exit code, with one line on standard error where it could not be run."""
     try:
-        _everything()
         return int(options.run(options))
     except KeyboardInterrupt:
         sys.stderr.write(f"fewatoms {options.command}: interrupted; nothing was written\n")
@@ -45,14 +44,6 @@ def done(options: argparse.Namespace) -> int:
             raise
         sys.stderr.write(f"fewatoms {options.command}: error: {_told(error)}\n")
         return MISUSE
-
-
-def _everything() -> None:
-    """The public names, which `fewatoms` as a command has put off until now."""
-    import fewatoms
-    from fewatoms import _public
-
-    vars(fewatoms).update({name: vars(_public)[name] for name in _public.__all__})
 
 
 def _told(error: Exception) -> str:

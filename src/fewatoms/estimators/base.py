@@ -17,9 +17,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fewatoms import _checks, frames
 from fewatoms._types import Array, FloatArray, Foreign, IntArray, Matrix
 from fewatoms.choosing import FOLDS
+from fewatoms.doors import Words, fit
 from fewatoms.estimators.features import atoms_of
 from fewatoms.estimators.hearing import Hearing, tasks
-from fewatoms.fit import Words, fit
 from fewatoms.losses import Loss
 from fewatoms.names import Names
 from fewatoms.operators import MatrixOperator

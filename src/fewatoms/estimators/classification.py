@@ -14,10 +14,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from fewatoms import _checks
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.classes import Classes, read
+from fewatoms.doors import Words
 from fewatoms.estimators.base import Data, FewFeatures, answer, checked, weights_of
 from fewatoms.estimators.folds import Comparing
 from fewatoms.estimators.hearing import with_callbacks
-from fewatoms.fit import Words
 from fewatoms.frames import names_of
 from fewatoms.losses import Logistic, Loss, Multinomial
 from fewatoms.solution import Solution

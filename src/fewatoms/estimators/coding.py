@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fewatoms import _checks, frames, names
 from fewatoms._types import Array, Foreign, Matrix
 from fewatoms.atoms import NonnegativeOneHot, SignedOneHot
+from fewatoms.doors import fit_many
 from fewatoms.estimators.base import at_most, new_rows, numbers
-from fewatoms.fit import fit_many
 from fewatoms.solutions import Solutions
 
 Dictionary: TypeAlias = "npt.ArrayLike | Matrix | Callable[[int], npt.ArrayLike]"

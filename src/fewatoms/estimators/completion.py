@@ -15,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fewatoms import _checks, frames
 from fewatoms._types import Array, FloatArray, Foreign, IntArray
 from fewatoms.atoms import RankOne
+from fewatoms.doors import fit
 from fewatoms.estimators.entries import Entries, Filled, spanned, weighed
 from fewatoms.estimators.ids import UNKNOWN, Ids, column, gapped, listed, measured, pairs, told
 from fewatoms.estimators.ranks import RANKS, best_rank, seed
-from fewatoms.fit import fit
 from fewatoms.losses import LeastSquares
 from fewatoms.solution import Solution
 

@@ -14,8 +14,8 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 
 from fewatoms._types import Foreign
 from fewatoms.choosing import FOLDS
+from fewatoms.doors import Words
 from fewatoms.estimators.base import Data, Folds, compared
-from fewatoms.fit import Words
 from fewatoms.path import Path
 from fewatoms.solution import Solution
 

@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from fewatoms._types import FloatArray
+from fewatoms.doors import Words
 from fewatoms.estimators.base import Data, FewFeatures, answer, checked, weights_of
 from fewatoms.estimators.folds import Comparing
 from fewatoms.estimators.hearing import with_callbacks
-from fewatoms.fit import Words
 from fewatoms.frames import names_of
 from fewatoms.losses import Huber, LeastSquares, Loss
 from fewatoms.solution import Solution

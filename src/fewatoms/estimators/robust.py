@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fewatoms import _checks
 from fewatoms._types import Array, FloatArray
 from fewatoms.atoms import RankOne, SignedOneHot
+from fewatoms.doors import fit
 from fewatoms.estimators.ids import gapped
 from fewatoms.estimators.ranks import seed
-from fewatoms.fit import fit
 from fewatoms.operators import Identity, Sampling
 
 if TYPE_CHECKING:

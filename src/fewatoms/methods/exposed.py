@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,10 +29,12 @@ from fewatoms.methods.listed import Listed
 from fewatoms.operators import Identity
 from fewatoms.oracles.corrective import Corrective, Pool
 from fewatoms.problem import Problem
-from fewatoms.records import Progress
 from fewatoms.retrieval import Exchange, reduced_fit
-from fewatoms.run import Callback, Way, solve
 from fewatoms.solution import Solution, Status
+
+if TYPE_CHECKING:
+    from fewatoms.records import Progress
+    from fewatoms.run import Callback
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +125,8 @@ class ExposedJob(Job):
         shape = problem.M.model_shape
         as_it_is = Identity(shape if len(shape) > 1 else shape[0])
         small = Problem.of(as_it_is, pool.whole(), atoms=problem.atoms, k=problem.k)
+        from fewatoms.run import Way, solve  # late: a run knows the contract of methods, which lives beside this one
+
         way = Way([replace(self.method, apart=0)], max_iterations=limit, callback=_outer_clock())
         (found,) = solve(small, [small.budget], way)
         if found.status is Status.STOPPED:
@@ -173,6 +178,8 @@ def _listed(images: FloatArray, problem: Problem) -> IntArray:
     """The best k columns with nonnegative coefficients."""
     k = Budget(min(problem.budget.single, images.shape[1]))
     small = Problem.of(images, problem.b, atoms=NonnegativeOneHot(images.shape[1]), k=k.most, loss=problem.loss)
+    from fewatoms.run import Way, solve
+
     (found,) = solve(small, [k], Way([Listed()], callback=_outer_clock(), effort=QUICK))
     if found.status is Status.STOPPED:
         raise ledger.Stopped

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import fewatoms as fa
-from fewatoms.fit import posed as put
+from fewatoms.doors import posed as put
 from fewatoms.gram import CREW, disk
 from fewatoms.gram.who import working
 from fewatoms.methods.listed import columns
