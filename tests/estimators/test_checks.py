@@ -17,7 +17,7 @@ EXPECTED_FAILURES = {
         "check_sample_weight_equivalence_on_dense_data": FOLDS_SEE_ROWS,
         "check_sample_weight_equivalence_on_sparse_data": FOLDS_SEE_ROWS,
     }
-    for name in ("SparseRegressor()", "SparseClassifier()", "SparseClassifierCV()")
+    for name in ("SparseRegressor()", "SparseClassifier()")
 }
 
 

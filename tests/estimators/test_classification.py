@@ -25,7 +25,7 @@ def asked(count, **words):
     return {"atoms": ATOMS, "loss": LOSSES[count](), "free": "intercept", **words}
 
 
-def same(e, s):
+def assert_same(e, s):
     np.testing.assert_array_equal(e.selected_, np.sort(np.ravel(s.indices)))
     np.testing.assert_allclose(e.coef_, np.atleast_2d(s.x.T), rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(e.intercept_, np.atleast_1d(s.intercept), rtol=1e-6)
@@ -36,7 +36,7 @@ def test_every_clothing_gives_the_answer_of_fit(clothes):
     given = CLOTHES[clothes](X)
     e = SparseClassifier(3, 0.05).fit(given, TWO)
     s = fa.fit(X, TWO, k=3, ridge=0.05, **asked(2))
-    same(e, s)
+    assert_same(e, s)
     np.testing.assert_allclose(e.predict_proba(given), s.predict_proba(X), rtol=1e-9)
     np.testing.assert_allclose(e.decision_function(given), s.predict(X), rtol=1e-9)
     assert (e.solution_.names is not None) == (clothes in NAMED)
@@ -45,7 +45,7 @@ def test_every_clothing_gives_the_answer_of_fit(clothes):
 @pytest.mark.parametrize(("labels", "count"), [(TWO, 2), (THREE, 3)], ids=["two", "three"])
 def test_what_is_said_of_new_rows(labels, count):
     e, s = SparseClassifier(2, 0.1).fit(X, labels), fa.fit(X, labels, k=2, ridge=0.1, **asked(count))
-    same(e, s)
+    assert_same(e, s)
     P, margins = e.predict_proba(X), e.decision_function(X)
     np.testing.assert_allclose(P, s.predict_proba(X), rtol=1e-6)
     np.testing.assert_allclose(margins, np.squeeze(X @ e.coef_.T + e.intercept_), rtol=1e-9)
@@ -80,7 +80,7 @@ def test_ridge_and_k_are_chosen_as_a_path_does():
     path = fa.fit_path(X, TWO, k=(2, 3), **asked(2, ridge=[0.01, 0.1]))
     path.choose_k("cv", folds=2)
     e = SparseClassifierCV([2, 3], [0.01, 0.1], cv=2).fit(X, TWO)
-    same(e, path.best)
+    assert_same(e, path.best)
     assert (e.k_, e.ridge_) == (path.chosen, path.ridge)
     np.testing.assert_allclose(e.scores_, path.scores["cv"])
 
@@ -89,7 +89,7 @@ def test_ridge_and_k_are_chosen_as_a_path_does():
 def test_a_ridge_is_chosen_as_fit_does():
     alone = fa.fit(X[:, :2], TWO, k=2, **asked(2, ridge="auto", atoms=fa.SignedOneHot(2)))
     e = SparseClassifier(2).fit(X[:, :2], TWO)
-    same(e, alone)
+    assert_same(e, alone)
     assert e.ridge_ == alone.ridge
 
 
@@ -99,7 +99,7 @@ def test_nothing_said_chooses_both():
     e = SparseClassifier().fit(few, TWO)
     path = fa.fit_path(few, TWO, k=(1,), **asked(2, ridge="auto", atoms=fa.SignedOneHot(1)))
     path.choose_k("cv")
-    same(e, path.best)
+    assert_same(e, path.best)
 
 
 def test_as_many_features_as_the_rarest_class_allows():
@@ -167,7 +167,7 @@ def test_labels_and_words_that_cannot_be(labels, words, told):
 def test_positive_coefficients_of_two_classes():
     e = SparseClassifier(3, 0.1, positive=True).fit(X, TWO)
     assert (e.coef_ >= 0).all()
-    same(e, fa.fit(X, TWO, k=3, ridge=0.1, **asked(2, atoms=fa.NonnegativeOneHot(8))))
+    assert_same(e, fa.fit(X, TWO, k=3, ridge=0.1, **asked(2, atoms=fa.NonnegativeOneHot(8))))
 
 
 def test_groups_by_name():

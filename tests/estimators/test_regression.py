@@ -22,7 +22,7 @@ X, Y = rows()
 ATOMS = fa.SignedOneHot(8)
 
 
-def same(estimator, solution, rtol=1e-9):
+def assert_same(estimator, solution, rtol=1e-9):
     np.testing.assert_array_equal(estimator.selected_, np.sort(solution.indices))
     np.testing.assert_allclose(estimator.coef_, solution.x, rtol=rtol, atol=1e-12)
     np.testing.assert_allclose(estimator.intercept_, solution.intercept, rtol=rtol)
@@ -36,7 +36,7 @@ def same(estimator, solution, rtol=1e-9):
 def test_every_clothing_gives_the_answer_of_fit(clothes):
     given = CLOTHES[clothes](X)
     e = SparseRegressor(3).fit(given, Y)
-    same(e, fa.fit(X, Y, atoms=ATOMS, k=3, free="intercept"))
+    assert_same(e, fa.fit(X, Y, atoms=ATOMS, k=3, free="intercept"))
     named = clothes in NAMED
     assert hasattr(e, "feature_names_in_") == named
     assert e.solution_.names is None or named
@@ -49,7 +49,7 @@ def test_every_clothing_gives_the_answer_of_fit(clothes):
 
 @pytest.mark.parametrize("clothes", SERIES)
 def test_every_clothing_of_the_target(clothes):
-    same(SparseRegressor(2).fit(X, SERIES[clothes](Y)), fa.fit(X, Y, atoms=ATOMS, k=2, free="intercept"))
+    assert_same(SparseRegressor(2).fit(X, SERIES[clothes](Y)), fa.fit(X, Y, atoms=ATOMS, k=2, free="intercept"))
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_words_mean_what_they_mean_to_fit(asked, words):
     e = SparseRegressor(**asked).fit(X, Y)
     s = fa.fit(X, Y, **{"atoms": ATOMS, "free": "intercept", **words})
     if "groups" not in asked:
-        same(e, s)
+        assert_same(e, s)
     np.testing.assert_allclose(e.coef_, s.x)
     assert e.ridge_ == s.ridge
     assert e.k_ == asked.get("k", s.cardinality)
@@ -81,7 +81,7 @@ def test_nothing_said_chooses_k_as_a_path_does():
     path = fa.fit_path(X, Y, atoms=ATOMS, k=range(1, 9), free="intercept")
     path.choose_k("cv")
     for e in (SparseRegressor(), SparseRegressorCV(ridges=0.0)):
-        same(e.fit(X, Y), path.best)
+        assert_same(e.fit(X, Y), path.best)
         assert e.k_ == path.chosen
     np.testing.assert_allclose(e.scores_, path.scores["cv"][None])
     assert e.path_.k == list(range(1, 9))
@@ -91,7 +91,7 @@ def test_ridges_are_chosen_as_a_path_does():
     path = fa.fit_path(X, Y, atoms=ATOMS, k=(2, 3), ridge="auto", free="intercept")
     path.choose_k("cv", rule="1se")
     e = SparseRegressorCV((2, 3), rule="1se").fit(X, Y)
-    same(e, path.best)
+    assert_same(e, path.best)
     assert (e.k_, e.ridge_) == (path.chosen, path.ridge)
     assert e.scores_.shape == (len(path.ridges), 2)
     np.testing.assert_allclose(e.scores_, path.scores["cv"])
@@ -114,7 +114,7 @@ def test_splitters_split(cv):
     path.choose_k("cv", folds=splits)
     e = SparseRegressorCV([1, 2, 3], 0.0, cv=cv).fit(X, Y)
     np.testing.assert_allclose(e.scores_[0], path.scores["cv"])
-    same(e, path.best)
+    assert_same(e, path.best)
 
 
 def test_splits_are_of_the_rows_that_came():
