@@ -91,8 +91,8 @@ class Triplets:
         self.rows = self.cols = np.empty(0, dtype=dtype)
         order = np.argsort(keys, kind="stable")
         self.values = self.values[order]
-        keys = keys[order]
         del order
+        keys.sort()
         starts = np.flatnonzero(np.concatenate([[True], ~_repeated(keys)]))
         self.values = one(self.values, starts)
         keys = keys[starts]
@@ -209,8 +209,8 @@ def _gathered(
     count = 0
     for ids, numbers in parts:
         for name, coder, (once, places) in zip(names, coders, ids, strict=False):
-            absent = _where(once, places)
-            if absent is not None:
+            if places.min(initial=0) < 0:
+                absent = int(np.argmin(places))
                 raise Refused(
                     f"{source} must say of each value where it stands; row {count + absent + 1} has nothing in column "
                     f"{name!r}: fill it in, or drop that row"
@@ -227,14 +227,6 @@ def _gathered(
         afford(source, TRIPLET * max(0, count - expected) // 4)  # arrays grow by a quarter
     (rows, row_ids), (cols, col_ids) = (coder.finished() for coder in coders)
     return Triplets((rows, cols, values.whole()), (row_ids, col_ids), names, source)
-
-
-def _where(once: Array, places: Array) -> int | None:
-    """The first row whose id is missing."""
-    if once.dtype.kind != "O":
-        return None
-    none = [place for place, word in enumerate(once.tolist()) if word is None]
-    return int(np.flatnonzero(places == none[0])[0]) if none else None
 
 
 # Matrices ------------------------------------------------------------------------------------------------------------
