@@ -35,7 +35,7 @@ class Cells(Protocol):
         ...
 
     def encoded(self) -> tuple[Array, Array]:
-        """As `texts`: each word once, and which of these each cell is."""
+        """The words, each once, and which of these each cell is; -1 where it is missing."""
         ...
 
 
@@ -79,10 +79,9 @@ class PlainCells:
         return objects([seen.setdefault(cell, cell) for cell in self.cells])
 
     def encoded(self) -> tuple[Array, Array]:
-        seen: dict[str | None, int] = {}
-        words = (None if cell in MISSING else cell for cell in self.cells)
-        places = np.array([seen.setdefault(word, len(seen)) for word in words], dtype=np.intp)
-        return objects(list(seen)), places
+        seen: dict[str, int] = {}
+        places = [-1 if cell in MISSING else seen.setdefault(cell, len(seen)) for cell in self.cells]
+        return objects(list(seen)), np.array(places, dtype=np.intp)
 
 
 def objects(values: Sequence[object]) -> Array:

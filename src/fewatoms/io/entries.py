@@ -85,20 +85,21 @@ class Triplets:
         keys += self.cols
         return keys
 
-    def _merge(self, one: Callable[[Array, Array], Array]) -> None:
+    def _merge(self, put: Callable[[Array, Array, Array], None]) -> None:
         """One entry for each place, by rows; places are kept in their keys meanwhile, so that codes need no room."""
         keys, dtype = self._keys(), self.rows.dtype
         self.rows = self.cols = np.empty(0, dtype=dtype)
         order = np.argsort(keys, kind="stable")
-        self.values = self.values[order]
-        keys = keys[order]
+        values = self.values = self.values[order]
         del order
-        starts = np.flatnonzero(np.concatenate([[True], ~_repeated(keys)]))
-        self.values = one(self.values, starts)
-        keys = keys[starts]
-        self.rows = (keys // len(self.ids[1])).astype(dtype)
-        keys %= len(self.ids[1])
-        self.cols = keys.astype(dtype)
+        keys.sort()
+        first = np.concatenate([[True], ~_repeated(keys)])
+        keys, self.values = keys[first], values[first]
+        repeats = np.flatnonzero(~first)
+        put(self.values, repeats - np.arange(1, len(repeats) + 1), values[repeats])
+        self.rows, self.cols = np.empty(len(keys), dtype=dtype), np.empty(len(keys), dtype=dtype)
+        np.floor_divide(keys, len(self.ids[1]), out=self.rows, casting="unsafe")
+        np.remainder(keys, len(self.ids[1]), out=self.cols, casting="unsafe")
 
 
 def _repeated(keys: Array) -> Array:
@@ -107,17 +108,23 @@ def _repeated(keys: Array) -> Array:
     return same
 
 
-def _means(values: Array, starts: Array) -> Array:
-    counts = np.diff(starts, append=len(values))
-    return (np.add.reduceat(values, starts, dtype=np.float64) / counts).astype(values.dtype)
+def _put_means(values: Array, places: Array, others: Array) -> None:
+    """Means of the values at some places and all others that belong there."""
+    some, which = np.unique(places, return_inverse=True)
+    sums = np.bincount(which, others) + values[some]
+    values[some] = sums / (1 + np.bincount(which))
 
 
-def _lasts(values: Array, starts: Array) -> Array:
-    lasts: Array = values[np.append(starts[1:], len(values)) - 1]
-    return lasts
+def _put_lasts(values: Array, places: Array, others: Array) -> None:
+    """The last of the others that belong at a place."""
+    values[places] = others
 
 
-MERGED: Mapping[str, Callable[[Array, Array], Array]] = {"error": _lasts, "mean": _means, "last": _lasts}
+MERGED: Mapping[str, Callable[[Array, Array, Array], None]] = {
+    "error": _put_lasts,
+    "mean": _put_means,
+    "last": _put_lasts,
+}
 
 
 # Tables --------------------------------------------------------------------------------------------------------------
@@ -209,8 +216,8 @@ def _gathered(
     count = 0
     for ids, numbers in parts:
         for name, coder, (once, places) in zip(names, coders, ids, strict=False):
-            absent = _where(once, places)
-            if absent is not None:
+            if places.min(initial=0) < 0:
+                absent = int(np.argmin(places))
                 raise Refused(
                     f"{source} must say of each value where it stands; row {count + absent + 1} has nothing in column "
                     f"{name!r}: fill it in, or drop that row"
@@ -227,14 +234,6 @@ def _gathered(
         afford(source, TRIPLET * max(0, count - expected) // 4)  # arrays grow by a quarter
     (rows, row_ids), (cols, col_ids) = (coder.finished() for coder in coders)
     return Triplets((rows, cols, values.whole()), (row_ids, col_ids), names, source)
-
-
-def _where(once: Array, places: Array) -> int | None:
-    """The first row whose id is missing."""
-    if once.dtype.kind != "O":
-        return None
-    none = [place for place, word in enumerate(once.tolist()) if word is None]
-    return int(np.flatnonzero(places == none[0])[0]) if none else None
 
 
 # Matrices ------------------------------------------------------------------------------------------------------------
