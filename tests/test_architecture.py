@@ -207,6 +207,7 @@ DOORS = {
     "_renamed.py",
     "capabilities.py",
     "classes.py",
+    "cli/summary.py",
     "files.py",
     "frames.py",
     "io",
