@@ -29,7 +29,7 @@ table of pairs instead, with --top the N best of each row that were not given. E
 negative are written --clip=-1:1."""
 examples = """\
   fewatoms complete ratings.csv --rank 2 --out filled.csv
-  fewatoms complete ratings.csv --rank 1,2 --biases --clip 1:5 --top 3 --out best.csv
+  fewatoms complete ratings.csv --rank 1 --biases --clip 1:5 --top 3 --out best.csv
   fewatoms complete ratings.csv --user user --item item --value rating --rank 2 --model model.npz
   fewatoms complete ratings.csv --rank 2 --predict pairs.csv --out predictions.csv --duplicates mean
 """
