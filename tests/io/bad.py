@@ -203,6 +203,8 @@ ENTRIES = {
     "no_column.csv": (f"{TRIPLETS}1,?,3\n".encode(), "row 1"),
     "words.csv": (f"{TRIPLETS}1,2,good\n".encode(), "'r'"),
     "twice.csv": (f"{TRIPLETS}1,2,3\n2,2,3\n1,2,4\n".encode(), "row 1, column 2"),
+    "thousands.csv": (b"u;i;r\n1;1;2,500\n", "decimal point"),
+    "no_names.csv": (b"196,242,3\n186,302,3\n", "line of names"),
     "ragged.csv": (f"{TRIPLETS}1,2,3\n1,2\n".encode(), "line 3"),
     "twice.parquet": (parquet(u=["a", "a"], i=[1, 1], r=[1.0, 2.0]), "row a, column 1"),
     "words.parquet": (parquet(u=[1], i=[2], r=["x"]), "'r'"),

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from fewatoms import io
-from fewatoms.io import arrow, text
+from fewatoms.io import arrow, columns, text
 from fewatoms.io.codes import Growing, NumberCoder, WordCoder
 
 
@@ -45,6 +45,7 @@ def drawn(kind, count=500):
 def test_any_ids_and_repeated_places(tmp_path, monkeypatch, kind, duplicates, ending):
     monkeypatch.setattr(arrow, "BATCH_ROWS", 64)
     monkeypatch.setattr(arrow, "TEXT_BLOCK", 512)
+    monkeypatch.setattr(columns, "SMALL", 0)
     rows, cols, values = drawn(kind)
     io.write_table(tmp_path / f"e{ending}", {"when": np.arange(len(rows)), "u": rows, "v": cols, "r": values})
     found = io.read_entries(tmp_path / f"e{ending}", row="u", col="v", value="r", duplicates=duplicates)
@@ -59,6 +60,7 @@ def test_any_ids_and_repeated_places(tmp_path, monkeypatch, kind, duplicates, en
 def test_the_csv_module_reads_the_same(tmp_path, monkeypatch):
     rows, cols, values = drawn("large")
     io.write_table(tmp_path / "e.csv", {"u": rows, "v": cols, "r": values})
+    monkeypatch.setattr(columns, "SMALL", 0)
     by_arrow = io.read_entries(tmp_path / "e.csv", duplicates="last")
     monkeypatch.setattr(arrow, "text_batches", None)
     monkeypatch.setattr(text, "BATCH_CELLS", 100)
@@ -86,6 +88,11 @@ def test_the_first_three_columns_but_for_an_index(tmp_path):
     assert (found.row, found.col, found.value) == ("u", "i", "r")
     assert found.row_ids.tolist() == [5, 6]
     assert io.read_entries(tmp_path / "e.csv", row="i", value="index").col == "u"
+
+
+def test_decimal_commas(tmp_path):
+    (tmp_path / "e.csv").write_text("u;i;r\n1;1;0,5\n1;2;1,250\n")
+    assert io.read_entries(tmp_path / "e.csv").values.tolist() == [0.5, 1.25]
 
 
 def test_matrices_are_numbered_from_one(tmp_path):

@@ -4,6 +4,7 @@ import gzip
 
 import h5py
 import numpy as np
+import pyarrow as pa
 import pytest
 import scipy.io
 import scipy.sparse as sp
@@ -146,4 +147,8 @@ def test_typed_columns(tmp_path):
         assert table.column("kind").tolist() == ["u", "v", "u"]
         assert table.column("day")[1] is None
         assert table.column("day")[2].startswith("2024-02-29")
+    table = pa.table({"a": [1, 2], "b": ["x", "y"]})
+    with pa.ipc.new_stream(tmp_path / "s.arrow", table.schema) as stream:
+        stream.write_table(table)
+    assert io.read_table(tmp_path / "s.arrow").column("b").tolist() == ["x", "y"]
     assert io.read_table(tmp_path / "t.parquet").column("index").tolist() == [10, 20, 40]

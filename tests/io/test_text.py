@@ -10,8 +10,9 @@ from fewatoms.io import arrow, cells, columns, text
 
 
 @pytest.fixture
-def table(tmp_path):
-    """Read what a file would hold."""
+def table(tmp_path, monkeypatch):
+    """Read what a file would hold, however small it is."""
+    monkeypatch.setattr(columns, "SMALL", 0)
 
     def read(content, name="data.csv", **asked):
         raw = content if isinstance(content, bytes) else content.encode()
@@ -165,10 +166,17 @@ def test_both_ways_give_the_same_table(tmp_path, monkeypatch):
     assert refused > 3
 
 
-def test_pyarrow_is_taken_where_it_is_there(table, monkeypatch):
+def test_who_reads_what(table, monkeypatch):
     def never(layout):
-        raise AssertionError("the csv module was asked")
+        raise AssertionError("nobody else was to be asked")
 
-    monkeypatch.setattr(text, "batches", never)
-    monkeypatch.setattr(columns.text, "batches", never)
-    assert table("a;b\n1;x\n2;y\n").column("a").tolist() == [1, 2]
+    with monkeypatch.context() as patch:
+        patch.setattr(text, "batches", never)
+        assert table("a;b\n1;x\n2;y\n").column("a").tolist() == [1, 2]
+    asked = []
+    monkeypatch.setattr(columns, "SMALL", 20)
+    monkeypatch.setattr(arrow, "text_batches", asked.append)
+    assert table("a;b\n1;x\n").column("a").tolist() == [1]
+    assert not asked
+    assert table("a;b\n1;x\n2;y\n3;z and more\n").column("a").tolist() == [1, 2, 3]
+    assert asked

@@ -11,8 +11,8 @@ import numpy as np
 
 from fewatoms import names as naming
 from fewatoms._types import Array, FloatArray, Foreign
-from fewatoms.io.cells import MISSING, NUMERIC, PlainCells
-from fewatoms.io.codes import Coder, NumberCoder, WordCoder
+from fewatoms.io.cells import MISSING, NUMERIC, PlainCells, objects
+from fewatoms.io.codes import Coder, NumberCoder
 from fewatoms.io.memory import afford
 from fewatoms.io.records import asked, distinct
 from fewatoms.io.refused import Refused, borrowed, reading
@@ -57,11 +57,11 @@ class ArrowCells:
         return self._plain.numbers()
 
     def texts(self) -> Array:
-        once, places = self.encoded()
-        return once[places]
+        return words(self.trimmed)
 
     def encoded(self) -> tuple[Array, Array]:
-        return encoded(self.trimmed)
+        once, places = encoded(self.trimmed)
+        return once.to_numpy(zero_copy_only=False), places
 
     @cached_property
     def _plain(self) -> PlainCells:
@@ -99,13 +99,16 @@ def _block(it: Layout) -> int:
     return min(max(TEXT_BLOCK, 256 * len(it.names)), LONGEST_LINE)
 
 
-def encoded(column: Foreign) -> tuple[Array, Array]:
-    """What is in a column, each once, and which of these each row has; strings are objects, missing ones None."""
+def encoded(column: Foreign) -> tuple[Foreign, Array]:
+    """What is in a column, each once, and which of these each row has; -1 where it is missing."""
     told = column.dictionary_encode()
-    once, places = told.dictionary.to_numpy(zero_copy_only=False), told.indices
-    if places.null_count:
-        once, places = np.append(once.astype(object), np.array([None], dtype=object)), places.fill_null(len(once))
-    return once, places.to_numpy(zero_copy_only=False)
+    return told.dictionary, told.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+
+
+def words(column: Foreign) -> Array:
+    """Strings as objects, equal ones the same object, None for what is missing."""
+    once, places = encoded(column)
+    return np.append(once.to_numpy(zero_copy_only=False).astype(object), [None])[places]
 
 
 # Parquet, Feather, Arrow ---------------------------------------------------------------------------------------------
@@ -235,11 +238,31 @@ def _floats(column: Foreign) -> Array:
 def _cleaned(column: Foreign) -> Array:
     pa = pyarrow()
     plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-    once, places = encoded(plain.cast(pa.string()))
-    return once.astype(object)[places]
+    return words(plain.cast(pa.string()))
 
 
 # Entries -------------------------------------------------------------------------------------------------------------
+
+
+class ArrowCoder(Coder):
+    """Ids that are strings of pyarrow, which stay there until the end: looking up each in Python would take long."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.known = pyarrow().array([], pyarrow().string())
+
+    def numbers(self, once: Foreign) -> Array:
+        pa, compute = pyarrow(), pyarrow("compute")
+        places = compute.index_in(once, value_set=self.known)
+        new = places.is_null()
+        codes = np.array(places.fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int32)
+        fresh = new.to_numpy(zero_copy_only=False)
+        codes[fresh] = np.arange(len(self.known), len(self.known) + np.count_nonzero(fresh))
+        self.known = pa.concat_arrays([self.known, once.filter(new)])
+        return codes
+
+    def ids(self) -> Array:
+        return objects(self.known.to_pylist())
 
 
 class Identifier:
@@ -247,18 +270,19 @@ class Identifier:
 
     def __init__(self, source: str, name: str, whole: bool) -> None:
         self.source, self.name, self.whole = source, name, whole
-        self.coder: Coder = NumberCoder() if whole else WordCoder()
+        self.coder: Coder = NumberCoder() if whole else ArrowCoder()
 
-    def encoded(self, column: Foreign) -> tuple[Array, Array]:
+    def encoded(self, column: Foreign) -> tuple[Foreign, Array]:
         pa = pyarrow()
         plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
         try:
-            return encoded(plain.cast(pa.int64() if self.whole else pa.string()))
+            once, places = encoded(plain.cast(pa.int64() if self.whole else pa.string()))
         except pa.ArrowInvalid as error:
             raise Refused(
                 f"{self.source} must have ids in column {self.name!r} that are text or whole numbers of 64 bits "
                 f"({error}): name the column of the ids, or write them as text"
             ) from error
+        return (once.to_numpy() if self.whole else once), places
 
 
 def identifier(source: str, name: str, kind: Foreign) -> Identifier:

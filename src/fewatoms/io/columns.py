@@ -18,6 +18,7 @@ from fewatoms.io.records import Table, asked, distinct
 from fewatoms.io.refused import Refused
 
 Rows: TypeAlias = Callable[[text.Layout], Iterator[Sequence[Cells]]]
+SMALL = 2**21  # bytes that the csv module reads before pyarrow is imported
 Content = TypeVar("Content")
 
 
@@ -82,9 +83,9 @@ def _text(it: text.Layout, columns: Sequence[str] | None) -> Table:
 
 
 def either_way(it: text.Layout, read: Callable[[Rows], Content]) -> Content:
-    """What is read of rows of text: by pyarrow where it is there and takes them all, otherwise by the csv module, which
-    also says what is wrong with them."""
-    if it.plain:
+    """What is read of rows of text: by pyarrow where it is there, takes them all and is worth its import; otherwise by
+    the csv module, which also says what is wrong with them."""
+    if it.plain and it.path.stat().st_size > SMALL:
         with suppress(Exception):
             return read(arrow.text_batches)
     return read(text.batches)

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from fewatoms._types import Array, Matrix
 from fewatoms.io import arrow, text
-from fewatoms.io.cells import TEXT, Cells
+from fewatoms.io.cells import NUMBER, TEXT, Cells, with_commas
 from fewatoms.io.codes import Coder, Growing, WordCoder
 from fewatoms.io.columns import Rows, either_way
 from fewatoms.io.endings import ARRAYS, FEATHER, MARKET, PARQUET, READ, PathLikeStr, input_file
@@ -91,8 +91,8 @@ class Triplets:
         self.rows = self.cols = np.empty(0, dtype=dtype)
         order = np.argsort(keys, kind="stable")
         self.values = self.values[order]
-        keys = keys[order]
         del order
+        keys.sort()
         starts = np.flatnonzero(np.concatenate([[True], ~_repeated(keys)]))
         self.values = one(self.values, starts)
         keys = keys[starts]
@@ -131,6 +131,11 @@ def _of_table(path: Path, source: str, kind: str, names: Sequence[str | None]) -
         return _of_typed(file, chosen)
     layout = text.layout(path, source)
     chosen = _three(source, layout.names, names)
+    if all(map(NUMBER.fullmatch, chosen)):
+        raise Refused(
+            f"{source} must have a line of names above the entries; it begins with {', '.join(chosen)}: add a line "
+            f"such as {layout.separator.join((ROW, COLUMN, VALUE))}"
+        )
     return either_way(layout, lambda rows: _of_text(layout, chosen, rows))
 
 
@@ -159,19 +164,22 @@ def _of_text(it: text.Layout, names: Three, rows: Rows) -> Triplets:
 
     def parts() -> Iterator[tuple[list[tuple[Array, Array]], Array]]:
         for batch in rows(it):
-            yield [batch[place].encoded() for place in (row, col)], _numbers(it.source, names[2], batch[value])
+            yield [batch[place].encoded() for place in (row, col)], _numbers(it, names[2], batch[value])
 
     return _gathered(it.source, names, [WordCoder(), WordCoder()], parts())
 
 
-def _numbers(source: str, name: str, cells: Cells) -> Array:
+def _numbers(it: text.Layout, name: str, cells: Cells) -> Array:
     kind, numbers = cells.numbers()
-    if kind == TEXT:
+    if kind != TEXT:
+        return numbers
+    column = cells.texts() if it.separator == "," else with_commas(it.source, name, cells.texts())
+    if column.dtype.kind == "O":
         raise Refused(
-            f"{source} must have numbers in column {name!r}; there is text in it: name the column of the values, and "
-            "write numbers with decimal points"
+            f"{it.source} must have numbers in column {name!r}; there is text in it: name the column of the values, "
+            "and write numbers with decimal points"
         )
-    return numbers
+    return column
 
 
 def _of_typed(it: arrow.Binary, names: Three) -> Triplets:
@@ -201,8 +209,8 @@ def _gathered(
     count = 0
     for ids, numbers in parts:
         for name, coder, (once, places) in zip(names, coders, ids, strict=False):
-            absent = _where(once, places)
-            if absent is not None:
+            if places.min(initial=0) < 0:
+                absent = int(np.argmin(places))
                 raise Refused(
                     f"{source} must say of each value where it stands; row {count + absent + 1} has nothing in column "
                     f"{name!r}: fill it in, or drop that row"
@@ -219,14 +227,6 @@ def _gathered(
         afford(source, TRIPLET * max(0, count - expected) // 4)  # arrays grow by a quarter
     (rows, row_ids), (cols, col_ids) = (coder.finished() for coder in coders)
     return Triplets((rows, cols, values.whole()), (row_ids, col_ids), names, source)
-
-
-def _where(once: Array, places: Array) -> int | None:
-    """The first row whose id is missing."""
-    if once.dtype.kind != "O":
-        return None
-    none = [place for place, word in enumerate(once.tolist()) if word is None]
-    return int(np.flatnonzero(places == none[0])[0]) if none else None
 
 
 # Matrices ------------------------------------------------------------------------------------------------------------
