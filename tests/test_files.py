@@ -4,6 +4,7 @@ import gc
 import io
 import json
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -187,6 +188,26 @@ def written(header, **arrays):
     return stream.getvalue()
 
 
+def with_member(good, name, data, how=zipfile.ZIP_STORED):
+    """A good file with one member more, or another in its place."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(good)) as old, zipfile.ZipFile(out, "w") as new:
+        for member in old.infolist():
+            if member.filename != name:
+                new.writestr(member, old.read(member))
+        info = zipfile.ZipInfo("placeholder")
+        info.filename, info.compress_type = name, how
+        new.writestr(info, data)
+    return out.getvalue()
+
+
+def claiming(count):
+    """An array that says to be longer than it is."""
+    stream = io.BytesIO()
+    np.lib.format.write_array_header_1_0(stream, {"descr": "<f8", "fortran_order": False, "shape": (count,)})
+    return stream.getvalue() + bytes(24)
+
+
 def foreign(kind, file):
     """Files that are no answers."""
     answer("signed").save(file)
@@ -195,6 +216,9 @@ def foreign(kind, file):
         file.unlink()
         file.mkdir()
         return
+    pickled_array = io.BytesIO()
+    np.save(pickled_array, np.array([{}], dtype=object))
+    pickled_array = pickled_array.getvalue()
     pickled = io.BytesIO()
     np.savez(pickled, fewatoms=np.array([{}], dtype=object))
     other = io.BytesIO()
@@ -222,6 +246,12 @@ def foreign(kind, file):
             "no format": written({"labels": {}, "content": content}),
             "no such kind": written({"format": 1, "labels": {}, "content": {**content, "kind": "cake"}}),
             "nothing inside": written({"format": 1, "labels": {}, "content": content}),
+            "an array of objects": with_member(good, "it.c.npy", pickled_array),
+            "a name that climbs": with_member(good, "../../it.more.npy", npy.getvalue()),
+            "a name from the root": with_member(good, "/tmp/it.more.npy", npy.getvalue()),
+            "a name of Windows": with_member(good, "C:\\it.more.npy", npy.getvalue()),
+            "packed": with_member(good, "it.more.npy", npy.getvalue(), zipfile.ZIP_DEFLATED),
+            "more than there is": with_member(good, "it.c.npy", claiming(10**14)),
         }[kind]
     )
 
@@ -243,6 +273,12 @@ def foreign(kind, file):
         "no format",
         "no such kind",
         "nothing inside",
+        "an array of objects",
+        "a name that climbs",
+        "a name from the root",
+        "a name of Windows",
+        "packed",
+        "more than there is",
     ],
 )
 def test_what_is_no_answer_is_refused(kind, tmp_path):
@@ -251,6 +287,52 @@ def test_what_is_no_answer_is_refused(kind, tmp_path):
     with pytest.raises(ValueError, match=r"^file must be one that save\(\) wrote; .*answer' is not, or not all of it"):
         fa.load(file)
     gc.collect()  # a file left open would be reported now
+
+
+def test_a_member_more_does_no_harm(tmp_path):
+    """What the refusals above are measured against: the same file with a plain name is read."""
+    file = tmp_path / "answer"
+    answer("signed").save(file)
+    npy = io.BytesIO()
+    np.save(npy, np.ones(3))
+    file.write_bytes(with_member(file.read_bytes(), "it.more.npy", npy.getvalue()))
+    assert_same_answer(fa.load(file), answer("signed"))
+
+
+@pytest.mark.parametrize("kind", ["path", "answers", "low rank", "answer"])
+def test_every_kind_of_answer_goes_through_one_door(kind, tmp_path):
+    case, file = cases()["signed"], tmp_path / "it"
+    made = {
+        "path": lambda: fa.fit_path(case.M, case.b, atoms=fa.SignedOneHot(20), k=[1, 3]),
+        "answers": lambda: fa.fit_many(case.M, np.column_stack([case.b, case.b]), atoms=fa.SignedOneHot(20), k=3),
+        "low rank": lambda: answer("biases").model,
+        "answer": lambda: answer("psd, complex"),
+    }[kind]()
+    made.save(file)
+    back = fa.load(file)
+    assert type(back) is type(made)
+    assert repr(back) == repr(made)
+    with np.load(file, allow_pickle=False) as found:
+        header = json.loads(found["fewatoms"].tobytes())
+    assert header["content"]["kind"] == kind
+    assert header["format"] == files.FORMAT
+    header["format"] += 1
+    arrays = {key: value for key, value in np.load(file).items() if key != "fewatoms"}
+    file.write_bytes(written(header, **arrays))
+    with pytest.raises(
+        ValueError, match=rf"^file must be .* '.*it' has format {files.FORMAT + 1}: a later version"
+    ) as e:
+        fa.load(file)
+    assert "\n" not in str(e.value)
+
+
+def test_the_page_about_the_format_knows_all_kinds():
+    text = (Path(__file__).parent.parent / "docs" / "format.md").read_text(encoding="utf-8")
+    assert f"The format is version {files.FORMAT}." in text
+    for kind in (*files.READERS, *files.FACES):
+        assert f"`{kind}`" in text, kind
+    stored = {name for a in ("biases", "signed") for name in answer(a).kept().told}
+    assert all(f"`{name}`" in text for name in stored), stored
 
 
 @pytest.mark.parametrize("cut", [0.1, 0.3, 0.6, 0.9, 0.99])

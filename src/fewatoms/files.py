@@ -1,14 +1,17 @@
 """Files of answers: written under the very name given, whole or not at all, and read without pickle.
 
-A file is a NumPy archive (npz): arrays, and one header in JSON that says what they are. `load` reads what the `save` of
-any answer wrote. Versions of fewatoms read the files of earlier ones; a file of a later format is refused.
+A file is a NumPy archive (npz): arrays, and one header in JSON that says what they are, see docs/format.md. `load`
+reads what the `save` of any answer wrote. Versions of fewatoms read the files of earlier ones; a file of a later format
+is refused.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1  # of the files that are written here
 HEADER = "fewatoms"
+PLAIN_NAME = re.compile(r"[^/\\:]+\.npy")
 ROOT = "it"
 
 PathLike = str | os.PathLike[str]
@@ -71,6 +75,7 @@ class _LaterFormat(ValueError):
 
 def _read(name: str) -> Kept:
     with open(name, "rb") as stream, np.load(stream, allow_pickle=False) as found:
+        _refuse_strange(found.zip)
         header = kept.section(json.loads(found[HEADER].tobytes().decode()))
         version = kept.whole(header["format"])
         if version > FORMAT:
@@ -82,6 +87,16 @@ def _read(name: str) -> Kept:
     for key, labels in kept.section(header["labels"]).items():
         arrays[key] = _objects([_label_from(label) for label in kept.rows(labels)])
     return gathered(header["content"], arrays, ROOT)
+
+
+def _refuse_strange(archive: zipfile.ZipFile) -> None:
+    """Members that `save` does not write: names that lead out of a folder, and anything packed, which may be larger
+    than it looks."""
+    for member in archive.infolist():
+        if not PLAIN_NAME.fullmatch(member.filename):
+            raise ValueError(f"members of the archive must have plain names; got {member.filename!r}")
+        if member.compress_type != zipfile.ZIP_STORED:
+            raise ValueError(f"members of the archive must not be compressed; {member.filename!r} is")
 
 
 def save(file: PathLike, content: Kept) -> None:

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from fewatoms.solutions import Solutions
 
 # Colours are inherited, so that light and dark themes both serve.
-BLOCK = "max-width:60em;overflow-x:auto;line-height:1.4"
-GRID = "border-collapse:collapse;margin:.5em 0"
-HEAD = "text-align:right;padding:.1em .7em;border-bottom:1px solid currentColor"
-PLACE = "text-align:right;padding:.1em .7em"
-LEFT = ("atom", "name", "data", "ended", "")  # columns of words
+BLOCK_STYLE = "max-width:60em;overflow-x:auto;line-height:1.4"
+TABLE_STYLE = "border-collapse:collapse;margin:.5em 0"
+HEAD_STYLE = "text-align:right;padding:.1em .7em;border-bottom:1px solid currentColor"
+CELL_STYLE = "text-align:right;padding:.1em .7em"
+WORDY = ("atom", "name", "data", "ended", "")  # columns of words
 
 
 def answer(found: Solution) -> str:
@@ -47,7 +47,7 @@ def certificate(found: Certificate) -> str:
 
 
 def _block(*parts: str) -> str:
-    return f'<div style="{BLOCK}">{"".join(parts)}</div>'
+    return f'<div style="{BLOCK_STYLE}">{"".join(parts)}</div>'
 
 
 def _paragraphs(text: str) -> str:
@@ -63,16 +63,16 @@ def _grid(columns: Mapping[str, Sequence[object]], near: int = 0, bold: str | No
     head, rows, more = words.cells(columns, words.ROWS, near)
     if not rows:
         return ""
-    titles = "".join(f'<th style="{_side(HEAD, key)}">{escape(key)}</th>' for key in head)
+    titles = "".join(f'<th style="{_side(HEAD_STYLE, key)}">{escape(key)}</th>' for key in head)
     lines = []
     for row in rows:
         strong = bold in head and bool(row[head.index(bold)])
         texts = (f"<b>{escape(text)}</b>" if strong else escape(text) for text in row)
-        cells = (f'<td style="{_side(PLACE, key)}">{text}</td>' for key, text in zip(head, texts, strict=True))
+        cells = (f'<td style="{_side(CELL_STYLE, key)}">{text}</td>' for key, text in zip(head, texts, strict=True))
         lines.append(f"<tr>{''.join(cells)}</tr>")
     rest = f"<p>and {more} more</p>" if more else ""
-    return f'<table style="{GRID}"><thead><tr>{titles}</tr></thead><tbody>{"".join(lines)}</tbody></table>{rest}'
+    return f'<table style="{TABLE_STYLE}"><thead><tr>{titles}</tr></thead><tbody>{"".join(lines)}</tbody></table>{rest}'
 
 
 def _side(style: str, key: str) -> str:
-    return style.replace("right", "left") if key in LEFT else style
+    return style.replace("right", "left") if key in WORDY else style
