@@ -23,7 +23,7 @@ def houses(rng, count=60):
     return {"id": np.arange(count), "city": city, "rooms": rooms, "age": age, "area": area, "price": price}
 
 
-def flowers(rng, count=40):
+def flowers(rng, count=30):
     species = rng.choice(["iris", "rose"], count)
     X = rng.standard_normal((count, 4))
     X[:, 1] += 2 * (species == "iris")

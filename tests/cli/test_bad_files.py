@@ -220,7 +220,7 @@ demo --figure x.foo                                   | .png
 doctor --summary there.json                           | --overwrite
 """
 BAD = [tuple(part.strip() for part in line.split("|")) for line in CALLS.strip().splitlines()]
-BY_PROCESS = BAD[::80]
+BY_PROCESS = BAD[::120]
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ def test_demo_prints_a_table_and_draws(tmp_path, capsys, monkeypatch):
     """As the second example of its help says."""
     monkeypatch.chdir(tmp_path)
     figure = tmp_path / "demo.png"
-    call = demo.EXAMPLES.splitlines()[1].split()
+    call = demo.examples.splitlines()[1].split()
     assert call[:2] == ["fewatoms", "demo"]
     assert cli.main(call[1:]) == 0
     out = capsys.readouterr().out
@@ -35,7 +35,7 @@ def without(monkeypatch, *missing):
 def test_demo_without_extras_still_tells_everything(monkeypatch, capsys):
     """As the first example says."""
     without(monkeypatch, "rich")
-    call = demo.EXAMPLES.splitlines()[0].split()
+    call = demo.examples.splitlines()[0].split()
     assert cli.main(call[1:]) == 0
     captured = capsys.readouterr()
     assert "Robust PCA" in captured.out

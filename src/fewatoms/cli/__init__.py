@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fewatoms import __version__
+import fewatoms
 from fewatoms.cli import complete, demo, doctor, fit, path, predict, split, unmix
 from fewatoms.cli.options import CODES, Parser, examples
 from fewatoms.cli.session import done
@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = _parser().parse_args(arguments)
     except SystemExit as end:  # argparse has said why
-        return end.code if isinstance(end.code, int) else 2
+        return int(end.code or 0)
     return done(options)
 
 
@@ -35,7 +35,7 @@ def _parser() -> Parser:
         description="Explain data with few building blocks. `fewatoms COMMAND --help` tells more about each command.",
         epilog=examples(EXAMPLES) + CODES,
     )
-    parser.add_argument("--version", action="version", version=f"fewatoms {__version__}")
+    parser.add_argument("--version", action="version", version=f"fewatoms {fewatoms.__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
     for command in (fit, path, predict, complete, unmix, split, demo, doctor):
         command.add(commands)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fewatoms.run import Callback
     from fewatoms.solution import Solution
 
-ABOUT = """\
+about = """\
 The table has a row for each known entry: an id of the row (a user), one of the column (an item), the value;
 the first three columns, unless --user, --item and --value name others. Ids may be numbers or words. With a
 list of ranks (1,2,4 or 1:10), or none, the rank is chosen by entries held out, and so is the ridge where
@@ -27,19 +27,19 @@ biases are fitted.
 --out gets the whole matrix: a table of all entries, or a matrix (.npy, .npz); with --predict the entries of a
 table of pairs instead, with --top the N best of each row that were not given. Ends of a scale that are
 negative are written --clip=-1:1."""
-EXAMPLES = """\
+examples = """\
   fewatoms complete ratings.csv --rank 2 --out filled.csv
-  fewatoms complete ratings.csv --rank 1,2 --biases --clip 1:5 --top 3 --out best.csv
+  fewatoms complete ratings.csv --rank 1 --biases --clip 1:5 --top 3 --out best.csv
   fewatoms complete ratings.csv --user user --item item --value rating --rank 2 --model model.npz
   fewatoms complete ratings.csv --rank 2 --predict pairs.csv --out predictions.csv --duplicates mean
 """
 RANKS = (1, 2, 4, 8)  # where nobody says
 MATRICES = (".npy", ".npz")
-MOST = 50_000_000  # entries of a matrix that is written whole
+LARGEST = 50_000_000  # entries of a matrix that is written whole
 
 
 def add(commands: Commands) -> None:
-    parser = command(commands, "complete", run, said="a matrix from some of its entries", about=ABOUT, shown=EXAMPLES)
+    parser = command(commands, "complete", run, said="a matrix from some of its entries", about=about, shown=examples)
     parser.add_argument("data", metavar="FILE", help="a table of entries, a sparse matrix, or a matrix with gaps")
     parser.add_argument("--rank", type=budgets, metavar="K", help="10, 1:10 or 1,2,5 (default: chosen among 1,2,4,8)")
     parser.add_argument("--user", metavar="COL", help="the column with ids of rows")
@@ -89,8 +89,10 @@ def _refuse(entries: Entries, options: argparse.Namespace, whole: bool) -> None:
     from fewatoms.io import Refused
 
     p, q = entries.row_ids.size, entries.col_ids.size
-    if whole and options.out is not None and p * q > MOST:
-        raise Refused(f"--out must not be all {p} x {q} entries, more than {MOST}: say --predict or --top, or --model")
+    if whole and options.out is not None and p * q > LARGEST:
+        raise Refused(
+            f"--out must not be all {p} x {q} entries, more than {LARGEST}: say --predict or --top, or --model"
+        )
     if not np.isfinite(entries.values).all():
         bad = int((~np.isfinite(entries.values)).sum())
         raise Refused(f"{entries.source}: values must be finite numbers; {bad} are not")
@@ -113,6 +115,8 @@ def _solved(entries: Entries, ranks: list[int], options: argparse.Namespace, cal
 
 
 def _told(session: Session, entries: Entries, s: Solution, ranks: list[int], pairs: Table | None) -> int:
+    import numpy as np
+
     from fewatoms.cli import models
     from fewatoms.cli.pairs import Completed
     from fewatoms.cli.summary import of_answer, plain
@@ -128,7 +132,7 @@ def _told(session: Session, entries: Entries, s: Solution, ranks: list[int], pai
         "asked": {"rank": plain(ranks), "biases": options.biases, "clip": plain(options.clip)},
         "answer": {**of_answer(s), "rank": int(s.cardinality)},
     }
-    ridge = s.ridge if isinstance(s.ridge, tuple) else (s.ridge,)
+    ridge = np.atleast_1d(s.ridge).tolist()
     table = [["entries", "rows", "columns", "rank", "misfit", "ridge", "held out"]]
     held = "" if s.held_out is None else figure(float(s.held_out))
     shown = " ".join(figure(float(r)) for r in ridge)

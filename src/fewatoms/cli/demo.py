@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
     Tell: TypeAlias = Callable[[str, Progress | None], None]
 
-ABOUT = """\
+about = """\
 What the library does, seen in half a minute. With Ctrl-C or --deadline the rest is stopped early, each
 problem with its best answer."""
-EXAMPLES = """\
+examples = """\
   fewatoms demo
   fewatoms demo --seed 1 --figure demo.png
 """
@@ -34,8 +34,8 @@ HEADS = ("problem", "asked", "atoms", "misfit", "iterations", "products", "secon
 
 def add(commands: Commands) -> None:
     parser = command(
-        commands, "demo", run, said="solve six small problems, print what was found and draw it", about=ABOUT,
-        shown=EXAMPLES,
+        commands, "demo", run, said="solve six small problems, print what was found and draw it", about=about,
+        shown=examples,
     )  # fmt: skip
     parser.add_argument("--figure", metavar="FILE", help="write the figure there (PNG, PDF or SVG; needs matplotlib)")
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from fewatoms._types import Array, FloatArray
     from fewatoms.io import Table
 
-MISSING = ("error", "drop", "mean")
 LEVELS = 1000  # that one column may have
 
 

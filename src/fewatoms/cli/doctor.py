@@ -15,16 +15,16 @@ from fewatoms.cli.session import Session
 if TYPE_CHECKING:
     from fewatoms.cli.summary import Plain
 
-ABOUT = """\
+about = """\
 Versions, threads, the linear algebra underneath, where compiled loops are kept and whether they are there;
 and for what is missing, what it is for and the command that installs it."""
-EXAMPLES = """\
+examples = """\
   fewatoms doctor
   fewatoms doctor --json
 """
 NEEDED = ("numpy", "scipy", "numba", "threadpoolctl")
 # package: (the extra that brings it, what it is for)
-EXTRAS = {
+WANTED = {
     "pyarrow": ("parquet", "Parquet and Feather files; CSV files are read faster"),
     "scikit-learn": ("sklearn", "estimators; libsvm files"),
     "h5py": ("hdf5", "MATLAB files of version 7.3"),
@@ -35,7 +35,7 @@ EXTRAS = {
 
 
 def add(commands: Commands) -> None:
-    command(commands, "doctor", run, said="what is installed, and what is missing", about=ABOUT, shown=EXAMPLES)
+    command(commands, "doctor", run, said="what is installed, and what is missing", about=about, shown=examples)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -44,10 +44,10 @@ def run(options: argparse.Namespace) -> int:
     from fewatoms.cli.summary import plain
 
     session = Session(options)
-    found = {name: _version(name) for name in (*NEEDED, *EXTRAS)}
+    found = {name: _version(name) for name in (*NEEDED, *WANTED)}
     missing: dict[str, Plain] = {
         name: {"for": why, "install": f"pip install 'fewatoms[{extra}]'"}
-        for name, (extra, why) in EXTRAS.items()
+        for name, (extra, why) in WANTED.items()
         if found[name] is None
     }
     cache = _cache()
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
     table += [["platform", platform.platform()], ["threads", f"{kernels.threads()} of {os.cpu_count()} cores"]]
     table += [["BLAS", f"{b['library']} {b['version']}, {b['threads']} threads"] for b in blas]
     table += [["compiled searches", cache["state"]], ["kept in", cache["folder"] or "no folder can be written to"]]
-    lines = [f"{name} is missing: {EXTRAS[name][1]}: pip install 'fewatoms[{EXTRAS[name][0]}]'" for name in missing]
+    lines = [f"{name} is missing: {WANTED[name][1]}: pip install 'fewatoms[{WANTED[name][0]}]'" for name in missing]
     if cache["state"] not in ("ready", "off"):
         lines.append("compiled searches are made on first use; at once: python -m fewatoms.gram.build")
     return session.finish(all(found[name] for name in NEEDED), summary, lines or ["Nothing is missing."], table)

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from fewatoms.run import Callback
     from fewatoms.solution import Solution
 
-ABOUT = """\
+about = """\
 With one -k you get the smallest loss found with so many columns; with a range, such as -k 1:20, the number is
 chosen by what rows left out say (so it is without -k); with --misfit as few columns as were found to meet
 that bound. An intercept stands beside them and does not count. Columns that are constant or empty are left
 out, and said."""
-EXAMPLES = """\
+examples = """\
   fewatoms fit houses.csv --target price -k 3
   fewatoms fit houses.csv --target price -k 1:5 --out model.npz --table atoms.csv
   fewatoms fit houses.csv --target price --misfit 0.2 --json
@@ -31,10 +31,12 @@ EXAMPLES = """\
   fewatoms fit sensors.csv --target load -k 2 --group-by _ --loss huber
 """
 
+WORDS = ("group", "name", "atom")  # heads of columns that hold no numbers
+
 
 def add(commands: Commands) -> None:
     parser = command(
-        commands, "fit", run, said="explain one column of a table with a few others", about=ABOUT, shown=EXAMPLES
+        commands, "fit", run, said="explain one column of a table with a few others", about=about, shown=examples
     )
     asking.add_options(parser)
     parser.add_argument("-k", type=budgets, metavar="K", help="columns (or groups) at most: 10, 1:20 or 1,2,5")
@@ -93,7 +95,7 @@ def told(session: Session, ask: Question, s: Solution, asked: dict[str, object])
         "asked": plain(asked),
         "answer": {**of_answer(s), "intercept": plain(s.intercept), "table": plain(records)},
     }  # fmt: skip
-    rows = [[_cell(value) for value in record.values()] for record in records]
+    rows = [[_cell(head, value) for head, value in record.items()] for record in records]
     table = [list(records[0]), *rows] if records else []
     return session.finish(s.success, summary, [s.message, *_beside(s)], table)
 
@@ -116,9 +118,8 @@ def _records(s: Solution, ask: Question) -> list[dict[str, object]]:
 
 def _beside(s: Solution) -> list[str]:
     """The intercept, where it is one number."""
-    value = s.intercept
-    return [f"intercept: {figure(value)}"] if isinstance(value, float) else []
+    return [] if s.classes is not None and len(s.classes) > 2 else [f"intercept: {figure(float(s.intercept))}"]
 
 
-def _cell(value: object) -> str:
-    return figure(value) if isinstance(value, float) else str(value)
+def _cell(head: str, value: object) -> str:
+    return str(value) if head in WORDS else "" if value is None else f"{value:.4g}"

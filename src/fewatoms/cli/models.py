@@ -12,7 +12,7 @@ import secrets
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -48,17 +48,15 @@ def write(path: Path, answer: Solution | LowRank, how: Plain, arrays: Mapping[st
 def read(name: str) -> tuple[Solution | LowRank, dict[str, Plain], dict[str, Array]]:
     """The answer, how tables become matrices, and the arrays that belong to that."""
     from fewatoms.io import Refused
-    from fewatoms.lowrank import LowRank
-    from fewatoms.solution import Solution
 
     path = Path(name)
     if not path.is_file():
         raise Refused(
             f"{name}: there is no such file" if not path.exists() else f"{name}: must be a file, not a folder"
         )
-    answer = files.load(path)
+    answer = cast("Solution | LowRank", files.load(path))
     with np.load(path, allow_pickle=False) as found:
-        if HOW not in found.files or not isinstance(answer, Solution | LowRank):
+        if HOW not in found.files:
             raise Refused(f"{name}: must be a model that `fewatoms fit` or `fewatoms complete` wrote")
         told = kept.section(json.loads(found[HOW].tobytes().decode()))
         if kept.whole(told["format"]) > FORMAT_OF_HOW:

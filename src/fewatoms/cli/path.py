@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from fewatoms.doors import Words
     from fewatoms.path import Path
 
-ABOUT = """\
+about = """\
 One line for each number of columns: the misfit (or loss), what it scores, and which columns are in. --choose
 says how the number is chosen: by rows left out (cv, held-out), by criteria of information (bic, ebic), at the
 elbow, or not at all."""
-EXAMPLES = """\
+examples = """\
   fewatoms path houses.csv --target price -k 1:5
   fewatoms path houses.csv --target price -k 1:5 --choose bic --table path.csv --plot path.png
   fewatoms path flowers.csv --target species --classes -k 1,2,3 --choose cv --rule 1se --ridge 0.01 --out path.npz
@@ -35,8 +35,8 @@ def add(commands: Commands) -> None:
         "path",
         run,
         said="the same fit for every number of columns, and a choice",
-        about=ABOUT,
-        shown=EXAMPLES,
+        about=about,
+        shown=examples,
     )
     asking.add_options(parser)
     parser.add_argument(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from fewatoms.cli import asking
 from fewatoms.cli.options import Commands, command
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from fewatoms.lowrank import LowRank
     from fewatoms.solution import Solution
 
-ABOUT = """\
+about = """\
 Models are those that `fewatoms fit --out` and `fewatoms complete --model` write. A table needs the columns
 that the model uses, in any order; rows where one of them is missing get no prediction if the model was fitted
 with --missing drop. For a completed matrix the new table has pairs of ids. For classes there is a column with
 the likeliest one, and one with the probability of each. Without --out predictions are printed as CSV."""
-EXAMPLES = """\
+examples = """\
   fewatoms predict houses.npz new_houses.csv
   fewatoms predict houses.npz new_houses.csv --out predictions.csv
   fewatoms predict ratings.npz pairs.csv --out predictions.csv
@@ -30,7 +30,7 @@ EXAMPLES = """\
 
 
 def add(commands: Commands) -> None:
-    parser = command(commands, "predict", run, said="what a model says about new data", about=ABOUT, shown=EXAMPLES)
+    parser = command(commands, "predict", run, said="what a model says about new data", about=about, shown=examples)
     parser.add_argument(
         "fitted", metavar="MODEL", help="written by `fewatoms fit --out` or `fewatoms complete --model`"
     )
@@ -68,9 +68,8 @@ def _of_table(
 
     from fewatoms.cli.design import Recipe
     from fewatoms.io import Refused
-    from fewatoms.solution import Solution
 
-    assert isinstance(answer, Solution)
+    answer = cast("Solution", answer)
     if how["recipe"] is None:
         X, whole, target = table.numeric(), np.ones(table.rows, dtype=bool), "target"
         if X.shape[1] != answer.x.shape[0]:
@@ -100,10 +99,8 @@ def _of_pairs(
 ) -> dict[str, Array]:
     """The entries of a completed matrix."""
     from fewatoms.cli.pairs import Completed
-    from fewatoms.lowrank import LowRank
 
-    assert isinstance(answer, LowRank)
-    return Completed.read(answer, how, arrays).predicted(session, table)
+    return Completed.read(cast("LowRank", answer), how, arrays).predicted(session, table)
 
 
 PREDICTIONS = {"table": _of_table, "pairs": _of_pairs}

@@ -39,18 +39,19 @@ def done(options: argparse.Namespace) -> int:
         with suppress(OSError):
             sys.stdout.close()
         return HOLDS
+    except ORDINARY as error:
+        return _failed(options, str(error) or type(error).__name__)
+    except MemoryError as error:
+        return _failed(options, f"not enough memory for this: {error}")
     except Exception as error:
-        if options.debug:
-            raise
-        sys.stderr.write(f"fewatoms {options.command}: error: {_told(error)}\n")
-        return MISUSE
+        return _failed(options, f"{type(error).__name__}: {error} (--debug shows where)")
 
 
-def _told(error: Exception) -> str:
-    if isinstance(error, MemoryError):
-        return f"not enough memory for this: {one_line(str(error)) or 'none is left'}"
-    said = one_line(str(error))
-    return said if said and isinstance(error, ORDINARY) else f"{type(error).__name__}: {said} (--debug shows where)"
+def _failed(options: argparse.Namespace, why: str) -> int:
+    if options.debug:
+        raise
+    sys.stderr.write(f"fewatoms {options.command}: error: {one_line(why)}\n")
+    return MISUSE
 
 
 class Session:

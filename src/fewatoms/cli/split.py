@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from fewatoms.io import Stack
     from fewatoms.solution import Solution
 
-ABOUT = """\
+about = """\
 Frames are a folder of images, an animated GIF, a TIFF of several pages, or an array (.npy, .npz) of three
 axes, frames first. The background is a matrix of low rank, a column for each frame; the foreground is what
 stands out of it and of the noise, or --entries pixels in all.
 
 --out is a folder, made now, which gets background and foreground: images for images, or arrays with --format
 npy. In images the foreground is shown by its size; arrays keep signs."""
-EXAMPLES = """\
+examples = """\
   fewatoms split frames --rank 1
   fewatoms split frames --rank 1 --out parts
   fewatoms split video.npy --rank 1 --entries 200 --out arrays --format npy
@@ -36,8 +36,8 @@ def add(commands: Commands) -> None:
         "split",
         run,
         said="frames as a still background and what moves before it",
-        about=ABOUT,
-        shown=EXAMPLES,
+        about=about,
+        shown=examples,
     )
     parser.add_argument("data", metavar="FRAMES", help="a folder of images, a GIF or TIFF, or an array")
     parser.add_argument("--rank", type=count, required=True, metavar="K", help="of the background, e.g. 3")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fewatoms.cli.summary import Plain
     from fewatoms.solutions import Solutions
 
-ABOUT = """\
+about = """\
 Scene and library are tables or matrices; which side of each counts the bands is found by their sizes, and
 where that is open --pixels and --spectra decide. In a library whose spectra are rows, a column of text has
 their names; --drop leaves out columns such as wavelengths. Amounts are not negative unless --signed says so;
@@ -26,7 +26,7 @@ they need not add up to one.
 
 --out gets a line for each pixel and spectrum that is in it (tables), or the matrix of amounts, pixels as rows
 (.npy; .npz keeps it sparse). A pixel with missing values has no amounts, and is counted in a note."""
-EXAMPLES = """\
+examples = """\
   fewatoms unmix scene.npy --library spectra.csv -k 3
   fewatoms unmix scene.npy --library spectra.csv -k 2 --out amounts.csv
   fewatoms unmix scene.npy --library spectra.csv -k 2 --pixels rows --out amounts.npz --summary unmix.json
@@ -37,7 +37,7 @@ COMMON = 12  # spectra that are listed
 
 def add(commands: Commands) -> None:
     parser = command(
-        commands, "unmix", run, said="each pixel of a scene as a mixture of a few spectra", about=ABOUT, shown=EXAMPLES
+        commands, "unmix", run, said="each pixel of a scene as a mixture of a few spectra", about=about, shown=examples
     )
     parser.add_argument("data", metavar="SCENE", help="pixels and bands: .npy, .npz, .mat, or a table of numbers")
     parser.add_argument("--library", required=True, metavar="FILE", help="spectra and bands")
