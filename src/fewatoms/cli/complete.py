@@ -35,7 +35,7 @@ examples = """\
 """
 RANKS = (1, 2, 4, 8)  # where nobody says
 MATRICES = (".npy", ".npz")
-LARGEST = 50_000_000  # entries of a matrix that is written whole
+MOST_WRITTEN = 50_000_000  # entries of a matrix that is written whole
 
 
 def add(commands: Commands) -> None:
@@ -89,9 +89,9 @@ def _refuse(entries: Entries, options: argparse.Namespace, whole: bool) -> None:
     from fewatoms.io import Refused
 
     p, q = entries.row_ids.size, entries.col_ids.size
-    if whole and options.out is not None and p * q > LARGEST:
+    if whole and options.out is not None and p * q > MOST_WRITTEN:
         raise Refused(
-            f"--out must not be all {p} x {q} entries, more than {LARGEST}: say --predict or --top, or --model"
+            f"--out must not be all {p} x {q} entries, more than {MOST_WRITTEN}: say --predict or --top, or --model"
         )
     if not np.isfinite(entries.values).all():
         bad = int((~np.isfinite(entries.values)).sum())

@@ -24,7 +24,7 @@ examples = """\
 """
 NEEDED = ("numpy", "scipy", "numba", "threadpoolctl")
 # package: (the extra that brings it, what it is for)
-WANTED = {
+OPTIONAL = {
     "pyarrow": ("parquet", "Parquet and Feather files; CSV files are read faster"),
     "scikit-learn": ("sklearn", "estimators; libsvm files"),
     "h5py": ("hdf5", "MATLAB files of version 7.3"),
@@ -44,10 +44,10 @@ def run(options: argparse.Namespace) -> int:
     from fewatoms.cli.summary import plain
 
     session = Session(options)
-    found = {name: _version(name) for name in (*NEEDED, *WANTED)}
+    found = {name: _version(name) for name in (*NEEDED, *OPTIONAL)}
     missing: dict[str, Plain] = {
         name: {"for": why, "install": f"pip install 'fewatoms[{extra}]'"}
-        for name, (extra, why) in WANTED.items()
+        for name, (extra, why) in OPTIONAL.items()
         if found[name] is None
     }
     cache = _cache()
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
     table += [["platform", platform.platform()], ["threads", f"{kernels.threads()} of {os.cpu_count()} cores"]]
     table += [["BLAS", f"{b['library']} {b['version']}, {b['threads']} threads"] for b in blas]
     table += [["compiled searches", cache["state"]], ["kept in", cache["folder"] or "no folder can be written to"]]
-    lines = [f"{name} is missing: {WANTED[name][1]}: pip install 'fewatoms[{WANTED[name][0]}]'" for name in missing]
+    lines = [f"{name} is missing: {OPTIONAL[name][1]}: pip install 'fewatoms[{OPTIONAL[name][0]}]'" for name in missing]
     if cache["state"] not in ("ready", "off"):
         lines.append("compiled searches are made on first use; at once: python -m fewatoms.gram.build")
     return session.finish(all(found[name] for name in NEEDED), summary, lines or ["Nothing is missing."], table)

@@ -31,7 +31,7 @@ examples = """\
   fewatoms fit sensors.csv --target load -k 2 --group-by _ --loss huber
 """
 
-WORDS = ("group", "name", "atom")  # heads of columns that hold no numbers
+NO_NUMBERS = ("group", "name", "atom")  # heads of columns that hold no numbers
 
 
 def add(commands: Commands) -> None:
@@ -122,4 +122,4 @@ def _beside(s: Solution) -> list[str]:
 
 
 def _cell(head: str, value: object) -> str:
-    return str(value) if head in WORDS else "" if value is None else f"{value:.4g}"
+    return str(value) if head in NO_NUMBERS else "" if value is None else f"{value:.4g}"
