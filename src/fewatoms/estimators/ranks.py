@@ -11,7 +11,7 @@ from fewatoms.operators import Sampling
 from fewatoms.path import fit_path
 from fewatoms.solution import Solution, Status
 
-RANKS = (1, 2, 3, 5, 8, 12, 20)
+RANKS_TRIED = (1, 2, 3, 5, 8, 12, 20)
 NO_BETTER = 2  # ranks in a row that end the search: higher ones cost more
 
 
