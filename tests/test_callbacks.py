@@ -9,7 +9,7 @@ import pytest
 
 import fewatoms as fa
 from answers import answer, assert_same_arrays, cases
-from fewatoms import bars, callbacks, ledger
+from fewatoms import callbacks, ledger
 
 
 @pytest.fixture
@@ -216,15 +216,6 @@ def test_a_bar_names_the_stage_and_losses_without_misfit(monkeypatch):
     assert "loss " in shown.getvalue().splitlines()[-1]
 
 
-def test_the_time_left_is_told_where_the_whole_is_known():
-    left = bars.Left()
-    assert [left.at(now, share) for now, share in ((0.0, 0.0), (10.0, 0.25), (20.0, 0.5))] == [None, 30.0, 20.0]
-    assert left.at(25.0, 0.0) is None  # another count
-    assert left.at(30.0, 0.5) == 5.0
-    assert left.at(31.0, None) is None
-    assert [bars.duration(t) for t in (0.04, 9.9, 59, 61, 3720)] == ["0.0 s", "9.9 s", "59 s", "1:01 min", "1:02 h"]
-
-
 # Several at once, in every door --------------------------------------------------------------------------------------
 
 
@@ -280,6 +271,17 @@ def test_shares_count_folds_ridges_budgets_and_data_vectors():
     seen.clear()
     case.fit(callback=seen.append)
     assert {p.share for p in seen} == {None}
+
+
+def test_sweeps_over_several_sizes_are_counted(monkeypatch):
+    monkeypatch.setattr(ledger, "EVERY", 0.0)
+    seen = []
+    doors()["fit_path"](seen.append)
+    counted = [p.counts[0] for p in seen if p.counts]
+    assert {count.what for count in counted} >= {"sweep"}
+    assert all(0 <= count.done < count.total for count in counted)
+    sweeps = [count.done for count in counted if count.what == "sweep"]
+    assert sweeps == sorted(sweeps)
 
 
 def test_callbacks_in_a_list_are_checked_one_by_one():

@@ -128,11 +128,14 @@ class Rich:
 
 def told(p: Progress) -> str:
     """Where a run is, in a few words; nothing is computed for it."""
-    where = [str(count) for count in p.counts] + [p.stage] * bool(p.stage)
+    counts = [str(count) for count in p.counts if count.what not in p.stage]  # which may tell it itself
+    where = [*counts, *[p.stage] * bool(p.stage), f"iterate {p.iteration}"]
+    if p.candidate is None:
+        return ", ".join(where)
     fits = f"loss {p.loss:.4g}" if math.isnan(p.misfit) else f"misfit {p.misfit:.3g}"
     gap = p.known_gap
     proven = [f"gap {gap:.2g}"] if math.isfinite(gap) else []
-    return ", ".join([*where, f"iterate {p.iteration}", Budget(p.cardinality).words, fits, *proven])
+    return ", ".join([*where, Budget(p.cardinality).words, fits, *proven])
 
 
 def duration(seconds: float) -> str:

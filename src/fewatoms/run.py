@@ -146,6 +146,7 @@ def solve_together(problem: Problem, data: Array, way: Way) -> tuple[Found, int]
                 if block is not None:
                     found.append(block)
                     done += len(block)
+                spent.stage = f"data vector {done} of {data.shape[1]}"
                 with ledger.counted("data vector", done, data.shape[1]):
                     if way.stopped or not _heard(problem, data[:, :done], block, spent, way.ear):
                         break

@@ -127,16 +127,21 @@ class Search(Stages):
         low = 1 if most <= SWEPT or len(self.ks) > 1 or self.problem.alpha is not None else most
         table, top = self.table, most
         ridges = [r for r in RIDGES if r > self.problem.ridge] if self._continued else []
-        for ridge in [*ridges, self.problem.ridge]:
-            table, top = self.swept(ridge, low, table)
+        again = self._continued and self.view.blocks is None and self.problem.alpha is None
+        sweeps = len(ridges) + 1 + 2 * again
+        for i, ridge in enumerate([*ridges, self.problem.ridge]):
+            with ledger.counted("sweep", i, sweeps):
+                table, top = self.swept(ridge, low, table)
         assert table is not None
-        if self._continued and self.view.blocks is None and self.problem.alpha is None:
-            table = self._swept_from_rungs(low, table)
+        if again:
+            with ledger.counted("sweep", len(ridges) + 1, sweeps):
+                table = self._swept_from_rungs(low, table)
         self.table = table
-        for k in self.ks:
+        for i, k in enumerate(self.ks):
             row = table[min(k, top)]
-            self._take(k, self.small.classes[row[row >= 0]])
-            self._look_outside(k)
+            with ledger.counted("size", i, len(self.ks)):
+                self._take(k, self.small.classes[row[row >= 0]])
+                self._look_outside(k)
 
     def _swept_from_rungs(self, low: int, table: IntArray) -> IntArray:
         """The better one of a table's supports and those that a sweep finds from ladders of penalties, swept again."""
