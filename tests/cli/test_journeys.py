@@ -198,7 +198,9 @@ def test_complete_fills_predicts_recommends_and_saves(capsys):
     items, j = np.unique(known["item"], return_inverse=True)
     s = fa.fit(fa.Sampling(i, j, (12, 9)), known["rating"], atoms=fa.RankOne(12, 9), k=2)
     X = s.left @ s.right.T
-    summary, code = told(capsys, "complete", "ratings.csv", "--rank", 2, "--out", "filled.parquet", "--model", "m.npz")
+    summary, code = told(
+        capsys, "complete", "ratings.csv", "--rank", 2, "--ridge", 0, "--out", "filled.parquet", "--model", "m.npz"
+    )
     assert code == 0
     assert summary["answer"]["loss"] == pytest.approx(s.loss, rel=1e-6, abs=1e-9)
     filled = io.read_table("filled.parquet")

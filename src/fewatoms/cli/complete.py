@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fewatoms.cli.asking import OUTPUTS
-from fewatoms.cli.options import Commands, budgets, command, count, number, scale
+from fewatoms.cli.options import Commands, budgets, command, count, ridge, scale
 from fewatoms.cli.session import Session
 from fewatoms.cli.tables import figure
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 about = """\
 The table has a row for each known entry: an id of the row (a user), one of the column (an item), the value;
 the first three columns, unless --user, --item and --value name others. Ids may be numbers or words. With a
-list of ranks (1,2,4 or 1:10), or none, the rank is chosen by entries held out, and so is the ridge where
-biases are fitted.
+list of ranks (1,2,4 or 1:10), or none, the rank is chosen by entries held out, and so is the ridge
+unless --ridge is a number.
 
 --out gets the whole matrix: a table of all entries, or a matrix (.npy, .npz); with --predict the entries of a
 table of pairs instead, with --top the N best of each row that were not given. Ends of a scale that are
@@ -46,7 +46,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("--item", metavar="COL", help="the column with ids of columns")
     parser.add_argument("--value", metavar="COL", help="the column with values")
     parser.add_argument("--biases", action="store_true", help="a centre, row and column biases beside the atoms")
-    parser.add_argument("--ridge", type=number, metavar="NUMBER", help="shrinkage (default 0; with --biases chosen)")
+    parser.add_argument("--ridge", type=ridge, default="auto", metavar="auto|NUMBER", help="shrinkage (default auto)")
     parser.add_argument("--clip", type=scale, metavar="LOW:HIGH", help="the scale that values are kept to")
     parser.add_argument("--duplicates", choices=("error", "mean", "last"), default="error", help="entries given twice")
     parser.add_argument("--out", metavar="FILE", help="write the matrix, or what --predict or --top ask for")
@@ -132,10 +132,9 @@ def _told(session: Session, entries: Entries, s: Solution, ranks: list[int], pai
         "asked": {"rank": plain(ranks), "biases": options.biases, "clip": plain(options.clip)},
         "answer": {**of_answer(s), "rank": int(s.cardinality)},
     }
-    ridge = np.atleast_1d(s.ridge).tolist()
     table = [["entries", "rows", "columns", "rank", "misfit", "ridge", "held out"]]
     held = "" if s.held_out is None else figure(float(s.held_out))
-    shown = " ".join(figure(float(r)) for r in ridge)
+    shown = " ".join(figure(float(r)) for r in np.atleast_1d(s.ridge))
     table.append([str(entries.values.size), str(p), str(q), str(s.cardinality), figure(float(s.misfit)), shown, held])
     return session.finish(s.success, summary, [s.message], table)
 
