@@ -72,11 +72,9 @@ class SmoothSearch(Stages):
             with linalg.single_thread():
                 self._shrink()
             yield
-            if not self.outlook.whole:
-                return
+            return
         with linalg.single_thread():
-            for k in self.ks:
-                self._shaken(k)
+            self._shaken(self.ks[0])
         yield
 
     def sketched(self) -> dict[int, Support]:
