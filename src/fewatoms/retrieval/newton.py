@@ -12,6 +12,7 @@ from fewatoms.linalg import definite_solver
 from fewatoms.losses import Loss
 from fewatoms.reduced import ReducedOperator
 
+TINY_STEP = 1e-6  # of the largest coefficient: what is left after it is rounding
 UNCHECKED = 1e-8  # tolerances above this are met by what the last model said, and not looked at once more
 
 
@@ -60,7 +61,7 @@ def newton(
             if promise <= tol * abs(value):  # nothing to gain, or what left the box has bent the step uphill
                 direction = _model_descent(H, slope, ridge, lower - c, upper - c) if boxed else direction
                 if -float(np.dot(slope, direction)) <= tol * abs(value):
-                    return c, residual, H
+                    return (*_settled(reduced, b, c, residual, direction, boxed or tol > UNCHECKED), H)
             moved = _shortened(reduced, b, loss, value, c, slope, direction, lower, upper, pays)
             if moved[2] < math.inf:
                 break
@@ -73,6 +74,15 @@ def newton(
         if before - value <= 0.1 * tol * abs(value) or value <= nothing:
             break
     return c, residual, _hessian(reduced, loss, residual, pays)
+
+
+def _settled(
+    reduced: ReducedOperator, b: FloatArray, c: FloatArray, residual: FloatArray, direction: FloatArray, enough: bool
+) -> tuple[FloatArray, FloatArray]:
+    """One more step, which is too small for the objective to show: its square is. Not along flat directions."""
+    if enough or np.abs(direction).max(initial=0.0) > TINY_STEP * np.abs(c).max(initial=0.0):
+        return c, residual
+    return c + direction, b - reduced.apply(c + direction)
 
 
 def _expected(reduced: ReducedOperator, loss: Loss, slope: FloatArray) -> float:
