@@ -43,6 +43,7 @@ LAYERS = [
     {"choosing"},
     {"datasets", "doors"},
     {"path", "testing"},
+    {"ranks"},
     {"_public", "demo", "estimators"},
     {"display"},
     {"cli"},

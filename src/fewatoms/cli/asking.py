@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 OUTPUTS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
 USUAL = 20  # atoms at most where nobody says how many
-HUBER = 1.35  # scales of the residual: 95 % as good as least squares where the noise is Gaussian
-GAUSSIAN = 1.4826  # standard deviations per median deviation
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -257,15 +255,12 @@ def _loss(options: argparse.Namespace, b: Array, weights: Array | None) -> Loss:
 
 def robust(ask: Question, first: Solution) -> Question:
     """The same question with Huber's loss, whose outliers begin where the residual of a first fit says."""
-    import numpy as np
-
     import fewatoms as fa
+    from fewatoms.losses.huber import usual_delta
 
-    residual = ask.b - first.predict(ask.M)
-    sizes = np.abs(residual - np.median(residual))
-    middle, mean = GAUSSIAN * float(np.median(sizes)), float(sizes.mean())
-    scale = middle if middle > 1e-12 * mean else mean or 1.0
-    words: Words = {**ask.words, "loss": fa.Huber(HUBER * scale, ask.words["loss"].weights)}
+    weights = ask.words["loss"].weights
+    delta = usual_delta(ask.b - first.predict(ask.M), weights)
+    words: Words = {**ask.words, "loss": fa.Huber(delta, weights)}
     return replace(ask, words=words)
 
 

@@ -14,6 +14,7 @@ from fewatoms.cli.tables import figure
 if TYPE_CHECKING:
     from fewatoms.cli.pairs import Completed
     from fewatoms.cli.summary import Plain
+    from fewatoms.doors import Words
     from fewatoms.io import Entries, Table
     from fewatoms.run import Callback
     from fewatoms.solution import Solution
@@ -33,7 +34,6 @@ examples = """\
   fewatoms complete ratings.csv --user user --item item --value rating --rank 2 --model model.npz
   fewatoms complete ratings.csv --rank 2 --predict pairs.csv --out predictions.csv --duplicates mean
 """
-RANKS = (1, 2, 4, 8)  # where nobody says
 MATRICES = (".npy", ".npz")
 MOST_WRITTEN = 50_000_000  # entries of a matrix that is written whole
 
@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
         if pairs is not None:
             which(pairs, entries.row, entries.col)
     shape = entries.row_ids.size, entries.col_ids.size
-    ranks = [k for k in (options.rank or RANKS) if k <= min(shape)]
+    ranks = [k for k in (options.rank or _usual()) if k <= min(shape)]
     if not ranks:
         raise io.Refused(f"--rank must be at most {min(shape)}, the smaller side of the matrix; got {options.rank}")
     with session.working("complete") as callback:
@@ -98,17 +98,26 @@ def _refuse(entries: Entries, options: argparse.Namespace, whole: bool) -> None:
         raise Refused(f"{entries.source}: values must be finite numbers; {bad} are not")
 
 
+def _usual() -> tuple[int, ...]:
+    from fewatoms.ranks import RANKS
+
+    return RANKS
+
+
 def _solved(entries: Entries, ranks: list[int], options: argparse.Namespace, callback: Callback) -> Solution:
     import fewatoms as fa
+    from fewatoms.ranks import best_rank
 
     shape = entries.row_ids.size, entries.col_ids.size
-    words = {
+    words: Words = {
         "atoms": fa.RankOne(*shape), "free": "biases" if options.biases else None, "ridge": options.ridge,
         "callback": callback, "rng": options.seed,
     }  # fmt: skip
     M = fa.Sampling(entries.rows, entries.cols, shape)
     if len(ranks) == 1:
         return fa.fit(M, entries.values, k=ranks[0], **words)
+    if options.rank is None:
+        return best_rank(M, entries.values, ranks, **words)
     path = fa.fit_path(M, entries.values, k=ranks, **words)
     path.choose_k("held-out", rng=options.seed, callback=callback)
     return path.best

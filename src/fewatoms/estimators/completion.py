@@ -18,8 +18,9 @@ from fewatoms.atoms import RankOne
 from fewatoms.doors import fit
 from fewatoms.estimators.entries import Entries, Filled, spanned, weighed
 from fewatoms.estimators.ids import UNKNOWN, Ids, column, gapped, listed, measured, pairs, told
-from fewatoms.estimators.ranks import RANKS_TRIED, best_rank, seed
+from fewatoms.estimators.seeds import seed
 from fewatoms.losses import LeastSquares
+from fewatoms.ranks import RANKS, best_rank
 from fewatoms.solution import Solution
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         M, b = entries.sampling(), entries.values
         if rank is not None or few or min(p, q) == 1:
             return fit(M, b, k=rank or 1, **words)
-        return best_rank(M, b, [r for r in RANKS_TRIED if r <= min(p, q)], words)
+        return best_rank(M, b, [r for r in RANKS if r <= min(p, q)], **words)
 
     # What is known afterwards -----------------------------------------------------------------------------------------
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Self
 
-import numpy as np
 from sklearn.base import RegressorMixin
 
 from fewatoms._types import FloatArray
@@ -15,10 +14,8 @@ from fewatoms.estimators.folds import Comparing
 from fewatoms.estimators.hearing import with_callbacks
 from fewatoms.frames import names_of
 from fewatoms.losses import Huber, LeastSquares, Loss
+from fewatoms.losses.huber import usual_delta
 from fewatoms.solution import Solution
-
-HUBER = 1.35  # scales of the residual: 95 % as good as least squares where the noise is Gaussian
-GAUSSIAN = 1.4826  # standard deviations per median deviation
 
 
 class Regressor(RegressorMixin, FewFeatures):
@@ -44,7 +41,7 @@ class Regressor(RegressorMixin, FewFeatures):
         if self.delta is not None:
             return Huber(self.delta, data.weights)
         first = settle(data, Words(**{**words, "loss": LeastSquares(data.weights)}))
-        return Huber(HUBER * scale(data.y - first.predict(data.M), data.weights), data.weights)
+        return Huber(usual_delta(data.y - first.predict(data.M), data.weights), data.weights)
 
     def predict(self, X: object) -> FloatArray:
         """X : (rows, features) array, sparse matrix or data frame. Returns a number for each row."""
@@ -174,21 +171,3 @@ class SparseRegressorCV(Comparing, Regressor):
         """As for SparseRegressor; what else is given goes to the splitter, where metadata routing is enabled."""
         split = self._splitting(params, X, y)
         return self._fit(X, y, sample_weight, lambda data, words: self._settle(data, words, split))
-
-
-def scale(residual: FloatArray, weights: FloatArray | None) -> float:
-    """The median deviation from the median, as a standard deviation; the mean one where more than half of them are
-    nothing, and 1 where all are: any delta will do then."""
-    w = np.ones(residual.size) if weights is None else weights
-    sizes = np.abs(residual - median(residual, w))
-    middle, mean = GAUSSIAN * median(sizes, w), float(np.average(sizes, weights=w))
-    return middle if middle > 1e-12 * mean else mean or 1.0
-
-
-def median(values: FloatArray, weights: FloatArray) -> float:
-    """That of values repeated as often as their weights say."""
-    order = np.argsort(values)
-    sums = np.cumsum(weights[order])
-    low = int(np.searchsorted(sums, sums[-1] / 2))
-    high = int(np.searchsorted(sums, sums[-1] / 2, side="right"))
-    return float((values[order[low]] + values[order[min(high, values.size - 1)]]) / 2)

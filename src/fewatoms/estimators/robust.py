@@ -16,7 +16,7 @@ from fewatoms._types import Array, FloatArray
 from fewatoms.atoms import RankOne, SignedOneHot
 from fewatoms.doors import fit
 from fewatoms.estimators.ids import gapped
-from fewatoms.estimators.ranks import seed
+from fewatoms.estimators.seeds import seed
 from fewatoms.operators import Identity, Sampling
 
 if TYPE_CHECKING:

@@ -1,27 +1,28 @@
-"""Which rank predicts best, and seeds as scikit-learn gives them."""
+"""Which rank predicts entries held out best."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Unpack
 
-from sklearn.utils import check_random_state
-
-from fewatoms._types import FloatArray, Foreign
+from fewatoms._types import FloatArray
+from fewatoms.doors import Words
 from fewatoms.operators import Sampling
 from fewatoms.path import fit_path
 from fewatoms.solution import Solution, Status
 
-RANKS_TRIED = (1, 2, 3, 5, 8, 12, 20)
+RANKS = (1, 2, 3, 5, 8, 12, 20)  # where nobody says
 NO_BETTER = 2  # ranks in a row that end the search: higher ones cost more
 
 
-def best_rank(M: Sampling, b: FloatArray, ranks: list[int], words: Foreign) -> Solution:
+def best_rank(M: Sampling, b: FloatArray, ranks: Sequence[int], **words: Unpack[Words]) -> Solution:
     """The answer of the rank that predicts entries held out best, the lowest among equals; `words` are those of `fit`.
-    The same entries are held out for each."""
+    The same entries are held out for each; ranks are tried in turn until two predict no better."""
     best, lowest, since = None, math.inf, 0
     for rank in ranks:
         path = fit_path(M, b, k=[rank], **words)
-        path.choose_k("held-out", callback=words["callback"])
+        path.choose_k("held-out", callback=words.get("callback"))
         score, since = float(path.scores["held-out"][0]), since + 1
         if best is None or score < lowest:
             best, lowest, since = path.best, score, 0
@@ -29,8 +30,3 @@ def best_rank(M: Sampling, b: FloatArray, ranks: list[int], words: Foreign) -> S
             break
     assert best is not None
     return best
-
-
-def seed(random_state: Foreign) -> int | None:
-    """One number for the generator of a run; None is a fixed one."""
-    return None if random_state is None else int(check_random_state(random_state).randint(2**31 - 1))
