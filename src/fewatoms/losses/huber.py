@@ -16,9 +16,8 @@ GAUSSIAN = 1.4826  # standard deviations per median of absolute values
 
 
 def usual_delta(residual: FloatArray, weights: FloatArray | None = None) -> float:
-    """Where the loss may well turn linear, from the residual of a first fit: 1.35 times the median of its distances from
-    its own median, as a standard deviation; of their mean where more than half of them are nothing, and of 1 where all
-    are."""
+    """Where the loss may well turn linear, from the residual of a first fit: 1.35 times the median distance from its own
+    median, as a standard deviation; the mean one where more than half are nothing, and 1 where all are."""
     w = np.ones(residual.size) if weights is None else weights
     sizes = np.abs(residual - _median(residual, w))
     middle, mean = GAUSSIAN * _median(sizes, w), float(np.average(sizes, weights=w))
