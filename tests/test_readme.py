@@ -36,8 +36,14 @@ def test_path(space):
     assert np.abs(path.best.predict(space["M"]) - space["noisy"]).max() < 0.5
 
 
+def test_estimator(space):
+    model, path = space["model_of_three"], space["path"]
+    assert model.selected_.tolist() == [3, 50, 200]
+    np.testing.assert_allclose(model.coef_, path[3].x, atol=1e-9)
+
+
 def test_matrix_completion(space):
-    s, X = space["answers"][2], space["X"]
+    s, X = space["answers"][3], space["X"]
     assert s.left.shape == (40, 2)
     assert s.right.shape == (30, 2)
     np.testing.assert_allclose(s.left @ s.right.T, X, atol=1e-4)
@@ -56,20 +62,20 @@ def test_ratings(space):
 
 
 def test_background_and_foreground(space):
-    s = space["answers"][4]
+    s = space["answers"][5]
     assert s.success
     assert s.parts[0].left.shape == (40, 2)
     assert {tuple(i) for i in s.parts[1].indices} == set(zip(*np.nonzero(space["S"]), strict=True))
 
 
 def test_phases(space):
-    s, signal = space["answers"][5], space["signal"]
+    s, signal = space["answers"][6], space["signal"]
     assert s.success
     np.testing.assert_allclose(s.left @ s.right.T, np.outer(signal, signal.conj()), atol=1e-3)
 
 
 def test_all_blocks_are_tested():
-    assert len(BLOCKS) == 6
+    assert len(BLOCKS) == 7
 
 
 def test_the_two_commands_stand_at_the_top():

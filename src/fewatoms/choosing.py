@@ -50,7 +50,10 @@ def ridges_of(given: object) -> list[float] | None:
 def refuse_several(problem: Problem, ridges: list[float]) -> None:
     """Where ridges cannot be compared."""
     if problem.atoms.listing() is None:
-        raise ValueError(f"ridge must be one number where atoms cannot be listed; got {ridges} for {problem.atoms!r}")
+        raise TypeError(
+            f"ridge must be one number where atoms cannot be listed; got {ridges} for {problem.atoms!r}: "
+            "that of biases is told by free=fa.Biases(ridge=...)"
+        )
     if problem.alpha is not None:
         raise ValueError(f"ridge must be one number where there is a bound; got {ridges}")
 

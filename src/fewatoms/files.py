@@ -14,6 +14,7 @@ import secrets
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,6 +52,12 @@ ROOT = "it"
 PathLike = str | os.PathLike[str]
 
 # What each kind of file is read by. The modules of the answers put themselves here.
+HOMES = {
+    "answer": "fewatoms.solution",
+    "answers": "fewatoms.solutions",
+    "path": "fewatoms.path",
+    "low rank": "fewatoms.lowrank",
+}
 READERS: dict[str, Callable[[Kept], Solution | Solutions | Path | LowRank]] = {}
 
 
@@ -62,6 +69,7 @@ def load(file: PathLike) -> Solution | Solutions | Path | LowRank:
     name = _checks.file_name(file)
     try:
         content = _read(name)
+        import_module(HOMES[content.kind])  # whoever reads it has registered by then
         return READERS[content.kind](content)
     except (FileNotFoundError, PermissionError, _LaterFormat):
         raise

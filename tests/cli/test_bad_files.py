@@ -178,7 +178,7 @@ complete ratings.csv --rank 2 --out there.csv         | --overwrite
 complete ratings.csv --rank 2 --out x.txt             | .csv
 complete ratings.csv --rank 2 --model there.npz       | --overwrite
 complete ratings.csv --rank 2 --out x.npz --model x.npz | names of their own
-complete repeated.csv --rank 1                        | duplicates mean or last
+complete repeated.csv --rank 1                        | --duplicates mean
 complete two_columns.csv --rank 1                     | three
 complete word_values.csv --rank 1                     | word_values.csv
 complete no_values.csv --rank 1                       | no_values.csv

@@ -3,6 +3,8 @@
 import csv as text
 import json
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -361,3 +363,37 @@ def test_the_summary_is_as_its_page_says(capsys):
     for part in (summary, summary["answer"], summary["answer"]["certificate"], summary["data"], summary["seconds"]):
         for name in part:
             assert f"`{name}`" in text_of, name
+
+
+def in_a_process_of_its_own(*arguments, cwd):
+    command = [sys.executable, "-m", "fewatoms", *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+
+
+def test_models_are_read_in_a_process_that_fits_nothing(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 4))
+    table = np.column_stack([X, X[:, 1] - 2 * X[:, 3]])
+    np.savetxt(tmp_path / "t.csv", table, delimiter=",", header="a,b,c,d,y", comments="")
+    assert (
+        in_a_process_of_its_own("fit", "t.csv", "--target", "y", "-k", "2", "--out", "m.npz", cwd=tmp_path).returncode
+        == 0
+    )
+    done = in_a_process_of_its_own("predict", "m.npz", "t.csv", "--out", "p.csv", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_allclose(np.loadtxt(tmp_path / "p.csv", skiprows=1), table[:, 4], atol=1e-8)
+
+
+def test_ids_that_are_the_same_number_are_not_mixed_up(tmp_path, capsys):
+    (tmp_path / "q.csv").write_text("user,item,r\n007,0,1\n007,1,2\n7,0,2\n7,1,4\n8,0,3\n8,1,6\n")
+    (tmp_path / "p.csv").write_text("user,item\n007,0\n8,0\n")
+    words = ["complete", str(tmp_path / "q.csv"), "--rank", "1", "--ridge", "0", "--predict"]
+    out = tmp_path / "o.csv"
+    assert cli.main([*words, str(tmp_path / "p.csv"), "--out", str(out), "--quiet"]) == 2
+    assert "'007' and '7' are the same number" in capsys.readouterr().err
+    assert not out.exists()
+    (tmp_path / "p.csv").write_text("user,item\n8,0\n8,1\n")
+    assert cli.main([*words, str(tmp_path / "p.csv"), "--out", str(out), "--quiet"]) == 0
+    rows = [line.split(",") for line in out.read_text().splitlines()[1:]]
+    assert [row[0].strip('"') for row in rows] == ["8", "8"]
+    np.testing.assert_allclose([float(row[2]) for row in rows], [3.0, 6.0], rtol=1e-6)

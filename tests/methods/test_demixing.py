@@ -375,7 +375,7 @@ def test_runs_may_be_stopped_at_any_pass(options, monkeypatch):
             whole = s
         stop += 1
     assert len(answers) >= 8  # every rung of the ladder, every fit
-    assert [s.misfit for s in answers] == sorted((s.misfit for s in answers), reverse=True)
+    assert np.all(np.diff([s.misfit for s in answers]) <= 1e-14)
     assert answers[2].misfit < 0.9
     assert answers[-1].misfit == pytest.approx(whole.misfit, rel=1e-6)
     for s in answers:

@@ -47,7 +47,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--categorical", action="append", default=[], metavar="COL", help="columns of 0 and 1, one group"
     )
-    parser.add_argument("--drop", action="append", default=[], metavar="COL", help="leave a column out")
+    parser.add_argument(
+        "--drop", action="append", default=[], metavar="COL", help="leave a column out (repeat it for more)"
+    )
     parser.add_argument("--missing", choices=("error", "drop", "mean"), default="error", help="missing values")
     parser.add_argument("--weights", metavar="COL", help="the column with weights of the rows")
 

@@ -63,7 +63,7 @@ class Completed:
             session.note(f"{int((~known).sum())} of {known.size} pairs have ids that the model does not know: no value")
         values = np.full(known.size, np.nan)
         values[known] = self.on_scale(self.model.predict(i[known], j[known]))
-        return {row: _as_ids(rows), col: _as_ids(cols), self.value: values}
+        return {row: _named(rows, i, self.row_ids), col: _named(cols, j, self.col_ids), self.value: values}
 
     def best(self, n: int, seen: Entries) -> dict[str, Array]:
         """The n largest entries of each row that were not given."""
@@ -124,14 +124,31 @@ def _as_ids(column: Array) -> Array:
     return column
 
 
+def _named(column: Array, codes: Array, ids: Array) -> Array:
+    """Ids as the model knows them, where all are known; else as they came."""
+    return np.asarray(ids[codes]) if (codes >= 0).all() else _as_ids(column)
+
+
 def _codes(column: Array, ids: Array) -> Array:
-    """Where ids stand among those of the model; -1 for strangers."""
-    texts = ids.dtype.kind in "OU"
-    known = {(str(name) if texts else float(name)): i for i, name in enumerate(ids.tolist())}
-    given = [str(v) for v in _as_ids(column).tolist()] if texts else column.tolist()
-    if not texts and column.dtype.kind == "O":
-        given = [_number(v) for v in given]
-    return np.array([known.get(value, -1) for value in given], dtype=np.intp)
+    """Where ids stand among those of the model; -1 for strangers. Ids that are told apart by how they are written, such
+    as 7 and 007, are not known again in a column that was read as numbers."""
+    texts, numbers = ids.dtype.kind in "OU", column.dtype.kind != "O"
+    if not texts or not numbers:
+        known = {(str(name) if texts else float(name)): i for i, name in enumerate(ids.tolist())}
+        given = column.tolist() if texts or numbers else [_number(v) for v in column.tolist()]
+        return np.array([known.get(value, -1) for value in given], dtype=np.intp)
+    by_value: dict[float, list[int]] = {}
+    for i, name in enumerate(ids.tolist()):
+        by_value.setdefault(_number(name), []).append(i)
+    found = [by_value.get(value, [-1]) for value in column.tolist()]
+    unclear = next((i for i in found if len(i) > 1), None)
+    if unclear is not None:
+        one, other = (str(ids[i]) for i in unclear[:2])
+        raise refused(
+            f"ids of pairs must be text, as those of the model are: {one!r} and {other!r} are the same number; "
+            "give them in a Parquet file with text, or with a word among them"
+        )
+    return np.array([i[0] for i in found], dtype=np.intp)
 
 
 def _number(text: object) -> float:

@@ -63,7 +63,7 @@ class Session:
         self._told = 0  # notes
         self.outputs: dict[str, Path] = {}
         self.seconds: dict[str, float] = {}
-        self.interrupted = False
+        self.interrupted = self.late = False
         self.claim("summary", options.summary, (".json",))
 
     # Before the work --------------------------------------------------------------------------------------------------
@@ -119,13 +119,27 @@ class Session:
         self._tell_notes()
         parts: list[Callback] = [self._look]
         if self.options.deadline is not None:
-            parts.append(callbacks.Deadline(self.options.deadline))
+            parts.append(self._until(callbacks.Deadline(self.options.deadline)))
         with self.timed("work"), self._interruptible():
             if self.options.quiet or not bar:
                 yield callbacks.Together(*parts)
             else:
                 with callbacks.Bar(title) as drawn:
                     yield callbacks.Together(*parts, drawn)
+
+    def _until(self, deadline: Callback) -> Callback:
+        """The deadline, which is told of when it ends the work."""
+
+        def heard(progress: Progress) -> None:
+            try:
+                deadline(progress)
+            except StopIteration:
+                if not self.late:
+                    self.late = True
+                    self.note("the deadline came first: this is the best answer so far, and not all was looked at")
+                raise
+
+        return heard
 
     def _look(self, progress: Progress) -> None:
         if self.interrupted:
@@ -162,7 +176,7 @@ class Session:
         """Write and print the summary: a table with its heads first, then lines of text. The exit code."""
         from fewatoms.cli.summary import whole
 
-        code = INTERRUPTED if self.interrupted else HOLDS if success else MISSED
+        code = INTERRUPTED if self.interrupted else HOLDS if success and not self.late else MISSED
         told = whole(self, code, summary)
         text = json.dumps(told, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
         self.write("summary", lambda path: _all_or_nothing(path, text))

@@ -72,7 +72,8 @@ class Triplets:
             row, col = divmod(example, len(self.ids[1]))
             raise Refused(
                 f"{self.source} must have each place once; {count} entries repeat one, such as row "
-                f"{self.ids[0][row]!s}, column {self.ids[1][col]!s}: drop them, or say duplicates mean or last"
+                f"{self.ids[0][row]!s}, column {self.ids[1][col]!s}: drop them, or say "
+                "--duplicates mean or --duplicates last (in Python, duplicates=...)"
             )
         if example is not None:
             self._merge(MERGED[duplicates])

@@ -16,7 +16,7 @@ GAUSSIAN = 1.4826  # standard deviations per median of absolute values
 
 
 def usual_delta(residual: FloatArray, weights: FloatArray | None = None) -> float:
-    """Where the loss may well turn linear, from the residual of a first fit: 1.35 times the median distance from its own
+    """Where the loss may well turn linear, from the residual of a first fit: 1.35 times the median distance from the
     median, as a standard deviation; the mean one where more than half are nothing, and 1 where all are."""
     w = np.ones(residual.size) if weights is None else weights
     sizes = np.abs(residual - _median(residual, w))

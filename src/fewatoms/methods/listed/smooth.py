@@ -72,9 +72,11 @@ class SmoothSearch(Stages):
             with linalg.single_thread():
                 self._shrink()
             yield
-            return
+            if not self.outlook.whole:
+                return
         with linalg.single_thread():
-            self._shaken(self.ks[0])
+            for k in self.ks:
+                self._shaken(k)
         yield
 
     def sketched(self) -> dict[int, Support]:
