@@ -1,24 +1,16 @@
 """What the README shows runs, and gives what it says."""
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-README = Path(__file__).parents[1] / "README.md"
-BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.S)
+from reading import Page
+
+README = Page("README.md")
 
 
 @pytest.fixture(scope="module")
 def space():
-    """The blocks run one after the other, in one namespace, as a reader would type them."""
-    names: dict[str, object] = {}
-    answers = []
-    for block in BLOCKS:
-        exec(compile(block, "README.md", "exec"), names)
-        answers.append(names["s"])
-    return names | {"answers": answers}
+    return README.run(watched="s")
 
 
 def test_sparse_vector(space):
@@ -75,10 +67,10 @@ def test_phases(space):
 
 
 def test_all_blocks_are_tested():
-    assert len(BLOCKS) == 7
+    assert len(README.blocks) == 7
 
 
 def test_the_two_commands_stand_at_the_top():
-    head = README.read_text(encoding="utf-8").splitlines()[:5]
+    head = README.text.splitlines()[:5]
     assert any("make demo" in line for line in head)
     assert any("make test" in line for line in head)

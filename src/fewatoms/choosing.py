@@ -15,7 +15,7 @@ from fewatoms.candidates import Compact
 from fewatoms.capabilities import ColumnBlocks
 from fewatoms.effort import QUICK
 from fewatoms.operators import Operator
-from fewatoms.price import Price
+from fewatoms.price import Price, price
 from fewatoms.problem import Problem
 from fewatoms.run import Way, sketched, solve
 from fewatoms.solution import Solution
@@ -47,15 +47,12 @@ def ridges_of(given: object) -> list[float] | None:
     return ridges
 
 
-def refuse_several(problem: Problem, ridges: list[float]) -> None:
+def refuse_several(problem: Problem, given: object) -> None:
     """Where ridges cannot be compared."""
     if problem.atoms.listing() is None:
-        raise TypeError(
-            f"ridge must be one number where atoms cannot be listed; got {ridges} for {problem.atoms!r}: "
-            "that of biases is told by free=fa.Biases(ridge=...)"
-        )
+        price(given, None, listed=False)  # says of a list what it says in `fit`
     if problem.alpha is not None:
-        raise ValueError(f"ridge must be one number where there is a bound; got {ridges}")
+        raise ValueError(f"ridge must be one number where there is a bound; got {_checks.came(given)}")
 
 
 def budgets_of(problem: Problem, k: object) -> list[Budget]:
@@ -212,9 +209,9 @@ def _left_out(
         if sketch is not None:
             return np.stack([fold.losses(sketch[ridge]) for ridge in ridges])
     losses = []
-    for i, price in enumerate(prices):
+    for i, paid in enumerate(prices):
         with ledger.counted("ridge", i, len(prices)):
-            losses.append([fold.loss(s) for s in solve(part.paying(price), budgets, way)])
+            losses.append([fold.loss(s) for s in solve(part.paying(paid), budgets, way)])
     return np.array(losses)
 
 

@@ -10,10 +10,8 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -37,6 +35,7 @@ from fewatoms.faces import (
     SymmetricFactors,
 )
 from fewatoms.kept import Kept, Plain, flattened, gathered
+from fewatoms.whole import replacing
 
 if TYPE_CHECKING:
     from fewatoms.lowrank import LowRank
@@ -115,19 +114,12 @@ def save(file: PathLike, content: Kept) -> None:
     plain = {key: array for key, array in arrays.items() if key not in labels}
     told = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     name = os.path.realpath(_checks.file_name(file))
-    beside = f"{name}.{secrets.token_hex(4)}.part"
     if not os.path.isdir(os.path.dirname(name)):
         raise FileNotFoundError(f"file must lie in a folder that is there; got {os.fspath(file)!r}")
     if os.path.isdir(name):
         raise IsADirectoryError(f"file must be the name of a file; got the folder {os.fspath(file)!r}")
-    try:
-        with open(beside, "xb") as stream:
-            np.savez(stream, allow_pickle=False, **{HEADER: told}, **plain)
-        os.replace(beside, name)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.remove(beside)
-        raise
+    with replacing(name) as beside, open(beside, "xb") as stream:
+        np.savez(stream, allow_pickle=False, **{HEADER: told}, **plain)
 
 
 # Labels of any type --------------------------------------------------------------------------------------------------

@@ -68,12 +68,13 @@ def fit_path(M: object, b: npt.ArrayLike, *, k: Iterable[object], **words: Unpac
     -------
     Path: path[k] is the Solution for k; `path.choose_k("cv")` and its like choose one; `path.plot()` draws.
     """
-    ridges = ridges_of(words.get("ridge"))
+    given = words.get("ridge")
+    ridges = ridges_of(given)
     if ridges is not None:
         words["ridge"] = 0.0
     problem, way = posed(M, b, None, **words)
     if ridges is not None:
-        refuse_several(problem, ridges)
+        refuse_several(problem, given)
     elif problem.price.ridge is None and problem.atoms.listing() is not None:
         ridges = grid_of(problem)
     budgets = budgets_of(problem, k)

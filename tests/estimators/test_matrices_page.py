@@ -1,22 +1,14 @@
 """What docs/matrices.md shows runs, and gives what it says."""
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "matrices.md"
-BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.S)
+from reading import Page
 
 
 @pytest.fixture(scope="module")
 def space():
-    """The blocks run one after the other, in one namespace, as a reader would type them."""
-    names: dict[str, object] = {}
-    for block in BLOCKS:
-        exec(compile(block, "matrices.md", "exec"), names)
-    return names
+    return Page("docs/matrices.md").run()
 
 
 def test_ratings(space):

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from estimators.test_checks import EXPECTED_FAILURES
+from reading import Page
 
-PAGE = (Path(__file__).parents[2] / "docs" / "estimators.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, flags=re.S)
+PAGE = Page("docs/estimators.md")
 
 
 @pytest.fixture(scope="module")
 def space():
-    names: dict[str, object] = {}
-    for block in BLOCKS:
-        exec(compile(block, "docs/estimators.md", "exec"), names)
-    return names
+    return PAGE.run()
 
 
 def test_the_page_says_what_comes(space):
-    assert len(BLOCKS) == 4
+    assert len(PAGE.blocks) == 4
     assert space["grouped"].solution_.names.tolist() == ["body"]
     assert (space["chosen"].k_, space["chosen"].ridge_) == (2, 0.0)
     assert space["chosen"].scores_.shape == (6, 6)
@@ -33,7 +29,7 @@ def test_the_page_says_what_comes(space):
 
 def test_the_page_lists_what_fails():
     for name, failures in EXPECTED_FAILURES.items():
-        assert f"| `{name}` |" in PAGE
-        assert re.search(rf"\| `{re.escape(name)}` \| \d+ \| {len(failures)} \|", PAGE)
-        assert all(f"`{check}`" in PAGE for check in failures)
+        assert f"| `{name}` |" in PAGE.text
+        assert re.search(rf"\| `{re.escape(name)}` \| \d+ \| {len(failures)} \|", PAGE.text)
+        assert all(f"`{check}`" in PAGE.text for check in failures)
         assert len(failures) <= 3

@@ -280,7 +280,9 @@ def test_lists_of_ridges_where_they_belong():
         with pytest.raises(TypeError, match=r"^ridge must be .*: lists of ridges belong to fit_path"):
             call(X, b[:, None] if call is fa.fit_many else b, atoms=ONE, k=1, ridge=(0.1, 1))
     entries = fa.Sampling([0, 1, 2], [0, 1, 2], (3, 3)), [1.0, 2.0, 3.0]
-    with pytest.raises(TypeError, match=r"^ridge must be one number where atoms cannot be listed; got \[0.1, 1.0\]"):
+    with pytest.raises(
+        TypeError, match=r"^ridge must be .*; got \[0.1, 1\]: .*lists are for atoms that can be listed$"
+    ):
         fa.fit_path(*entries, atoms=fa.RankOne(3, 3), k=[1], ridge=[0.1, 1])
 
 

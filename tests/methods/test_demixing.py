@@ -375,7 +375,9 @@ def test_runs_may_be_stopped_at_any_pass(options, monkeypatch):
             whole = s
         stop += 1
     assert len(answers) >= 8  # every rung of the ladder, every fit
-    assert np.all(np.diff([s.misfit for s in answers]) <= 1e-14)
+    misfits = [s.misfit for s in answers]
+    # equal atoms fitted once more differ by their last digit, on some machines
+    assert np.round(misfits, 15).tolist() == sorted(np.round(misfits, 15).tolist(), reverse=True)
     assert answers[2].misfit < 0.9
     assert answers[-1].misfit == pytest.approx(whole.misfit, rel=1e-6)
     for s in answers:

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import io as streams
 import json
-import os
-import secrets
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +16,7 @@ import numpy as np
 
 from fewatoms import files, kept
 from fewatoms.kept import Plain
+from fewatoms.whole import replacing
 
 if TYPE_CHECKING:
     from fewatoms._types import Array
@@ -30,19 +29,15 @@ FORMAT_OF_HOW = 1
 
 def write(path: Path, answer: Solution | LowRank, how: Plain, arrays: Mapping[str, Array] | None = None) -> None:
     """All or nothing."""
-    beside = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
     header = json.dumps({"format": FORMAT_OF_HOW, "how": how}).encode()
     more = {HOW: np.frombuffer(header, dtype=np.uint8), **(arrays or {})}
-    try:
+    with replacing(path) as beside:
         answer.save(beside)
         with zipfile.ZipFile(beside, "a") as archive:
             for name, array in more.items():
                 stream = streams.BytesIO()
                 np.lib.format.write_array(stream, array, allow_pickle=False)
                 archive.writestr(f"{name}.npy", stream.getvalue())
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def read(name: str) -> tuple[Solution | LowRank, dict[str, Plain], dict[str, Array]]:

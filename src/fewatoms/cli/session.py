@@ -179,7 +179,7 @@ class Session:
         code = INTERRUPTED if self.interrupted else HOLDS if success and not self.late else MISSED
         told = whole(self, code, summary)
         text = json.dumps(told, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
-        self.write("summary", lambda path: _all_or_nothing(path, text))
+        self.write("summary", lambda path: _written(path, text))
         self._tell_notes()
         if self.options.json:
             sys.stdout.write(text)
@@ -195,10 +195,8 @@ def _same(one: str, other: str) -> bool:
     return os.path.exists(other) and os.path.samefile(one, other)
 
 
-def _all_or_nothing(path: Path, text: str) -> None:
-    beside = path.with_name(f"{path.name}.part")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+def _written(path: Path, text: str) -> None:
+    from fewatoms.whole import replacing
+
+    with replacing(path) as beside:
+        Path(beside).write_text(text, encoding="utf-8")

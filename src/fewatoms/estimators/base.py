@@ -20,6 +20,7 @@ from fewatoms.choosing import FOLDS
 from fewatoms.doors import Words, fit
 from fewatoms.estimators.features import atoms_of
 from fewatoms.estimators.hearing import Hearing, tasks
+from fewatoms.estimators.seeds import seed
 from fewatoms.losses import Loss
 from fewatoms.names import Names
 from fewatoms.operators import MatrixOperator
@@ -174,11 +175,6 @@ def _said() -> ExitStack:
     return stack
 
 
-def seed_of(random_state: object) -> object:
-    """What the library takes as a seed; a RandomState gives one away."""
-    return int(random_state.randint(2**31 - 1)) if isinstance(random_state, np.random.RandomState) else random_state
-
-
 class FewFeatures(Hearing, BaseEstimator, ABC):
     """Linear models of few features, or few groups of them.
 
@@ -201,7 +197,7 @@ class FewFeatures(Hearing, BaseEstimator, ABC):
             atoms=atoms_of(data.M.shape[1], data.M.names, self.positive, self.groups),
             effort=self.effort,
             free="intercept" if _checks.flag("fit_intercept", self.fit_intercept) else None,
-            rng=seed_of(self.random_state),
+            rng=seed(self.random_state),
             callback=told,
         )
         words["loss"] = loss(words)

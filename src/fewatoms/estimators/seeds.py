@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from sklearn.utils import check_random_state
-
-from fewatoms._types import Foreign
+import numpy as np
 
 
-def seed(random_state: Foreign) -> int | None:
-    """One number for the generator of a run; None is a fixed one."""
-    return None if random_state is None else int(check_random_state(random_state).randint(2**31 - 1))
+def seed(random_state: object) -> object:
+    """What the library takes as a seed, None for a fixed one; a RandomState gives one away."""
+    return int(random_state.randint(2**31 - 1)) if isinstance(random_state, np.random.RandomState) else random_state

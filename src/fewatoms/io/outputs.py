@@ -7,11 +7,10 @@ import gzip
 import io
 import os
 import re
-import secrets
 import tempfile
 import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -27,6 +26,7 @@ from fewatoms.io.grid import MATRIX, NAMES
 from fewatoms.io.records import refuse_text
 from fewatoms.io.refused import Refused, borrowed
 from fewatoms.io.table import numbered
+from fewatoms.whole import replacing
 
 OURS = re.compile(r"frame_\d+\.png", re.ASCII)  # what is in folders of frames that were written here
 ROWS_AT_ONCE = 2**16  # rows that are turned into text at once
@@ -80,19 +80,13 @@ def refuse_foreign(folder: Path, source: str) -> None:
 @contextmanager
 def written(path: PathLikeStr) -> Iterator[BinaryIO]:
     """A stream to a file beside the one that is meant, which takes its place when all is written."""
-    target = Path(os.path.realpath(path))
-    beside = target.with_name(f"{target.name}.{secrets.token_hex(4)}.part")
     try:
-        with open(beside, "xb") as stream:
+        with replacing(path) as beside, open(beside, "xb") as stream:
             yield cast(BinaryIO, stream)
-        os.replace(beside, target)
     except OSError as error:
         raise Refused(
             f"output {os.fspath(path)} cannot be written ({error.strerror or error}): choose another"
         ) from error
-    finally:
-        with suppress(OSError):
-            beside.unlink()
 
 
 def write_table(path: PathLikeStr, columns: Mapping[str, Array]) -> None:
