@@ -24,9 +24,9 @@ types: $(VENV)/.dev
 tests: $(VENV)/.dev
 	$(QUIET) $(BIN)/python -m pytest -n 2 -m "not soak"
 
-# What the tests that stand beside the sources reach; counting lines takes half as long again as running them.
+# What the tests that stand beside the sources reach: a few cases of each tell, and counting lines makes them slower.
 coverage: $(VENV)/.dev
-	$(QUIET) $(BIN)/python -m pytest -n 2 -m "not soak" --ignore=tests/journeys --ignore=tests/theory \
+	$(QUIET) $(BIN)/python -m pytest -n 2 -m "not soak" --thin 6 --ignore=tests/journeys --ignore=tests/theory \
 		--cov=fewatoms --cov-report=term --cov-fail-under=95
 
 # The long ones: every combination, many seeds, large data.
