@@ -26,7 +26,7 @@ tests: $(VENV)/.dev
 
 # What the tests that stand beside the sources reach: a few cases of each tell, and counting lines makes them slower.
 coverage: $(VENV)/.dev
-	$(QUIET) $(BIN)/python -m pytest -n 2 -m "not soak" --thin 6 --ignore=tests/journeys --ignore=tests/theory \
+	$(QUIET) $(BIN)/python -m pytest -n 2 -m "not soak" --thin 4 --ignore=tests/journeys --ignore=tests/theory --ignore=tests/test_architecture.py --ignore=tests/test_benchmarks.py \
 		--cov=fewatoms --cov-report=term --cov-fail-under=95
 
 # The long ones: every combination, many seeds, large data.

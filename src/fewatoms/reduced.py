@@ -63,10 +63,9 @@ class ReducedOperator(ABC):
         """|M a_i| for each coefficient, where they cost nothing."""
         return None
 
-    def combined(self, E: Matrix) -> FloatArray:
-        """E R, for a sparse matrix E: its rows combine those of the columns."""
-        matrix = self.formed().matrix
-        return np.asarray(_dense(E @ matrix))
+    def summed(self, V: FloatArray) -> FloatArray:
+        """Rows of R times V, summed over those that follow each other in a row of V."""
+        return _summed(V, self.formed().matrix)
 
     def formed(self) -> ReducedOperator:
         """The same operator with its columns formed."""
@@ -170,8 +169,8 @@ class Bordered(ReducedOperator):
         w = np.ones(b.size) if weights is None else weights
         return self.gram(w), self.adjoint(w * b)
 
-    def combined(self, E: Matrix) -> FloatArray:
-        return np.concatenate([_dense(E @ self.A), E @ self.F], axis=1)
+    def summed(self, V: FloatArray) -> FloatArray:
+        return np.concatenate([_summed(V, self.A), _summed(V, self.F)], axis=1)
 
 
 class Implicit(ReducedOperator):
@@ -248,6 +247,18 @@ class Stacked(ReducedOperator):
 
 def _dense(matrix: Matrix) -> Array:
     return matrix.toarray() if sp.issparse(matrix) else matrix
+
+
+def _summed(V: FloatArray, matrix: Matrix) -> FloatArray:
+    m, together = V.shape
+    if sp.issparse(matrix):
+        starts = np.arange(0, m * together + 1, together)
+        E = sp.csr_array((V.ravel(), np.arange(m * together), starts), shape=(m, m * together))
+        return np.asarray((E @ matrix).toarray())
+    total = V[:, :1] * matrix[::together]
+    for place in range(1, together):
+        total += V[:, place : place + 1] * matrix[place::together]
+    return np.asarray(total)
 
 
 class Tallied(ReducedOperator):

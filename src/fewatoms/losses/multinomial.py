@@ -9,9 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-import scipy.sparse as sp
 
-from fewatoms._types import Array, FloatArray, IntArray, Matrix
+from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.classes import Labels
 from fewatoms.kept import Kept
 from fewatoms.losses.base import Loss
@@ -185,23 +184,17 @@ class Spread:
         V = v.reshape(self.P.shape)
         return (self.w[:, None] * self.P * (V - np.einsum("ij,ij->i", self.P, V)[:, None])).ravel()
 
-    def _summing(self, values: FloatArray) -> Matrix:
-        """The sparse matrix that sums over the classes of each datum."""
-        m, classes = self.P.shape
-        starts = np.arange(0, m * classes + 1, classes)
-        return sp.csr_array((values.ravel(), np.arange(m * classes), starts), shape=(m, m * classes))
-
     @cached_property
     def _filling(self) -> FloatArray:
         """A bend of all classes at once, of the size of the others. Gradients are 0 along it, so that it turns no step,
         and a Hessian has its inverse."""
         spread = self.w * (1.0 - np.einsum("ij,ij->i", self.P, self.P)) / self.P.shape[1] ** 2
-        return np.repeat(np.sqrt(np.maximum(spread, 0.0)), self.P.shape[1])
+        return np.broadcast_to(np.sqrt(np.maximum(spread, 0.0))[:, None], self.P.shape)
 
     def gram(self, R: ReducedOperator) -> FloatArray:
         root = np.sqrt(self.w)[:, None]
         own = R.normal_equations(self.P.ravel(), (self.w[:, None] * self.P).ravel())[0]
-        shared, filled = R.combined(self._summing(root * self.P)), R.combined(self._summing(self._filling))
+        shared, filled = R.summed(root * self.P), R.summed(self._filling)
         return own - shared.T @ shared + filled.T @ filled
 
 
