@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Self, TypeAlias
 
 import numpy as np
+from sklearn import __version__
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_X_y
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -26,6 +27,9 @@ from fewatoms.names import Names
 from fewatoms.operators import MatrixOperator
 from fewatoms.path import Path, fit_path
 from fewatoms.solution import Solution
+
+# Since then scikit-learn knows frames that are not pandas'.
+SINCE_1_9 = [int(part) for part in __version__.split(".")[:2]] >= [1, 9]
 
 MOST_TRIED = 40  # the largest number of atoms that is tried where nobody says
 ROWS_EACH = 5  # of the rarest class, for each atom tried
@@ -76,6 +80,24 @@ class Data:
         return np.asarray(found[found >= 0])
 
 
+class _Headed:
+    """What scikit-learn asks of a data frame: how large it is, and what its columns are called."""
+
+    def __init__(self, frame: frames.Frame) -> None:
+        self.shape = frame.native.shape
+        self.column_names = lambda: list(frame.labels)
+
+    def __dataframe__(self) -> _Headed:
+        return self
+
+
+def remembered(estimator: object, X: object, *, reset: bool) -> None:
+    """What the columns of X are is kept in the estimator, or held against what is kept there."""
+    frame = frames.framed("X", X)
+    foreign = frame is not None and not SINCE_1_9 and not isinstance(frame, frames.PandasFrame)
+    validate_data(estimator, _Headed(frame) if frame and foreign else X, reset=reset, skip_check_array=True)
+
+
 def checked(estimator: object, X: object, y: object, *, numeric: bool) -> tuple[Matrix, Array]:
     """Rows and data as arrays; what the estimator remembers of the columns is set."""
     values, data = check_X_y(
@@ -86,7 +108,7 @@ def checked(estimator: object, X: object, y: object, *, numeric: bool) -> tuple[
         y_numeric=numeric,
         estimator=estimator,
     )
-    validate_data(estimator, X, skip_check_array=True)
+    remembered(estimator, X, reset=True)
     return values, data
 
 
@@ -97,7 +119,7 @@ def new_rows(estimator: object, X: object) -> Matrix:
         numbers("X", X), accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32), estimator=estimator,
         input_name="X",
     )  # fmt: skip
-    validate_data(estimator, X, reset=False, skip_check_array=True)
+    remembered(estimator, X, reset=False)
     return values
 
 

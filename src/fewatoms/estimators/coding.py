@@ -10,13 +10,13 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from fewatoms import _checks, frames, names
 from fewatoms._types import Array, Foreign, Matrix
 from fewatoms.atoms import NonnegativeOneHot, SignedOneHot
 from fewatoms.doors import fit_many
-from fewatoms.estimators.base import at_most, new_rows, numbers
+from fewatoms.estimators.base import at_most, new_rows, numbers, remembered
 from fewatoms.solutions import Solutions
 
 Dictionary: TypeAlias = "npt.ArrayLike | Matrix | Callable[[int], npt.ArrayLike]"
@@ -69,7 +69,7 @@ class SparseCoder(TransformerMixin, BaseEstimator):
         """X : (signals, features) array or data frame, looked at for the names and number of its columns: the
         dictionary itself will do."""
         check_array(numbers("X", X), dtype=(np.float64, np.float32), estimator=self, input_name="X")
-        validate_data(self, X, skip_check_array=True)
+        remembered(self, X, reset=True)
         count = int(self.n_features_in_)
         given = self.dictionary(count) if callable(self.dictionary) else self.dictionary
         D = check_array(numbers("dictionary", given), accept_sparse=True, dtype=np.float64, input_name="dictionary")
@@ -86,7 +86,7 @@ class SparseCoder(TransformerMixin, BaseEstimator):
             frames.table("X", X), dtype=(np.float64, np.float32), ensure_all_finite=False, estimator=self,
             input_name="X",
         )  # fmt: skip
-        validate_data(self, X, reset=False, skip_check_array=True)
+        remembered(self, X, reset=False)
         return self._coded(values)
 
     def _coded(self, values: Array) -> Solutions:
