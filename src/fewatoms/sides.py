@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fewatoms import kernels
-from fewatoms._types import Array, FloatArray
+from fewatoms._types import Array, FloatArray, IntArray
 
 NONE = kernels.NONE
 
@@ -29,6 +29,18 @@ class Side:
     others: Array
     values: FloatArray
     weights: FloatArray
+
+    def rows_of(self, places: IntArray) -> IntArray:
+        """Which rows some of the entries are in."""
+        return np.searchsorted(self.starts, places, side="right") - 1
+
+    def without(self, out: Array) -> Side:
+        """All entries but those for which a mask is set."""
+        gone = np.bincount(self.rows_of(np.flatnonzero(out)), minlength=self.starts.size - 1)
+        starts = self.starts - np.concatenate([[0], np.cumsum(gone)])
+        kept = ~out
+        weights = self.weights[kept] if self.weights.size else self.weights
+        return Side(starts, self.others[kept], self.values[kept], weights)
 
     def solve(self, features: Array, offset: FloatArray, ridge: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Per row, the coefficients of its ridge regression on features of the other side, and twice the minimum."""
