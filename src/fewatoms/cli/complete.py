@@ -65,7 +65,8 @@ def run(options: argparse.Namespace) -> int:
     session.claim("out", options.out, (*OUTPUTS, *MATRICES) if whole else OUTPUTS)
     session.claim("model", options.model, (".npz",))
     if not whole and options.out is None:
-        raise io.Refused("--predict and --top need --out FILE")
+        given = "--top" if options.predict is None else "--predict"
+        raise io.Refused(f"{given} says what --out gets: say --out FILE as well, such as --out {given[2:]}.csv")
     with session.timed("read"):
         pairs = None if options.predict is None else io.read_table(options.predict)
         entries = io.read_entries(
@@ -139,13 +140,13 @@ def _told(session: Session, entries: Entries, s: Solution, ranks: list[int], pai
     summary: dict[str, Plain] = {
         "data": {"source": entries.source, "rows": p, "columns": q, "entries": int(entries.values.size)},
         "asked": {"rank": plain(ranks), "biases": options.biases, "clip": plain(options.clip)},
-        "answer": {**of_answer(s), "rank": int(s.cardinality)},
+        "answer": {**of_answer(s, session), "rank": int(s.cardinality)},
     }
     table = [["entries", "rows", "columns", "rank", "misfit", "ridge", "held out"]]
     held = "" if s.held_out is None else figure(float(s.held_out))
     shown = " ".join(figure(float(r)) for r in np.atleast_1d(s.ridge))
     table.append([str(entries.values.size), str(p), str(q), str(s.cardinality), figure(float(s.misfit)), shown, held])
-    return session.finish(s.success, summary, [s.message], table)
+    return session.finish(s.success, summary, [session.said(s.message)], table)
 
 
 def _written(path: Path, session: Session, done: Completed, entries: Entries, pairs: Table | None) -> None:

@@ -44,7 +44,9 @@ def add(commands: Commands) -> None:
     parser.add_argument("-k", type=count, required=True, metavar="K", help="spectra in a pixel at most")
     parser.add_argument("--pixels", choices=("rows", "columns"), help="what the pixels of the scene are")
     parser.add_argument("--spectra", choices=("rows", "columns"), help="what the spectra of the library are")
-    parser.add_argument("--drop", action="append", default=[], metavar="COL", help="leave a column of the library out")
+    parser.add_argument(
+        "--drop", action="append", default=[], metavar="COL[,COL]", help="leave columns of the library out"
+    )
     parser.add_argument("--signed", action="store_true", help="amounts may be negative")
     parser.add_argument("--effort", choices=("quick", "normal", "thorough"), default="normal", help="how hard to look")
     parser.add_argument("--out", metavar="FILE", help="write the amounts (.csv, .parquet, .npy, .npz)")
@@ -113,11 +115,13 @@ def _libraries(options: argparse.Namespace) -> list[Library]:
     import numpy as np
 
     from fewatoms import io, names
+    from fewatoms.cli.design import spread
 
     table = io.read_table(options.library)
-    for name in options.drop:
+    without = spread(table, options.drop)
+    for name in without:
         table.column(name)
-    among = [name for name in table.names if name not in options.drop]
+    among = [name for name in table.names if name not in without]
     texts = [name for name in among if table.columns[name].dtype.kind == "O"]
     if len(texts) > 1:
         raise refused(f"{options.library}: one column may have names; {names.told(texts)} hold text: --drop some")
@@ -156,8 +160,8 @@ def _told(session: Session, answers: Solutions, library: Library) -> int:
         "data": {"source": session.options.data, "library": session.options.library, "pixels": len(answers),
                  "bands": int(library.values.shape[0]), "spectra": len(library.names)},
         "asked": {"k": session.options.k, "signed": session.options.signed},
-        "answer": {"success": bool(answers.success), "bad_pixels": bad, "stopped_pixels": stopped,
-                   "misfit_median": plain(middle), "table": used},
+        "answer": {"success": bool(answers.success) and session.cut_short is None,
+                   "bad_pixels": bad, "stopped_pixels": stopped, "misfit_median": plain(middle), "table": used},
     }  # fmt: skip
     table = [["spectrum", "pixels", "mean amount"]]
     table += [[library.names[i], str(pixels[i]), figure(total[i] / pixels[i])] for i in order[:COMMON]]

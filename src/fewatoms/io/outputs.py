@@ -40,7 +40,7 @@ def claim(path: PathLikeStr, *, overwrite: bool, kinds: Collection[str] = TABLES
     target, source = Path(path), os.fspath(path)
     kind = ending(target)
     if kind not in kinds:
-        raise Refused(f"output {source} must end in one of {listed(kinds)}; it ends in {kind or 'nothing'!r}")
+        raise Refused(f"output {source} must end in {listed(kinds)}; it ends in {kind or 'nothing'!r}")
     folder = target.resolve().parent
     if not folder.is_dir():
         raise Refused(f"output {source} must lie in a folder that is there: make the folder {str(folder)!r} first")
@@ -96,7 +96,7 @@ def write_table(path: PathLikeStr, columns: Mapping[str, Array]) -> None:
     """
     kind, source = ending(path), os.fspath(path)
     if kind not in WRITERS:
-        raise Refused(f"output {source} must end in one of {listed(WRITERS)}; it ends in {kind or 'nothing'!r}")
+        raise Refused(f"output {source} must end in {listed(WRITERS)}; it ends in {kind or 'nothing'!r}")
     arrays = {name: _column(name, column) for name, column in columns.items()}
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) != 1:
