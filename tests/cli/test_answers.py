@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fewatoms as fa
-from cli.small import csv, flowers, houses
+from cli.small import SPECTRA, csv, flowers, houses, mixtures
 from fewatoms import cli, io
 from fewatoms.cli.session import Session
 
@@ -235,3 +235,63 @@ def test_one_ending_is_told_as_one(capsys):
 def test_what_out_gets_is_nothing_without_out(words, capsys):
     text = failed(capsys, "complete", "ratings.csv", *words)
     assert text.startswith(f"fewatoms complete: error: {words[0]} says what --out gets: say --out FILE as well")
+
+
+# Cubes ----------------------------------------------------------------------------------------------------------------
+
+
+def cube(name):
+    """A scene of 5 x 6 pixels and 20 bands, in a file; the matrix of its pixels."""
+    import scipy.io
+
+    library, scene = mixtures(np.random.default_rng(10))
+    csv("spectra.csv", library)
+    values = scene.reshape(5, 6, 20)
+    save = {
+        "npy": np.save,
+        "npz": lambda path, X: np.savez(path, cube=X),
+        "mat": lambda path, X: scipy.io.savemat(path, {"cube": X}),
+    }
+    save[name](f"cube.{name}", values)
+    np.save("scene.npy", scene)
+
+
+@pytest.mark.parametrize("form", ["npy", "npz", "mat"])
+def test_a_cube_is_unmixed_as_its_pixels_are(form, capsys):
+    cube(form)
+    words = "--library", "spectra.csv", "-k", 2, "--out"
+    summary, code = told(capsys, "unmix", f"cube.{form}", *words, "a.npz")
+    assert code == 0
+    assert summary["data"]["pixels"] == 30
+    assert summary["data"]["shape"] == [5, 6]
+    told(capsys, "unmix", "scene.npy", *words, "flat.npz")
+    flat = io.read_grid("flat.npz")
+    assert flat.names == SPECTRA
+    with np.load("a.npz") as found:
+        assert found["names"].tolist() == [*SPECTRA]
+        np.testing.assert_array_equal(found["X"], flat.values.toarray().reshape(5, 6, 4))
+    told(capsys, "unmix", f"cube.{form}", *words, "a.npy")
+    np.testing.assert_array_equal(np.load("a.npy"), flat.values.toarray().reshape(5, 6, 4))
+    told(capsys, "unmix", f"cube.{form}", *words, "a.csv")
+    table = io.read_table("a.csv")
+    pixel, row, column = (table.column(name).astype(int) for name in ("pixel", "row", "column"))
+    assert (pixel.min(), pixel.max()) == (1, 30)
+    np.testing.assert_array_equal(pixel, (row - 1) * 6 + column)
+    place = [SPECTRA.index(name) for name in table.column("spectrum")]
+    np.testing.assert_allclose(table.column("amount"), np.load("a.npy")[row - 1, column - 1, place], rtol=1e-12)
+
+
+def test_sparse_amounts_with_names_are_what_scipy_reads(capsys):
+    import scipy.sparse as sp
+
+    cube("npy")
+    told(capsys, "unmix", "scene.npy", "--library", "spectra.csv", "-k", 2, "--out", "a.npz")
+    assert sp.load_npz("a.npz").shape == (30, 4)
+
+
+def test_the_last_axis_of_a_cube_counts_bands(capsys):
+    cube("npy")
+    np.save("turned.npy", np.load("cube.npy").transpose(2, 0, 1))
+    text = failed(capsys, "unmix", "turned.npy", "--library", "spectra.csv", "-k", 2)
+    assert "20 x 5 x 6, of whose three axes the last counts bands" in text
+    assert "--pixels" in failed(capsys, "unmix", "cube.npy", "--library", "spectra.csv", "-k", 2, "--pixels", "columns")

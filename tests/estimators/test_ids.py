@@ -37,6 +37,24 @@ def test_codes_name_the_ids(column):
     assert again.codes("ids", column[:2]).tolist() == codes[:2].tolist()
 
 
+def test_truth_and_numbers_are_kept_apart():
+    ids, codes = Ids.of("ids", [True, 1, 1.0, False, 0])
+    assert [ids.values[i] is True for i in codes] == [True, False, False, False, False]
+    assert len(ids) == 4
+    assert ids.codes("ids", [1, True]).tolist() == [codes[1], codes[0]]
+    assert Ids.of("ids", [1, 2])[0].codes("ids", [True]).tolist() == [-1]
+    assert [c.tolist() for c in pairs("X", [(True, 1), (1, 1)])] == [[True, 1], [1, 1]]
+    assert pairs("X", [(True, 1), (1, 1)])[0][0] is True
+
+
+@pytest.mark.parametrize(
+    "column", [["nan", "NA", ""], np.array(["nan", "NA"]), pd.Series(["nan", "NA"], dtype="string")]
+)
+def test_text_is_never_missing(column):
+    ids, codes = Ids.of("ids", column)
+    assert ids.values[codes].tolist() == list(column)
+
+
 def test_ids_are_sorted_where_they_have_an_order():
     assert Ids.of("ids", ["b", "a"])[0].values.tolist() == ["a", "b"]
     assert Ids.of("ids", [3, 1, 2])[0].values.tolist() == [1, 2, 3]

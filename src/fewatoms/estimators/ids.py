@@ -40,9 +40,9 @@ class Ids:
         if plain.dtype.kind != "O":
             values, codes = np.unique(plain, return_inverse=True)
             return cls(values), codes.astype(np.intp, copy=False)
-        places: dict[object, int] = {}
-        codes = np.array([places.setdefault(value, len(places)) for value in plain.tolist()], dtype=np.intp)
-        values = _objects(places)
+        places: dict[tuple[bool, object], int] = {}
+        codes = np.array([places.setdefault(_key(value), len(places)) for value in plain.tolist()], dtype=np.intp)
+        values = _objects(value for _, value in places)
         try:
             order = np.array(sorted(range(len(values)), key=values.__getitem__), dtype=np.intp)
         except TypeError:
@@ -62,7 +62,7 @@ class Ids:
                 f"{name} must hold ids of the type that was fitted, {KINDS_TOLD[mine]}; got {KINDS_TOLD[theirs]}"
             )
         if "O" in (self.values.dtype.kind, plain.dtype.kind):
-            return np.array([self._places.get(value, UNKNOWN) for value in plain.tolist()], dtype=np.intp)
+            return np.array([self._places.get(_key(value), UNKNOWN) for value in plain.tolist()], dtype=np.intp)
         spots = np.minimum(np.searchsorted(self.values, plain, sorter=self._sorter), len(self) - 1)
         found = self._sorter[spots]
         return np.where(self.values[found] == plain, found, UNKNOWN)
@@ -80,8 +80,8 @@ class Ids:
         return Ids(_plain("ids", [*self.values.tolist(), *fresh.tolist()]))
 
     @cached_property
-    def _places(self) -> dict[object, int]:
-        return {value: i for i, value in enumerate(self.values.tolist())}
+    def _places(self) -> dict[tuple[bool, object], int]:
+        return {_key(value): i for i, value in enumerate(self.values.tolist())}
 
     @cached_property
     def _sorter(self) -> IntArray:
@@ -134,7 +134,7 @@ def _of_rows(name: str, thing: object) -> Array | None:
     array = np.empty((len(thing), 2), dtype=object)
     for place in range(2):
         array[:, place] = [row[place] for row in thing]
-    numbers = all(isinstance(value, (int, float, np.number)) for value in array.ravel())
+    numbers = all(isinstance(value, (int, float, np.number)) and type(value) is not bool for value in array.ravel())
     return np.array(array.tolist()) if numbers else array
 
 
@@ -172,13 +172,18 @@ def _of_objects(name: str, given: Array) -> Array:
     except TypeError:
         raise TypeError(f"{name} must hold ids that can be told apart: integers, text, times; got lists") from None
     _refuse_missing(name, sum(_absent(value) for value in distinct))
-    kinds = {type(value) for value in distinct}
+    kinds = {type(value) for value in given.tolist()}  # of which True and 1 are different ones
     if kinds and all(issubclass(k, (int, np.integer)) and k is not bool for k in kinds):
         try:
             return given.astype(np.int64)
         except OverflowError:
             return given
     return given
+
+
+def _key(value: object) -> tuple[bool, object]:
+    """What tells ids apart: Python takes True for 1, and 1.0 too, of which the latter is meant."""
+    return isinstance(value, bool | np.bool_), value
 
 
 def _absent(value: object) -> bool:
