@@ -112,6 +112,15 @@ def test_the_text_has_r2_and_for_classes_accuracy_and_all_intercepts(capsys):
     assert summary["answer"]["accuracy"] == pytest.approx(right.mean())
 
 
+def test_the_certificate_of_a_fit_has_its_gap(capsys):
+    summary, _ = told(capsys, "fit", "houses.csv", "--target", "price", "-k", 2)
+    proven, answer = summary["answer"]["certificate"], summary["answer"]
+    assert proven["gap"] == pytest.approx(proven["primal"] + proven["dual"], abs=1e-6 * proven["primal"])
+    assert (proven["relaxation"], proven["meets_bound"]) == ("P1", None)
+    assert proven["objective"] == pytest.approx(answer["loss"])
+    assert proven["gauge"] == pytest.approx(sum(abs(row["coefficient"]) for row in answer["table"]))
+
+
 # Rows that do not count -----------------------------------------------------------------------------------------------
 
 
@@ -295,3 +304,22 @@ def test_the_last_axis_of_a_cube_counts_bands(capsys):
     text = failed(capsys, "unmix", "turned.npy", "--library", "spectra.csv", "-k", 2)
     assert "20 x 5 x 6, of whose three axes the last counts bands" in text
     assert "--pixels" in failed(capsys, "unmix", "cube.npy", "--library", "spectra.csv", "-k", 2, "--pixels", "columns")
+
+
+# Completed matrices ---------------------------------------------------------------------------------------------------
+
+
+def test_ridges_are_told_in_words_and_given_pairs_get_what_the_model_says(capsys):
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((12, 1)) @ rng.standard_normal((1, 9)) + 0.3 * rng.standard_normal((12, 9)) + 3
+    i, j = np.nonzero(rng.random(X.shape) < 0.8)
+    csv("ratings.csv", {"user": i, "item": j, "rating": X[i, j]})
+    csv("pairs.csv", {"user": i[:5], "item": j[:5]})
+    words = "complete", "ratings.csv", "--rank", 1, "--ridge", 0.5, "--overwrite", "--predict", "pairs.csv"
+    text = printed(capsys, *words, "--out", "p.csv")
+    assert "0.5 on factors" in text
+    assert "on biases" not in text
+    M, b = fa.Sampling(i, j, X.shape), X[i, j]
+    s = fa.fit(M, b, atoms=fa.RankOne(*X.shape), k=1, ridge=0.5)
+    np.testing.assert_allclose(io.read_table("p.csv").column("rating"), s.predict(i[:5], j[:5]), rtol=1e-6)
+    assert re.search(r"on factors, \S+ on biases", printed(capsys, *words, "--biases", "--out", "p.csv"))

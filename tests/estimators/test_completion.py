@@ -18,7 +18,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import fewatoms as fa
-from fewatoms.estimators import MatrixCompletion, entries
+from fewatoms import completed
+from fewatoms.estimators import MatrixCompletion
 
 PAIRS = "its X has two columns of whole numbers beside y: pairs of ids here, and they repeat"
 EXPECTED = {
@@ -204,7 +205,7 @@ def test_recommendations_are_the_largest_predictions(ratings, monkeypatch, biase
     pairs = list(zip(users, items, strict=True))
     model = MatrixCompletion(2, biases=biases, ridge=0.3).fit(pairs, values)
     whole = model.recommend(n=4, exclude_seen=exclude_seen)
-    monkeypatch.setattr(entries, "SCORES_TOGETHER", 20)  # two users at a time
+    monkeypatch.setattr(completed, "SCORES_TOGETHER", 20)  # two users at a time
     ids, scores = model.recommend(n=4, exclude_seen=exclude_seen)
     np.testing.assert_array_equal(ids, whole[0])
     np.testing.assert_allclose(scores, whole[1])

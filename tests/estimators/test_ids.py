@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewatoms.estimators.ids import Ids, measured, pairs
+from fewatoms.estimators.pairs import measured, pairs
+from fewatoms.ids import Ids
 
 COLUMNS = {
     "integers": [7, 3, 7, 100],

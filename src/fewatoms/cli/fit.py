@@ -88,6 +88,9 @@ def told(session: Session, ask: Question, s: Solution, path: Path | None, asked:
     from fewatoms.cli import choice, models
     from fewatoms.cli.summary import of_answer, plain
 
+    if session.cut_short is None:
+        with session.timed("work"):
+            _ = s.certificate.gap  # over columns at hand it costs a product or two, and the summary tells it
     records = _records(s, ask)
     how: dict[str, Plain] = {"kind": "table", "recipe": None if ask.recipe is None else ask.recipe.plain()}
     session.write("model", lambda path: models.write(path, s, how))

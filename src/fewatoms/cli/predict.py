@@ -120,9 +120,9 @@ def _of_pairs(
     session: Session, answer: Solution | LowRank, how: dict[str, Plain], arrays: dict[str, Array], table: Table
 ) -> dict[str, Array]:
     """The entries of a completed matrix."""
-    from fewatoms.cli.pairs import Completed
+    from fewatoms.cli.pairs import Pairs
 
-    return Completed.read(cast("LowRank", answer), how, arrays).predicted(session, table)
+    return Pairs.read(cast("LowRank", answer), how, arrays).predicted(session, table)
 
 
 PREDICTIONS = {"table": _of_table, "pairs": _of_pairs}

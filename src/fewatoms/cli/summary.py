@@ -70,11 +70,13 @@ def of_answer(s: Solution, session: Session) -> dict[str, Plain]:
 
 
 def _proven(s: Solution) -> dict[str, Plain]:
-    """What is known already: nothing dear is computed for a summary."""
+    """What is known already: nothing dear is computed for it."""
     known = s.certificate.known()
     relaxed = known.relaxed
     named = None if relaxed is None else relaxed.named
     return {
+        "objective": plain(float(s.objective)),
+        "gauge": plain(float(known.gauge)),
         "within_budget": bool(known.within_budget),
         "meets_bound": plain(known.meets_bound),
         "relaxation": None if named is None else named.name,

@@ -15,10 +15,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fewatoms import _checks, frames
 from fewatoms._types import Array, FloatArray, Foreign, IntArray
 from fewatoms.atoms import RankOne
+from fewatoms.completed import Completed, Entries
 from fewatoms.doors import fit
-from fewatoms.estimators.entries import Entries, Filled, spanned, weighed
-from fewatoms.estimators.ids import UNKNOWN, Ids, column, gapped, listed, measured, pairs, told
+from fewatoms.estimators.entries import spanned, weighed
+from fewatoms.estimators.pairs import column, gapped, measured, pairs
 from fewatoms.estimators.seeds import seed
+from fewatoms.ids import UNKNOWN, Ids, listed, told
 from fewatoms.losses import LeastSquares
 from fewatoms.ranks import RANKS, best_rank
 from fewatoms.solution import Solution
@@ -113,7 +115,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.solution_ = solution = self._solved(entries)
         self.mean_ = entries.mean
         self.rank_, self.ridge_ = solution.cardinality, solution.ridge
-        self._filled = Filled(solution.model, entries.rows, entries.cols, entries.grid, self.mean_, span)
+        self._filled = Completed(solution.model, entries.rows, entries.cols, entries.grid, self.mean_, span)
         return self
 
     def _read(self, X: object, y: object, sample_weight: object, named: tuple[str | None, ...]) -> Entries:
