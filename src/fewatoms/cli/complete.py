@@ -12,7 +12,7 @@ from fewatoms.cli.session import Session
 from fewatoms.cli.tables import figure
 
 if TYPE_CHECKING:
-    from fewatoms.cli.pairs import Completed
+    from fewatoms.cli.pairs import Pairs
     from fewatoms.cli.summary import Plain
     from fewatoms.doors import Words
     from fewatoms.io import Entries, Table
@@ -26,8 +26,9 @@ list of ranks (1,2,4 or 1:10), or none, the rank is chosen by entries held out, 
 unless --ridge is a number.
 
 --out gets the whole matrix: a table of all entries, or a matrix (.npy, .npz); with --predict the entries of a
-table of pairs instead, with --top the N best of each row that were not given. Ends of a scale that are
-negative are written --clip=-1:1."""
+table of pairs instead, with --top the N best of each row that were not given. In the whole matrix given
+entries stay as they are; with --predict a pair that was given gets what the model says of it, as any other.
+Ends of a scale that are negative are written --clip=-1:1."""
 examples = """\
   fewatoms complete ratings.csv --rank 2 --out filled.csv
   fewatoms complete ratings.csv --rank 1 --biases --clip 1:5 --top 3 --out best.csv
@@ -65,7 +66,8 @@ def run(options: argparse.Namespace) -> int:
     session.claim("out", options.out, (*OUTPUTS, *MATRICES) if whole else OUTPUTS)
     session.claim("model", options.model, (".npz",))
     if not whole and options.out is None:
-        raise io.Refused("--predict and --top need --out FILE")
+        given = "--top" if options.predict is None else "--predict"
+        raise io.Refused(f"{given} says what --out gets: say --out FILE as well, such as --out {given[2:]}.csv")
     with session.timed("read"):
         pairs = None if options.predict is None else io.read_table(options.predict)
         entries = io.read_entries(
@@ -124,38 +126,44 @@ def _solved(entries: Entries, ranks: list[int], options: argparse.Namespace, cal
 
 
 def _told(session: Session, entries: Entries, s: Solution, ranks: list[int], pairs: Table | None) -> int:
-    import numpy as np
-
     from fewatoms.cli import models
-    from fewatoms.cli.pairs import Completed
+    from fewatoms.cli.pairs import Pairs
     from fewatoms.cli.summary import of_answer, plain
 
     options = session.options
     ids = entries.row_ids, entries.col_ids
-    done = Completed(s.model, *ids, entries.row, entries.col, entries.value, options.clip)
-    session.write("model", lambda path: models.write(path, done.model, done.plain(), done.arrays()))
+    done = Pairs.of(s.model, entries, options.clip)
+    session.write("model", lambda path: models.write(path, s.model, done.plain(), done.arrays()))
     session.write("out", lambda path: _written(path, session, done, entries, pairs))
     p, q = (len(some) for some in ids)
     summary: dict[str, Plain] = {
         "data": {"source": entries.source, "rows": p, "columns": q, "entries": int(entries.values.size)},
         "asked": {"rank": plain(ranks), "biases": options.biases, "clip": plain(options.clip)},
-        "answer": {**of_answer(s), "rank": int(s.cardinality)},
+        "answer": {**of_answer(s, session), "rank": int(s.cardinality)},
     }
     table = [["entries", "rows", "columns", "rank", "misfit", "ridge", "held out"]]
     held = "" if s.held_out is None else figure(float(s.held_out))
-    shown = " ".join(figure(float(r)) for r in np.atleast_1d(s.ridge))
+    shown = _ridges(s, options.biases)
     table.append([str(entries.values.size), str(p), str(q), str(s.cardinality), figure(float(s.misfit)), shown, held])
-    return session.finish(s.success, summary, [s.message], table)
+    return session.finish(s.success, summary, [session.said(s.message)], table)
 
 
-def _written(path: Path, session: Session, done: Completed, entries: Entries, pairs: Table | None) -> None:
+def _ridges(s: Solution, biases: bool) -> str:
+    """What is paid, in words: for the factors, and for the biases where there are any."""
+    import numpy as np
+
+    factors, beside = (float(r) for r in np.broadcast_to(s.ridge, 2))
+    return f"{figure(factors)} on factors" + (f", {figure(beside)} on biases" if biases else "")
+
+
+def _written(path: Path, session: Session, done: Pairs, entries: Entries, pairs: Table | None) -> None:
     """What was asked for."""
     from fewatoms import io
 
     if pairs is not None:
         io.write_table(path, done.predicted(session, pairs))
     elif session.options.top is not None:
-        io.write_table(path, done.best(session.options.top, entries))
+        io.write_table(path, done.best(session.options.top))
     elif path.suffix.lower() in MATRICES:
         io.write_grid(path, done.filled(entries))
     else:

@@ -69,13 +69,13 @@ def run(options: argparse.Namespace) -> int:
         for (job, s), t in zip(results, seconds, strict=True)
     ]
     session.write("figure", lambda path: _drawn(results, str(path)))
-    return session.finish(all(s.success for _, s in results), _summary(results), [], [HEADS, *rows])
+    return session.finish(all(s.success for _, s in results), _summary(results, session), [], [HEADS, *rows])
 
 
-def _summary(results: list[tuple[Job, Solution]]) -> dict[str, Plain]:
+def _summary(results: list[tuple[Job, Solution]], session: Session) -> dict[str, Plain]:
     from fewatoms.cli.summary import of_answer
 
-    answers: list[Plain] = [{"problem": job.title, "asked": job.asked, **of_answer(s)} for job, s in results]
+    answers: list[Plain] = [{"problem": job.title, "asked": job.asked, **of_answer(s, session)} for job, s in results]
     return {"answer": {"problems": answers}}
 
 

@@ -109,12 +109,12 @@ def _told(session: Session, s: Solution, stack: Stack) -> int:
     summary: dict[str, Plain] = {
         "data": {"source": session.options.data, "frames": count, "shape": plain(stack.frames.shape[1:])},
         "asked": {"rank": session.options.rank, "entries": session.options.entries},
-        "answer": {**of_answer(s), "rank": int(low.cardinality), "entries": int(sparse.cardinality)},
+        "answer": {**of_answer(s, session), "rank": int(low.cardinality), "entries": int(sparse.cardinality)},
     }
     table = [["frames", "pixels", "rank", "foreground", "share", "misfit"]]
     share = f"{100 * sparse.cardinality / (count * pixels):.2f} %"
     table.append([str(count), str(pixels), str(low.cardinality), str(sparse.cardinality), share, figure(s.misfit)])
-    return session.finish(s.success, summary, [s.message], table)
+    return session.finish(s.success, summary, [session.said(s.message)], table)
 
 
 def _written(folder: Path, s: Solution, stack: Stack, form: str | None) -> None:

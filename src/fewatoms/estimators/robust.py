@@ -15,7 +15,7 @@ from fewatoms import _checks
 from fewatoms._types import Array, FloatArray
 from fewatoms.atoms import RankOne, SignedOneHot
 from fewatoms.doors import fit
-from fewatoms.estimators.ids import gapped
+from fewatoms.estimators.pairs import gapped
 from fewatoms.estimators.seeds import seed
 from fewatoms.operators import Identity, Sampling
 
