@@ -216,6 +216,7 @@ split video.npy --rank 1 --out full                   | --overwrite
 split video.npy --rank 1 --out there.csv              | folder
 split video.npy --rank 1 --out nowhere/parts          | folder
 split video.npy --rank 1 --format bmp                 | bmp
+split video.npy --rank 1 --out parts.gif              | --format
 demo --figure x.foo                                   | .png
 doctor --summary there.json                           | --overwrite
 """

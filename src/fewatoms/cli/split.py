@@ -76,6 +76,8 @@ def _claim(session: Session) -> None:
     if session.options.out is None:
         return
     folder = Path(session.options.out)
+    if folder.suffix.lower() in {".gif", ".npy", ".npz", ".png"} and not folder.is_dir():
+        raise Refused(f"--out must be a folder, which gets both parts; {folder} is the name of a file: see --format")
     if folder.exists() and not folder.is_dir():
         raise Refused(f"--out must be a folder; {folder} is a file")
     if not folder.absolute().parent.is_dir():

@@ -21,6 +21,7 @@ from fewatoms.choosing import FOLDS
 from fewatoms.doors import Words, fit
 from fewatoms.estimators.features import atoms_of
 from fewatoms.estimators.hearing import Hearing, tasks
+from fewatoms.estimators.pairs import gapped
 from fewatoms.estimators.seeds import seed
 from fewatoms.losses import Loss
 from fewatoms.operators import MatrixOperator
@@ -98,6 +99,16 @@ def remembered(estimator: object, X: object, *, reset: bool) -> None:
     frame = frames.framed("X", X)
     foreign = frame is not None and not SINCE_1_9 and not isinstance(frame, frames.PandasFrame)
     validate_data(estimator, _Headed(frame) if frame and foreign else X, reset=reset, skip_check_array=True)
+
+
+def with_gaps(estimator: object, X: object, *, reset: bool) -> FloatArray:
+    """A table with NaN for what is missing, whose columns are remembered or checked."""
+    table: FloatArray = check_array(
+        gapped(frames.table("X", X)), dtype=np.float64, ensure_all_finite="allow-nan", estimator=estimator,
+        input_name="X",
+    )  # fmt: skip
+    remembered(estimator, X, reset=reset)
+    return table
 
 
 def checked(estimator: object, X: object, y: object, *, numeric: bool) -> tuple[Matrix, Array]:

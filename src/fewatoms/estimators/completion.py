@@ -10,15 +10,16 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.metrics import r2_score
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from fewatoms import _checks, frames
 from fewatoms._types import Array, FloatArray, Foreign, IntArray
 from fewatoms.atoms import RankOne
 from fewatoms.completed import Completed, Entries
 from fewatoms.doors import fit
+from fewatoms.estimators.base import with_gaps
 from fewatoms.estimators.entries import spanned, weighed
-from fewatoms.estimators.pairs import column, gapped, measured, pairs
+from fewatoms.estimators.pairs import column, measured, pairs
 from fewatoms.estimators.seeds import seed
 from fewatoms.ids import UNKNOWN, Ids, listed, told
 from fewatoms.losses import LeastSquares
@@ -150,16 +151,16 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _table(self, X: object, *, reset: bool = False) -> FloatArray:
         """A table with NaN for what is missing, its columns checked against those known."""
-        plain: Foreign = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
         if reset or hasattr(self, "n_features_in_"):
             try:
-                return validate_data(self, gapped(X), reset=reset, **plain)
+                return with_gaps(self, X, reset=reset)
             except ValueError as error:
                 if "could not convert" not in str(error):
                     raise
                 how = "entries with ids are fit(pairs, y), or fit(frame, user=..., item=..., value=...)"
                 raise ValueError(f"X must hold numbers where it is a table; {error}: {how}") from None
-        array: FloatArray = check_array(frames.table("X", X, tuple(map(str, self.col_ids_))), **plain)
+        named = frames.table("X", X, tuple(map(str, self.col_ids_)))
+        array: FloatArray = check_array(named, dtype=np.float64, ensure_all_finite="allow-nan")
         if array.shape[1] != len(self.col_ids_):
             raise ValueError(
                 f"X must be pairs of ids, or a table with one column for each of the {len(self.col_ids_)} ids in "

@@ -9,13 +9,13 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from fewatoms import _checks
 from fewatoms._types import Array, FloatArray
 from fewatoms.atoms import RankOne, SignedOneHot
 from fewatoms.doors import fit
-from fewatoms.estimators.pairs import gapped
+from fewatoms.estimators.base import with_gaps
 from fewatoms.estimators.seeds import seed
 from fewatoms.operators import Identity, Sampling
 
@@ -120,7 +120,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return self.rank_
 
     def _table(self, X: object, *, reset: bool = False) -> FloatArray:
-        return validate_data(self, gapped(X), reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
+        return with_gaps(self, X, reset=reset)
 
     def transform(self, X: object) -> FloatArray:
         """The scores of rows: those of a regression on the components from which entries that stand out are left out.
