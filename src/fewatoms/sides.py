@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fewatoms import kernels
-from fewatoms._types import Array, FloatArray, IntArray
+from fewatoms._types import Array, FloatArray
 
 NONE = kernels.NONE
 
@@ -30,17 +30,15 @@ class Side:
     values: FloatArray
     weights: FloatArray
 
-    def rows_of(self, places: IntArray) -> IntArray:
-        """Which rows some of the entries are in."""
-        return np.searchsorted(self.starts, places, side="right") - 1
+    def parted(self, out: Array) -> tuple[Side, Side]:
+        """The entries for which a mask is not set, and those for which it is: few of them."""
+        rows = np.searchsorted(self.starts, np.flatnonzero(out), side="right") - 1
+        before = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=self.starts.size - 1))])
+        return self._of(self.starts - before, ~out), self._of(before, out)
 
-    def without(self, out: Array) -> Side:
-        """All entries but those for which a mask is set."""
-        gone = np.bincount(self.rows_of(np.flatnonzero(out)), minlength=self.starts.size - 1)
-        starts = self.starts - np.concatenate([[0], np.cumsum(gone)])
-        kept = ~out
-        weights = self.weights[kept] if self.weights.size else self.weights
-        return Side(starts, self.others[kept], self.values[kept], weights)
+    def _of(self, starts: Array, some: Array) -> Side:
+        weights = self.weights[some] if self.weights.size else self.weights
+        return Side(starts, self.others[some], self.values[some], weights)
 
     def solve(self, features: Array, offset: FloatArray, ridge: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Per row, the coefficients of its ridge regression on features of the other side, and twice the minimum."""

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fewatoms import ledger
-from fewatoms._types import Array, FloatArray, IntArray
+from fewatoms._types import Array, IntArray
 from fewatoms.capabilities import SampledEntries
 from fewatoms.methods.lowrank.entries import Factored, Triple
 from fewatoms.methods.lowrank.sweeps import Asked
-from fewatoms.sides import Side
+from fewatoms.sides import Side, at_entries
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,20 +110,19 @@ class _Fold:
     """Some entries held out, and the others to fit."""
 
     def __init__(self, asked: Asked, entries: Side, out: Array) -> None:
-        held, rest = np.flatnonzero(out), entries.without(out)
+        rest, held = entries.parted(out)
         # the centre without those held out
         shift = float(np.average(rest.values, weights=rest.weights if rest.weights.size else None))
-        shift = shift if asked.biased else 0.0
-        self.train = asked.factored(replace(rest, values=rest.values - shift) if shift else rest)
-        self.rows, self.cols, self.b = entries.rows_of(held), entries.others[held], entries.values[held] - shift
-        self.w: FloatArray = entries.weights[held] if entries.weights.size else np.ones(held.size)
+        if asked.biased:
+            rest, held = (replace(side, values=side.values - shift) for side in (rest, held))
+        self.train, self.held = asked.factored(rest), held
+        self.weight = float(held.weights.sum()) if held.weights.size else float(held.values.size)
 
     def errors(self, at: Triple) -> tuple[float, float]:
         """The weighted sum of the squares of the errors on the entries held out, and that of the weights."""
-        error = self.b - np.einsum("ij,ij->i", (at.P * at.s)[self.rows], at.Q[self.cols])
-        if at.row.size:
-            error -= at.row[self.rows] + at.col[self.cols]
-        return float(np.dot(self.w, error**2)), float(self.w.sum())
+        error = self.held.values - at_entries(self.held, at.P * at.s, at.Q, at.row, at.col)
+        w = self.held.weights
+        return float(np.dot(w * error if w.size else error, error)), self.weight
 
 
 class _Trial:
