@@ -6,16 +6,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy.sparse as sp
 
 from fewatoms import kept, names
 from fewatoms.cli.models import HOW
 from fewatoms.cli.options import refused
-from fewatoms.completed import Completed, Entries
+from fewatoms.completed import Completed
 from fewatoms.ids import UNKNOWN, Ids
+from fewatoms.operators import Sampling
 
 if TYPE_CHECKING:
     from fewatoms import io
-    from fewatoms._types import Array, FloatArray, IntArray
+    from fewatoms._types import Array, FloatArray, IntArray, Matrix
     from fewatoms.cli.session import Session
     from fewatoms.io import Table
     from fewatoms.kept import Plain
@@ -23,6 +25,35 @@ if TYPE_CHECKING:
 
 ROWS, COLS = f"{HOW} rows", f"{HOW} cols"
 ANY = (-np.inf, np.inf)  # the scale of values that keep to none
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """Entries as a file had them, their places kept in the operator alone: there may be many.
+
+    row, col, value : what the columns of ids and values are called
+    """
+
+    M: Sampling
+    values: FloatArray
+    row_ids: Array
+    col_ids: Array
+    row: str
+    col: str
+    value: str
+    source: str
+
+    @classmethod
+    def of(cls, found: io.Entries) -> Given:
+        M = Sampling(found.rows, found.cols, found.shape)
+        names = found.row, found.col, found.value
+        return cls(M, found.values, found.row_ids, found.col_ids, *names, found.source)
+
+    @property
+    def seen(self) -> Matrix:
+        """Where they are."""
+        starts, cols, marks = self.M.row_by_row(np.ones(self.values.size, dtype=bool))
+        return sp.csr_array((marks, cols, starts), shape=self.M.matrix_shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +69,10 @@ class Pairs:
     value: str
 
     @classmethod
-    def of(cls, model: LowRank, given: io.Entries, scale: tuple[float, float] | None) -> Pairs:
+    def of(cls, model: LowRank, given: Given, scale: tuple[float, float] | None) -> Pairs:
         """The matrix that was completed from these entries."""
         rows, cols = Ids(given.row_ids), Ids(given.col_ids)
-        seen = Entries(given.rows, given.cols, given.values, None, rows, cols).grid
-        return cls(Completed(model, rows, cols, seen, None, scale or ANY), given.row, given.col, given.value)
+        return cls(Completed(model, rows, cols, given.seen, None, scale or ANY), given.row, given.col, given.value)
 
     def plain(self) -> Plain:
         scale: Plain = None if self.matrix.span == ANY else [*self.matrix.span]
@@ -82,10 +112,10 @@ class Pairs:
             self.value: values[there],
         }
 
-    def filled(self, given: io.Entries) -> FloatArray:
+    def filled(self, given: Given) -> FloatArray:
         """The whole matrix; entries that were given are as they were."""
         X = self.matrix.whole()
-        X[given.rows, given.cols] = given.values
+        X[given.M.positions] = given.values
         return X
 
     def listed(self, X: FloatArray) -> dict[str, Array]:

@@ -169,6 +169,7 @@ class Parquet(Binary):
         with reading(self.source, "a Parquet file"):
             for batch in self.file.iter_batches(BATCH_ROWS, columns=own, use_threads=False):
                 yield [batch.column(name) for name in own]
+        pyarrow().default_memory_pool().release_unused()
 
 
 class Ipc(Binary):
