@@ -293,8 +293,8 @@ def stands_out(count: int, deviation: float) -> str:
 
 
 class Claim(NamedTuple):
-    """One sentence of a certificate, and what kind it is: "checked", "bound", "gauge", "relaxation", "floor" or "aligned"
-    for what holds, "unknown" and "open" for what is not known and not proven."""
+    """One sentence of a certificate, and its kind: "checked", "bound", "gauge", "relaxation", "floor" or "aligned" for
+    what holds, "unknown" and "open" for what is not known and not proven."""
 
     kind: str
     text: str
