@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fewatoms.solutions import Solutions
 
 MAPS = 6  # atoms whose amounts are mapped
-LOOKED_AT = 12  # data vectors that are looked at one by one
+ONE_BY_ONE = 12  # data vectors that are looked at one by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,5 +58,5 @@ class Abundances:
         order = good[np.argsort(self.misfits[good], kind="stable")]
         if not order.size:
             return []
-        places = np.unique(np.linspace(0, order.size - 1, min(order.size, LOOKED_AT)).round().astype(int))
+        places = np.unique(np.linspace(0, order.size - 1, min(order.size, ONE_BY_ONE)).round().astype(int))
         return order[places].tolist()

@@ -13,8 +13,6 @@ from fewatoms._types import FloatArray
 if TYPE_CHECKING:
     from fewatoms.solution import Solution
 
-SHOWN = 30  # atoms that fit into a picture
-
 
 @dataclass(frozen=True, eq=False)
 class Atoms:

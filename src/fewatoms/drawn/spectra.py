@@ -13,8 +13,7 @@ from fewatoms.drawn.atoms import Atoms
 if TYPE_CHECKING:
     from fewatoms.solution import Solution
 
-LARGEST = 8  # contributions that are drawn one by one
-POINTS = 400  # along a curve
+DRAWN_PARTS = 8  # contributions that are drawn one by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +45,7 @@ class Spectra:
         image = added.sum(axis=1)
         fit = problem.data - (problem.b - problem.seen.image(image))
         order = np.argsort(-np.linalg.norm(added, axis=0), kind="stable")
-        shown = order[:LARGEST].tolist()
+        shown = order[:DRAWN_PARTS].tolist()
         labels = Atoms.of(solution, names).labels
         return cls(
             problem.data, fit, fit - image, [labels[i] for i in shown], added[:, shown].T, len(order) - len(shown)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fewatoms.report.extras import Extras
     from fewatoms.solutions import Solutions
 
-ROWS = 200  # atoms and data vectors that are listed
+VECTORS = 200  # atoms and data vectors that are listed
 
 
 def page(found: Solutions, extras: Extras) -> str:
@@ -47,7 +47,7 @@ def page(found: Solutions, extras: Extras) -> str:
 def _atoms(drawn: Abundances, count: int) -> str:
     if not drawn.labels:
         return shell.paragraphs("No atom is used.")
-    some = slice(ROWS)
+    some = slice(VECTORS)
     labels = [shell.cut(label) for label in drawn.labels[some]]
     used = drawn.used[some].astype(np.float64)
     columns = [
@@ -110,7 +110,7 @@ def _vectors(found: Solutions, looked: list[int], extras: Extras) -> str:
 
 def _all(found: Solutions) -> str:
     columns = words.vectors(found)
-    some = slice(ROWS)
+    some = slice(VECTORS)
     shown = []
     for head, values in columns.items():
         if all(value is None for value in values):
@@ -119,12 +119,12 @@ def _all(found: Solutions) -> str:
         cells = [shell.text(words.cell(head, value)) for value in values[some]]
         keys = [value if isinstance(value, float | int) else shell.cut(value or "") for value in values[some]]
         shown.append(Column(head, [name(cell) for cell in cells] if labels else cells, keys, words=labels))
-    return shell.table("Data vectors; the buttons sort them", shown, more=max(0, len(found) - ROWS))
+    return shell.table("Data vectors; the buttons sort them", shown, more=max(0, len(found) - VECTORS))
 
 
 def _proven(found: Solutions, looked: list[int]) -> str:
     """That of the one in the middle: each has its own."""
     i = looked[len(looked) // 2]
     label = str(i) if found.data_names is None else found.data_names[i]
-    said = f"Each data vector has a certificate of its own. This is that of {shell.cut(label)}, the middle of those above."
+    said = f"Each data vector has a certificate of its own. This is that of {shell.cut(label)}, in the middle above."
     return shell.paragraphs(said) + proven.told(found[i].certificate)

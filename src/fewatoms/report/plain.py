@@ -11,7 +11,7 @@ from fewatoms._types import Array
 from fewatoms.report import plots, shell
 from fewatoms.report.shell import Column, Section, name
 
-ROWS = 500  # predictions that are listed
+PREDICTED = 500  # predictions that are listed
 
 
 def predictions(title: str, columns: Mapping[str, Array], model: Sequence[Section], notes: Sequence[str]) -> str:
@@ -27,9 +27,11 @@ def predictions(title: str, columns: Mapping[str, Array], model: Sequence[Sectio
             shown = shell.cut(head, 60)
             label = f"{shown}: {known.size} numbers from {plots.told(known.min())} to {plots.told(known.max())}"
             pictures.append(shell.figure(plots.histogram(known, shown, label=label), label))
-    listed = [_column(head, np.asarray(values)[:ROWS]) for head, values in columns.items()]
-    rows = Column("row", [str(i + 1) for i in range(min(count, ROWS))], [*range(1, min(count, ROWS) + 1)])
-    table = shell.table("Predictions, row by row; the buttons sort them", [rows, *listed], more=max(0, count - ROWS))
+    listed = [_column(head, np.asarray(values)[:PREDICTED]) for head, values in columns.items()]
+    rows = Column("row", [str(i + 1) for i in range(min(count, PREDICTED))], [*range(1, min(count, PREDICTED) + 1)])
+    table = shell.table(
+        "Predictions, row by row; the buttons sort them", [rows, *listed], more=max(0, count - PREDICTED)
+    )
     said = shell.paragraphs(f"{count} rows were predicted.", *notes)
     sections = [
         Section("predictions", "Predictions", f'{said}<div class="side">{"".join(pictures)}</div>{table}'),

@@ -22,7 +22,7 @@ PLAINLY = {
         "The relaxation is an easier problem that allows any number of atoms and makes their total size small instead. "
         "Its best value is known to lie in this range; that is how far the dual vector came from which atoms were read."
     ),
-    "floor": "Nothing does better than this figure, with however many atoms: the answer is at most the difference away.",
+    "floor": "Nothing does better than this figure, with however many atoms: this answer is at most that far off.",
     "aligned": "Atoms that are aligned less than that are in no solution of the relaxation.",
     "unknown": "Nothing is claimed here.",
     "open": (

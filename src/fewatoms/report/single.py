@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from fewatoms.report.extras import Extras
     from fewatoms.solution import Solution
 
-ROWS = 500  # atoms that are listed
-LISTED = 20  # residuals
+MOST_ATOMS = 500  # atoms that are listed
+WORST = 20  # residuals
 
 
 def page(found: Solution, extras: Extras) -> str:
@@ -94,7 +94,7 @@ def _atoms(found: Solution, extras: Extras) -> str:
 
 
 def atom_table(atoms: Atoms, caption: str, slug: str = "") -> str:
-    some = slice(ROWS)
+    some = slice(MOST_ATOMS)
     sizes = atoms.sizes[some]
     most = float(np.abs(sizes).max(initial=0.0))
     labels = [shell.cut(label) for label in atoms.labels[some]]
@@ -170,7 +170,7 @@ def _against(spectra: Spectra) -> str:
 
 
 def _worst(spectra: Spectra) -> str:
-    order = np.argsort(-np.abs(spectra.residual), kind="stable")[:LISTED]
+    order = np.argsort(-np.abs(spectra.residual), kind="stable")[:WORST]
     most = _largest(spectra)
     columns = [
         Column("datum", [str(i) for i in order], order.tolist()),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fewatoms.report.extras import Extras
     from fewatoms.solution import Solution
 
-ATOMS = 200  # of an answer that are listed
+SLID_ATOMS = 200  # of an answer that are listed
 MAPPED = 60  # atoms whose comings and goings are drawn
 MEASURED = 5e10  # multiplications for contributions and costs of all answers
 OF_ONE = ("matrix", "phases", "parts", "fit")  # sections about the answer that is shown first
@@ -67,7 +67,8 @@ def _slid(found: Path, at: int) -> str:
                 "caption": _caption(found, i, atoms),
                 "figures": {**figures[i]},
                 "rows": [
-                    [names[label], *map(_short, row)] for label, row in zip(atoms.labels[:ATOMS], rows[i], strict=True)
+                    [names[label], *map(_short, row)]
+                    for label, row in zip(atoms.labels[:SLID_ATOMS], rows[i], strict=True)
                 ],
             }
             for i, atoms in enumerate(drawn)
@@ -101,7 +102,7 @@ def _rows(drawn: list[Atoms]) -> tuple[list[str], list[FloatArray]]:
     for i, atoms in enumerate(drawn):
         columns = [atoms.sizes] if several else []
         columns += [_column(atoms, head) for head in heads] + [values[i] for values in known.values()]
-        rows.append(np.column_stack(columns)[:ATOMS])
+        rows.append(np.column_stack(columns)[:SLID_ATOMS])
     return ["size"] * several + heads + [*known], rows
 
 
@@ -128,12 +129,12 @@ def _figures(found: Path, i: int) -> dict[str, str]:
 
 def _caption(found: Path, i: int, atoms: Atoms) -> str:
     many = len(atoms.labels)
-    most = f", the first {ATOMS} of {many}" if many > ATOMS else ""
+    most = f", the first {SLID_ATOMS} of {many}" if many > SLID_ATOMS else ""
     return f"Atoms of the answer for k = {found.k[i]}{most}; the buttons sort them"
 
 
 def _table(atoms: Atoms, heads: list[str], rows: FloatArray, caption: str) -> str:
-    labels = [shell.cut(label) for label in atoms.labels[:ATOMS]]
+    labels = [shell.cut(label) for label in atoms.labels[:SLID_ATOMS]]
     first = rows[:, 0]
     most = float(np.nanmax(np.abs(first), initial=0.0))
     columns = [
