@@ -198,6 +198,11 @@ def path_summary(found: Path) -> str:
 
 def path(found: Path) -> str:
     """The answers for several k in one line."""
+    return f"Path({path_figures(found)})"
+
+
+def path_figures(found: Path) -> str:
+    """How many there are, for which k, and how well they fit."""
     answers = [found[k] for k in found]
     many = "1 answer" if len(answers) == 1 else f"{len(answers)} answers"
     ridges = f", the same for {len(found.ridges)} ridges" if len(found.ridges) > 1 else ""
@@ -206,7 +211,7 @@ def path(found: Path) -> str:
     at = f" at ridge {found.ridge:.4g}" if len(found.ridges) > 1 else ""
     chosen = "" if found.chosen is None else f", chosen k={found.chosen}{at}"
     over = answers[0].certificate.asked.atoms_told
-    return f"Path({many} over {over}, k={_sizes(found.k)}{ridges}, loss {fell}{chosen})"
+    return f"{many} over {over}, k={_sizes(found.k)}{ridges}, loss {fell}{chosen}"
 
 
 def _sizes(sizes: Sequence[BudgetLike]) -> str:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 MOST_ATOMS = 500  # atoms that are listed
 WORST = 20  # residuals
+IN_ORDER = 0.5  # correlation of neighbours from which on data are drawn as a curve
 
 
 def page(found: Solution, extras: Extras) -> str:
@@ -136,7 +137,15 @@ def _fit(found: Solution, extras: Extras) -> str:
     spectra = Spectra.of(found, extras.called)
     if not spectra.data.any():
         return ""
-    return spectrum(spectra, "data") + _against(spectra) + _worst(spectra)
+    pictures = [spectrum(spectra, "datum")] if _in_order(spectra.data) else []
+    return f'<div class="side">{"".join([*pictures, _against(spectra)])}</div>{_worst(spectra)}'
+
+
+def _in_order(data: FloatArray) -> bool:
+    """Whether neighbours among the data resemble each other, as those of a spectrum or a signal do: curves over data
+    that come in no order show nothing."""
+    apart = data - data.mean()
+    return float(apart[1:] @ apart[:-1]) > IN_ORDER * float(apart @ apart)
 
 
 def spectrum(spectra: Spectra, across: str) -> str:

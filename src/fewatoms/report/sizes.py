@@ -35,8 +35,8 @@ Plain: TypeAlias = "str | float | list[Plain] | dict[str, Plain] | None"
 def page(found: Path, extras: Extras) -> str:
     at = 0 if found.chosen is None else found.k.index(found.chosen)
     shown, k = found[found.k[at]], found.k[at]
-    chosen = "No k has been chosen yet." if found.chosen is None else f"Chosen: k = {k}."
-    head = f"<p>{shell.text(words.path(found), 400)}</p><p>{shell.text(chosen)}</p>"
+    chosen = " No k has been chosen yet." if found.chosen is None else ""
+    head = f"<p>{shell.text(words.sentence(words.path_figures(found)), 400)}.{chosen}</p>"
     rest = [s for s in of_answer(shown, extras) if s.slug in OF_ONE]
     sections = [
         Section("asked", f"What was asked, what was found for k = {k}", lead(shown) + _asked(shown, extras)),
@@ -79,8 +79,9 @@ def _slid(found: Path, at: int) -> str:
     )
     control = shell.slider("path", "Number of atoms, k", [f"k = {k}" for k in found.k], at)
     return (
-        f'<div data-path="path">{control}<dl class="facts">{shown}</dl>{_curves(found, at)}'
-        f"{_table(drawn[at], heads, rows[at], _caption(found, at, drawn[at]))}{_supports(drawn, at)}</div>"
+        f'<div data-path="path">{control}<dl class="facts">{shown}</dl>'
+        f'<div class="side">{_curves(found, at)}{_supports(drawn, at)}</div>'
+        f"{_table(drawn[at], heads, rows[at], _caption(found, at, drawn[at]))}</div>"
         f"{shell.data('path', known)}"
     )
 
@@ -162,7 +163,7 @@ def _curves(found: Path, at: int) -> str:
             line, "atoms used", f"score ({way})", label=label, may_be_log=True, marks=(x, scores, at)
         )
         pictures.append(shell.figure(picture, f"What k was chosen by ({way}); lower is better."))
-    return f'<div class="side">{"".join(pictures)}</div>'
+    return "".join(pictures)
 
 
 def _supports(drawn: list[Atoms], at: int) -> str:
