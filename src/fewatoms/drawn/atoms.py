@@ -21,6 +21,7 @@ class Atoms:
     labels : what atoms are called, or their numbers; in sums with the part before
     heads : what columns of coefficients are for: one, or one for each data vector or class
     values : the coefficients, a column for each head
+    parts : of sums, which one; 0 where there is one alone
     shares, costs : contributions, and what leaving an atom out costs; nan where nobody knows
     """
 
@@ -29,6 +30,7 @@ class Atoms:
     values: FloatArray
     shares: FloatArray
     costs: FloatArray
+    parts: FloatArray
 
     @classmethod
     def of(cls, solution: Solution, names: list[str] | None = None) -> Atoms:
@@ -52,8 +54,19 @@ class Atoms:
             labels = [f"part {part}: {label}" for part, label in zip(columns["part"], labels, strict=True)]
         heads = [key for key in columns if key.startswith("coefficient")]
         values = np.array([[_real(v) for v in columns[head]] for head in heads], dtype=np.float64).T
-        numbers = (np.array([_real(v) for v in columns[key]], dtype=np.float64) for key in ("contribution", "cost"))
-        return cls(labels, heads, values.reshape(count, len(heads)), *numbers)
+        shares, costs = (
+            np.array([_real(v) for v in columns[key]], dtype=np.float64) for key in ("contribution", "cost")
+        )
+        parts = np.array(columns.get("part", [0] * count), dtype=np.float64)
+        return cls(labels, heads, values.reshape(count, len(heads)), shares, costs, parts)
+
+    @property
+    def relative(self) -> FloatArray:
+        """Their sizes as shares of the largest one, part by part."""
+        sizes = self.sizes
+        largest = {part: float(np.abs(sizes[self.parts == part]).max()) for part in np.unique(self.parts).tolist()}
+        most = np.array([largest[part] for part in self.parts.tolist()])
+        return sizes / np.where(most > 0, most, 1.0)
 
     @property
     def sizes(self) -> FloatArray:

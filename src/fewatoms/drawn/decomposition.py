@@ -74,4 +74,6 @@ def _seen(solution: Solution, shape: tuple[int, ...]) -> FloatArray | None:
 
 
 def _small(frame: Array) -> FloatArray:
-    return Grid.of(frame, PIXELS).values
+    """In its own proportions."""
+    shrunk = min(1.0, PIXELS / max(frame.shape))
+    return Grid.of(frame, (max(1, round(shrunk * frame.shape[0])), max(1, round(shrunk * frame.shape[1])))).values

@@ -17,50 +17,57 @@ class Grid:
 
     values : nan where none is known
     shape : of the matrix
-    step : how many rows and columns a cell stands for
     """
 
     values: FloatArray
     shape: tuple[int, int]
-    step: tuple[int, int]
 
     @classmethod
-    def of(cls, matrix: Array, cells: int = CELLS) -> Grid:
+    def of(cls, matrix: Array, cells: int | tuple[int, int] = CELLS) -> Grid:
         """A matrix at hand; nan are missing entries."""
         rows, cols = np.nonzero(~np.isnan(matrix))
         return cls.sampled(rows, cols, np.asarray(matrix[rows, cols], dtype=np.float64), matrix.shape, cells)
 
     @classmethod
     def sampled(
-        cls, rows: IntArray, cols: IntArray, values: FloatArray, shape: tuple[int, ...], cells: int = CELLS
+        cls,
+        rows: IntArray,
+        cols: IntArray,
+        values: FloatArray,
+        shape: tuple[int, ...],
+        cells: int | tuple[int, int] = CELLS,
     ) -> Grid:
-        """Of entries, without the matrix."""
+        """Of entries, without the matrix; so many cells along each side at most, or along both."""
         p, q = shape
-        down, across = -(-p // cells), -(-q // cells)
-        size = -(-p // down), -(-q // across)
-        place = (rows // down) * size[1] + cols // across
+        size = (min(p, cells), min(q, cells)) if isinstance(cells, int) else cells
+        place = (rows * size[0] // p) * size[1] + cols * size[1] // q
         count = np.bincount(place, minlength=size[0] * size[1])
         total = np.bincount(place, weights=values, minlength=size[0] * size[1])
         mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-        return cls(mean.reshape(size), (p, q), (down, across))
+        return cls(mean.reshape(size), (p, q))
 
     @classmethod
     def of_factors(cls, left: Array, right: Array, cells: int = CELLS) -> Grid:
         """Of left @ right.T, which is not formed: means of rows and of columns of the factors."""
-        (a, down), (b, across) = _means(left, cells), _means(right, cells)
-        return cls(a @ b.T, (len(left), len(right)), (down, across))
+        return cls(_means(left, cells) @ _means(right, cells).T, (len(left), len(right)))
+
+    @property
+    def step(self) -> tuple[int, int]:
+        """How many rows and columns a cell stands for at most."""
+        (p, q), (down, across) = self.shape, self.values.shape
+        return -(-p // down), -(-q // across)
 
     @property
     def missing(self) -> bool:
         return bool(np.isnan(self.values).any())
 
 
-def _means(factor: Array, cells: int) -> tuple[FloatArray, int]:
-    """Of so many rows that follow each other, and how many."""
-    step = -(-len(factor) // cells)
-    starts = np.arange(0, len(factor), step)
+def _means(factor: Array, cells: int) -> FloatArray:
+    """Of rows that share a cell."""
+    count = min(len(factor), cells)
+    starts = -(-np.arange(count) * len(factor) // count)  # row i is in cell i * count // rows
     sums = np.add.reduceat(factor, starts, axis=0)
-    return sums / np.diff(np.append(starts, len(factor)))[:, None], step
+    return np.asarray(sums / np.diff(np.append(starts, len(factor)))[:, None])
 
 
 def scale(*grids: Grid | FloatArray) -> tuple[float, float]:

@@ -29,7 +29,8 @@ def page(found: Solutions, extras: Extras) -> str:
     kind = "holds" if found.success else "missed"
     ends = Counter(status.name for status in found.status)
     told_ = ", ".join(f"{count} {status}" for status, count in ends.items())
-    head = f'<p><span class="status {kind}">{shell.text(told_)}</span></p><p>{shell.text(repr(found), 400)}</p>'
+    figures = shell.text(repr(found).removeprefix("Solutions(").removesuffix(")"), 400)
+    head = f'<p><span class="status {kind}">{shell.text(told_)}</span> {figures}</p>'
     looked = drawn.looked_at()
     first = None if not looked else found[looked[len(looked) // 2]]
     sections = [

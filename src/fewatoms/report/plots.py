@@ -16,8 +16,9 @@ from fewatoms.report import png
 from fewatoms.report.shell import name, text
 
 WIDTH, HEIGHT = 420, 240  # of a chart, in its own units
-LEFT, RIGHT, TOP, BOTTOM = 58, 12, 12, 42  # margins
+LEFT, RIGHT, TOP, BOTTOM = 66, 12, 12, 42  # margins
 LOG_FROM = 30  # largest over smallest height from which on a scale is logarithmic
+FLAT = 1e-6  # share of heights below which they are drawn as one
 KINDS = 8  # colours of curves
 POINTS = 400  # of a curve that are drawn
 
@@ -59,6 +60,7 @@ class Frame:
             ends = float(positive.min()), float(positive.max())
             return cls(_apart(x), (ends[0] / 1.3, ends[1] * 1.3), True)
         low, high = (min(0.0, low), max(0.0, high)) if zero else (low, high)
+        low, high = (low, high) if high - low > FLAT * abs(high) else (low, low)
         room = 0.06 * (high - low) or 0.5 * (abs(high) or 1.0)
         return cls(_apart(x), (low if zero and low == 0 else low - room, high if zero and high == 0 else high + room))
 
@@ -269,10 +271,10 @@ def bar(value: float, most: float) -> str:
 def cloud(points: Array, *, label: str) -> str:
     """Complex numbers in their plane, of one scale on both axes."""
     reach = float(np.abs(np.concatenate([points.real, points.imag])).max(initial=0.0)) * 1.08 or 1.0
-    size = (HEIGHT + LEFT + RIGHT - TOP - BOTTOM, HEIGHT)
-    frame = Frame((-reach, reach), (-reach, reach), size=size)
+    wide = (WIDTH - LEFT - RIGHT) / (HEIGHT - TOP - BOTTOM) * reach
+    frame = Frame((-wide, wide), (-reach, reach))
     inside = frame.axes("real part", "imaginary part") + _curve(frame, Series(points.real, points.imag, "", 0, "dots"))
-    return chart(label, inside, size)
+    return chart(label, inside)
 
 
 # Cells ---------------------------------------------------------------------------------------------------------------

@@ -96,12 +96,10 @@ def _atoms(found: Solution, extras: Extras) -> str:
 
 def atom_table(atoms: Atoms, caption: str, slug: str = "") -> str:
     some = slice(MOST_ATOMS)
-    sizes = atoms.sizes[some]
-    most = float(np.abs(sizes).max(initial=0.0))
     labels = [shell.cut(label) for label in atoms.labels[some]]
     columns = [
         Column("atom", [name(label) for label in labels], labels, words=True),
-        Column("", [plots.bar(float(v), most) for v in sizes]),
+        Column("", [plots.bar(float(v), 1.0) for v in atoms.relative[some]]),
     ]
     for head, values in zip(atoms.heads, atoms.values.T, strict=True):
         columns.append(numbers(head, values[some]))
@@ -198,10 +196,13 @@ def _convergence(found: Solution, extras: Extras) -> str:
     if extras.trace is None or not len(extras.trace):
         return ""
     run = Convergence.of(extras.trace, found)
+    if np.ptp(run.seconds) == 0:
+        return shell.paragraphs("The first answer that was looked at was the last one: there is no way to be drawn.")
     label = f"{run.label} of the best so far, from {told(run.heights[0])} to {told(run.heights[-1])}"
     steps = np.repeat(np.arange(len(run.seconds)), 2)  # the best so far stays until there is a better one
     x, y = run.seconds[steps[1:]], run.heights[steps[:-1]]
-    picture = plots.curves([Series(x, y)], "seconds", run.label, label=label, may_be_log=True, bound=run.bound)
+    lines = [Series(x, y), Series(run.seconds, run.heights, "", 0, "dots")]
+    picture = plots.curves(lines, "seconds", run.label, label=label, may_be_log=True, bound=run.bound)
     bound = "" if run.bound is None else " The dashed line is the bound that was asked for."
     return shell.figure(picture, f"The best answer so far, while the search went on.{bound}")
 
@@ -217,6 +218,10 @@ def phases(found: Solution) -> str:
         label = f"{up} of {len(v)} entries of vector {i + 1}"
         pictures = [shell.figure(plots.curves([Series(x, sizes)], "entry", up, label=label), f"Vector {i + 1}: {up}.")]
         if drawn.complex:
+            turns = Series(np.arange(len(v)), np.where(v == 0, np.nan, np.angle(v)), "", 1, "dots")
+            label = f"Phases of the entries of vector {i + 1}, between -pi and pi"
+            picture = plots.curves([turns], "entry", "phase", label=label)
+            pictures.append(shell.figure(picture, f"Vector {i + 1}: phase, in radians."))
             some = np.linspace(0, len(v) - 1, min(len(v), 500)).round().astype(int)
             label = f"Entries of vector {i + 1} in the complex plane"
             said = (

@@ -117,15 +117,12 @@ def _short(value: float) -> float | None:
 
 
 def _figures(found: Path, i: int) -> dict[str, str]:
+    """Those of one answer that mean something for this path."""
     answer = found[found.k[i]]
-    told_ = {
-        "atoms": str(answer.cardinality),
-        "loss": told(answer.loss),
-        "misfit": told(answer.misfit),
-        "R²": told(answer.r2),
-    }
-    told_["ended"] = answer.status.name
-    return told_
+    known = {"loss": answer.loss, "misfit": answer.misfit, "R²": answer.r2}
+    meant = {"loss": True, "misfit": not np.isnan(found.misfits).all(), "R²": True}
+    figures = {key: told(value) or "none" for key, value in known.items() if meant[key]}
+    return {"atoms": str(answer.cardinality), **figures, "ended": answer.status.name}
 
 
 def _caption(found: Path, i: int, atoms: Atoms) -> str:
@@ -174,7 +171,7 @@ def _supports(drawn: list[Atoms], at: int) -> str:
     some = supports.values[:MAPPED]
     first = f" The {MAPPED} of {len(supports.labels)} that are in most often." if len(supports.labels) > MAPPED else ""
     label = f"Which of {len(some)} atoms are in for each of {len(drawn)} k, coloured by their coefficients"
-    grid = Grid(some, (len(some), len(drawn)), (1, 1))
+    grid = Grid(some, (len(some), len(drawn)))
     picture = plots.heat(
         grid, scale(some), "supports", across="k, in the order asked for", up="atoms", label=label, at=at,
         missing="not in",
