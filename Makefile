@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # One BLAS thread a worker: two workers on two cores.
 QUIET := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg
 
-.PHONY: demo test lint types tests coverage soak clean
+.PHONY: demo test lint types tests coverage soak pages clean
 
 demo: $(VENV)/.demo
 	$(BIN)/fewatoms demo --figure demo.png
@@ -22,16 +22,21 @@ types: $(VENV)/.dev
 
 # Loops run compiled here; their own folder also runs them interpreted, which is what a line counter sees.
 tests: $(VENV)/.dev
-	$(QUIET) $(BIN)/python -m pytest -n 2 -m "not soak"
+	$(QUIET) $(BIN)/python -m pytest -n 2 -m "not soak and not pages"
 
 # What the tests that stand beside the sources reach; counting lines takes half as long again as running them.
 coverage: $(VENV)/.dev
-	$(QUIET) $(BIN)/python -m pytest -n 2 -m "not soak" --ignore=tests/journeys --ignore=tests/theory \
+	$(QUIET) $(BIN)/python -m pytest -n 2 -m "not soak and not pages" --ignore=tests/journeys --ignore=tests/theory \
 		--cov=fewatoms --cov-report=term --cov-fail-under=95
 
 # The long ones: every combination, many seeds, large data.
 soak: $(VENV)/.dev
-	$(QUIET) $(BIN)/python -m pytest -n 2
+	$(QUIET) $(BIN)/python -m pytest -n 2 -m "not pages"
+
+# Reports in a real browser: Debian's chromium, and axe-core where npm can get it; pictures of them in build/screenshots.
+# Without a browser these tests are skipped, and say why.
+pages: $(VENV)/.dev $(VENV)/.axe
+	$(QUIET) FEWATOMS_SCREENSHOTS=build/screenshots $(BIN)/python -m pytest -m pages tests/pages
 
 $(VENV)/bin/python:
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'fewatoms needs Python 3.11 or newer; say PYTHON=...')"
@@ -47,5 +52,10 @@ $(VENV)/.dev: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m compileall -q src
 	touch $@ $(VENV)/.demo
 
+# The tests say what is missing where it could not be had.
+$(VENV)/.axe: $(VENV)/bin/python
+	if command -v npm > /dev/null; then npm install --silent --no-audit --no-fund --prefix $(VENV)/axe axe-core@4 || true; fi
+	touch $@
+
 clean:
-	rm -rf $(VENV) demo.png .coverage .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build demo.png .coverage .mypy_cache .pytest_cache .ruff_cache

@@ -8,12 +8,22 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SECONDS = 60  # that an answer may take
+
+# The browser reads from 3 and writes to 4; both pipes are moved out of the way before, since they may be 3 or 4.
+START = """
+import fcntl, os, sys
+pipes = [fcntl.fcntl(int(number), fcntl.F_DUPFD_CLOEXEC, 10) for number in sys.argv[1:3]]
+for pipe, number in zip(pipes, (3, 4)):
+    os.dup2(pipe, number)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
 
 
 def found():
@@ -34,10 +44,9 @@ class Browser:
             "--no-first-run", "--disable-background-networking", "--disable-dev-shm-usage",
             f"--user-data-dir={self._folder.name}",
         ]  # fmt: skip
-        # the browser reads from 3 and writes to 4
-        shell = ["/bin/sh", "-c", f'exec "$@" 3<&{theirs} 4>&{ours}', "sh", file, *options]
+        start = [sys.executable, "-c", START, str(theirs), str(ours), file, *options]
         self._process = subprocess.Popen(
-            shell, pass_fds=(theirs, ours), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            start, pass_fds=(theirs, ours), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         os.close(theirs)
         os.close(ours)
