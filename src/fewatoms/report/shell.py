@@ -17,6 +17,7 @@ from fewatoms.whole import replacing
 
 LONGEST = 160  # characters of a name that are shown
 TITLE = 80  # characters of a title
+SAID = 2000  # characters of a paragraph
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def name(value: object, most: int = LONGEST) -> str:
 
 
 def paragraphs(*lines: str) -> str:
-    return "".join(f"<p>{escape(line)}</p>" for line in lines)
+    return "".join(f"<p>{text(line, SAID)}</p>" for line in lines)
 
 
 def facts(pairs: Mapping[str, str]) -> str:

@@ -156,9 +156,7 @@ def _curves(found: Path, at: int) -> str:
         way, scores = curve.scored
         label = f"Scores ({way}) against atoms used; lower is better"
         line = [Series(x[order], scores[order], "", 1)]
-        picture = plots.curves(
-            line, "atoms used", f"score ({way})", label=label, may_be_log=True, marks=(x, scores, at)
-        )
+        picture = plots.curves(line, "atoms used", f"score ({way})", label=label, marks=(x, scores, at))
         pictures.append(shell.figure(picture, f"What k was chosen by ({way}); lower is better."))
     return "".join(pictures)
 
