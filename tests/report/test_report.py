@@ -205,7 +205,8 @@ def test_paths_of_all_kinds(name, tmp_path):
     case = cases()[name]
     sizes = [(1, 2), (1, 4)] if name == "robust" else [1, 2]
     said = {word: value for word, value in case.words.items() if word not in ("k", "misfit")}
-    Page(written(fa.fit_path(case.M, case.b, k=sizes, **said), tmp_path))
+    path = fa.fit_path(case.M, case.b, k=sizes, **said)
+    assert path[sizes[0]].message in Page(written(path, tmp_path)).words
 
 
 def test_dear_measures_are_made_for_the_shown_k_alone(tmp_path, monkeypatch):
