@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+AXE := $(VENV)/axe/node_modules/axe-core/axe.min.js
 # One BLAS thread a worker: two workers on two cores.
 QUIET := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg
 
@@ -35,7 +36,7 @@ soak: $(VENV)/.dev
 
 # Reports in a real browser: Debian's chromium, and axe-core where npm can get it; pictures of them in build/screenshots.
 # Without a browser these tests are skipped, and say why.
-pages: $(VENV)/.dev $(VENV)/.axe
+pages: $(VENV)/.dev $(AXE)
 	$(QUIET) FEWATOMS_SCREENSHOTS=build/screenshots $(BIN)/python -m pytest -m pages tests/pages
 
 $(VENV)/bin/python:
@@ -52,10 +53,9 @@ $(VENV)/.dev: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m compileall -q src
 	touch $@ $(VENV)/.demo
 
-# The tests say what is missing where it could not be had.
-$(VENV)/.axe: $(VENV)/bin/python
-	if command -v npm > /dev/null; then npm install --silent --no-audit --no-fund --prefix $(VENV)/axe axe-core@4 || true; fi
-	touch $@
+# The tests that need it say so where it could not be had.
+$(AXE): | $(VENV)/bin/python
+	-command -v npm > /dev/null && npm install --silent --no-audit --no-fund --prefix $(VENV)/axe axe-core@4
 
 clean:
 	rm -rf $(VENV) build demo.png .coverage .mypy_cache .pytest_cache .ruff_cache
