@@ -162,3 +162,15 @@ def test_claims_have_kinds():
         assert claims[0].kind == "checked"
         assert {claim.kind for claim in claims} <= kinds
         assert "\n".join(claim.text for claim in claims) == str(answer(name).certificate)
+
+
+@pytest.mark.parametrize("name", ["completion, ridge", "biases", "ridge"])
+def test_a_floor_is_the_lower_end_of_the_relaxation(name):
+    """Both are one quantity where the relaxation is what was asked without k: one figure, not two roundings of it."""
+    claims = words.claims(answer(name).certificate)
+    floors = [claim.text for claim in claims if claim.kind == "floor"]
+    for floor in floors:
+        (least,) = re.findall(r"below (\S+);", floor)
+        (ends,) = [claim.text for claim in claims if claim.kind == "relaxation"]
+        assert f"has its optimum between {least} and " in ends
+    assert bool(floors) == (name != "ridge")
