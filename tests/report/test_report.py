@@ -54,7 +54,7 @@ class Page(HTMLParser):
             self.tables.append([])
         if tag == "tr" and "tbody" in self.open:
             self.tables[-1].append([])
-        if tag == "td":
+        if tag == "td" and "tbody" in self.open:
             self.tables[-1][-1].append("")
         if tag not in VOID:
             self.open.append(tag)
@@ -71,7 +71,7 @@ class Page(HTMLParser):
         if {"style", "script"} & set(self.open):
             return
         self.said.append(data)
-        if "td" in self.open:
+        if {"td", "tbody"} <= set(self.open):
             self.tables[-1][-1][-1] += data
 
     @property

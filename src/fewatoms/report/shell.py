@@ -134,6 +134,8 @@ def table(caption: str, columns: Sequence[Column], *, slug: str = "", more: int 
 
 def _head(column: Column) -> str:
     side = ' class="words"' if column.words else ""
+    if not column.head:
+        return "<td></td>"
     if column.keys is None:
         return f'<th scope="col"{side}>{text(column.head)}</th>'
     kind = "text" if column.words else "number"
