@@ -33,6 +33,8 @@ LAYERS = [
     {"asked", "completed", "goals", "measures", "reach", "recession", "relaxations"},
     {"evidence", "tables"},
     {"certificates"},
+    {"drawn"},
+    {"report"},
     {"solution"},
     {"rows", "source"},
     {"solutions"},

@@ -135,6 +135,7 @@ def _told(session: Session, given: Given, s: Solution, ranks: list[int], pairs: 
     done = Pairs.of(s.model, given, options.clip)
     session.write("model", lambda path: models.write(path, s.model, done.plain(), done.arrays()))
     session.write("out", lambda path: _written(path, session, done, given, pairs))
+    session.write("report", lambda path: _reported(path, session, s, given, len(ranks) == 1))
     (p, q), m = given.M.matrix_shape, int(given.values.size)
     summary: dict[str, Plain] = {
         "data": {"source": given.source, "rows": p, "columns": q, "entries": m},
@@ -146,6 +147,12 @@ def _told(session: Session, given: Given, s: Solution, ranks: list[int], pairs: 
     shown = _ridges(s, options.biases)
     table.append([str(m), str(p), str(q), str(s.cardinality), figure(float(s.misfit)), shown, held])
     return session.finish(s.success, summary, [session.said(s.message)], table)
+
+
+def _reported(path: Path, session: Session, s: Solution, given: Given, alone: bool) -> None:
+    rows, cols = given.row_ids.tolist(), given.col_ids.tolist()
+    trace = session.trace if alone else None
+    s.report(path, title=session.title, trace=trace, notes=session.notes, rows=rows, cols=cols)
 
 
 def _ridges(s: Solution, biases: bool) -> str:
