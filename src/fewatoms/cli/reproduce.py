@@ -14,10 +14,10 @@ from fewatoms.cli.options import Commands, command
 from fewatoms.cli.session import Session
 
 if TYPE_CHECKING:
+    from fewatoms.callbacks import Callback
     from fewatoms.cli.summary import Plain
     from fewatoms.reproduce.contract import Experiment, Settings
     from fewatoms.reproduce.writing import Done
-    from fewatoms.callbacks import Callback
 
 about = """\
 Sparse recovery, matrix completion, robust PCA and the theorems of the paper: its method and its rule as written, our

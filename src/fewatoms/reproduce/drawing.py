@@ -58,7 +58,8 @@ def slope(x: Sequence[float], y: Sequence[float]) -> float:
     pairs = [(math.log(a), math.log(b)) for a, b in zip(x, y, strict=True) if a > 0 and b > 0]
     if len({a for a, _ in pairs}) < 2:
         return math.nan
-    return float(np.polyfit(*np.array(pairs).T, 1)[0])
+    across, up = np.array(pairs).T
+    return float(np.polyfit(across, up, 1)[0])
 
 
 def guide(panel: Any, x: Sequence[float], through: tuple[float, float], power: float, label: str) -> None:

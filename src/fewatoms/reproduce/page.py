@@ -102,17 +102,14 @@ def _figure(drawing: Drawing, picture: bytes) -> str:
 def _table(table: Table) -> str:
     kinds = [_kind(table, name) for name in table.columns]
     heads = "".join(f"<th{kind}>{escape(name)}</th>" for name, kind in zip(table.columns, kinds, strict=True))
-    rows = "".join(
-        "<tr>"
-        + "".join(f"<td{kind}>{escape(shown(cell))}</td>" for cell, kind in zip(row, kinds, strict=True))
-        + "</tr>"
-        for row in table.rows
-    )
+    rows = "".join(f"<tr>{_cells(row, kinds)}</tr>" for row in table.rows)
     source = f'<p class="mute">Published: {escape(table.source)}.</p>' if table.source else ""
-    grid = (
-        f"<table><caption>{escape(table.title)}</caption><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
-    )
-    return f'<div class="wide">{grid}</div>{source}'
+    head = f"<caption>{escape(table.title)}</caption><thead><tr>{heads}</tr></thead>"
+    return f'<div class="wide"><table>{head}<tbody>{rows}</tbody></table></div>{source}'
+
+
+def _cells(row: Sequence[Cell], kinds: Sequence[str]) -> str:
+    return "".join(f"<td{kind}>{escape(shown(cell))}</td>" for cell, kind in zip(row, kinds, strict=True))
 
 
 def _kind(table: Table, name: str) -> str:

@@ -140,18 +140,21 @@ def run(settings: Settings, listener: Listener) -> Findings:
     runs: list[Run] = []
     found = cases(settings)
     for case in found:
-        for who, way in (
-            ("SPGL1", lambda case=case: by_spgl1(case, limit if settings.quick else TO_THE_END)),
-            ("the paper's method", lambda case=case: by_paper(case, TO_THE_END if case.authors else limit, listener)),
-            ("our default, k told", lambda case=case: by_default(case, case.k, listener)),
-            ("our default", lambda case=case: by_default(case, None, listener)),
-        ):
-            listener.stage(f"{case.name}: {who}")
-            one = way()
-            runs += [] if one is None else [one]
+        runs += _all_ways(case, limit, settings.quick, listener)
     listener.stage("tables")
     tables = (_problems(found), _counts(found, runs), _runs(runs))
     return Findings(tables, (_figure(found, runs),), tuple(_claims(found, runs)), tuple(_notes(found, runs)))
+
+
+def _all_ways(case: Case, limit: int, quick: bool, listener: Listener) -> list[Run]:
+    """The authors' vectors are walked to the end; draws may not end in reasonable time."""
+    listener.stage(f"{case.name}: SPGL1")
+    pursued = by_spgl1(case, limit if quick else TO_THE_END)
+    listener.stage(f"{case.name}: the paper's method")
+    paper = by_paper(case, TO_THE_END if case.authors else limit, listener)
+    listener.stage(f"{case.name}: our default")
+    ours = [by_default(case, k, listener) for k in (case.k, None)]
+    return [*([] if pursued is None else [pursued]), paper, *ours]
 
 
 def _problems(found: list[Case]) -> Table:
@@ -160,9 +163,8 @@ def _problems(found: list[Case]) -> Table:
         told = published.sparco()[case.name]
         m, n = case.M.shape
         b = "the authors'" if case.authors else "no randomness" if case.name == "blocksig" else "drawn"
-        rows.append(
-            [case.name, told.id, m, told.m, n, told.n, float(np.linalg.norm(case.b)), told.norm, told.operator, b]
-        )
+        size = float(np.linalg.norm(case.b))
+        rows.append([case.name, told.id, m, told.m, n, told.n, size, told.norm, told.operator, b])
     columns = ("problem", "ID", "m", "m, published", "n", "n, published", "|b|", "|b|, published", "operator", "b")
     of_paper = ("m, published", "n, published", "|b|, published", "operator")
     return Table("sparco_problems", "The Sparco problems (Table 2)", columns, rows, of_paper, published.where("sparco"))
@@ -256,13 +258,12 @@ def _notes(found: list[Case], runs: list[Run]) -> list[str]:
         )
     wider = [case for case in found if case.k != published.sparco()[case.name].nnz]
     notes += [
-        f"{case.name} as drawn is asked for with {case.k} atoms instead of {published.sparco()[case.name].nnz}: too few of "
-        "its spikes are small enough to be left out."
+        f"{case.name} as drawn is asked for with {case.k} atoms instead of {published.sparco()[case.name].nnz}: "
+        "too few of its spikes are small enough to be left out."
         for case in wider
     ]
-    missed = [
-        f"{r.case} ({r.misfit:.1e} after {r.iterations} iterations)" for r in runs if r.who == "paper" and not r.met
-    ]
+    failed = [r for r in runs if r.who == "paper" and not r.met]
+    missed = [f"{r.case} ({r.misfit:.1e} after {r.iterations} iterations)" for r in failed]
     if missed:
         notes.append(f"The paper's method did not meet the misfit on {', '.join(missed)}.")
     if not any(r.who == "SPGL1" for r in runs):
