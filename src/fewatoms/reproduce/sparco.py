@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +16,7 @@ from fewatoms.methods.paper import Paper
 from fewatoms.reproduce import data, published
 from fewatoms.reproduce.contract import Cell, Claim, Drawing, Experiment, Findings, Listener, Settings, Table
 from fewatoms.reproduce.drawing import COLOURS, axes, labelled, legend
+from fewatoms.reproduce.quiet import silent
 from fewatoms.solution import Solution
 
 MISFIT = published.number("sparco", "misfit")
@@ -114,22 +112,11 @@ def by_spgl1(case: Case, limit: int) -> Run | None:
     M = LinearOperator(
         case.M.shape, matvec=counted(lambda v: case.M @ v), rmatvec=counted(lambda v: case.M.T @ v), dtype=np.float64
     )
-    with _silent("spgl1.spgl1"):
+    with silent("spgl1.spgl1"):
         x, residual, _, told = spg_bpdn(M, case.b, MISFIT * float(np.linalg.norm(case.b)), iter_lim=limit)
     misfit = float(np.linalg.norm(residual) / np.linalg.norm(case.b))
     met = misfit <= MISFIT * (1 + 1e-3)
     return Run(case.name, "SPGL1", None, int(np.count_nonzero(x)), int(told["niters"]), products[0], misfit, met)
-
-
-@contextmanager
-def _silent(logger: str) -> Iterator[None]:
-    """What a package logs of its line searches is not for our readers."""
-    speaker = logging.getLogger(logger)
-    before, speaker.disabled = speaker.disabled, True
-    try:
-        yield
-    finally:
-        speaker.disabled = before
 
 
 # What is told ---------------------------------------------------------------------------------------------------------

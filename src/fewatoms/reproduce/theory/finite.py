@@ -20,18 +20,21 @@ METHODS: dict[str, tuple[Callable[[Pair], Oracle], float]] = {
     "conditional gradient": (lambda pair: ConditionalGradient(pair.tau, tie=0.0), 1.0),
     "proximal gradient": (lambda pair: ProximalGradient(pair.lam), 2.0),
 }
-HORIZONS = {"conditional gradient": 1500, "proximal gradient": 300}  # iterates that are looked at
+HORIZON, SHORTEST = 20_000, 60  # iterates that are looked at: at most, at least
 COLUMNS = ("method", "draw", "delta", "iterations until the support stays right")
 
 
-def settled(pair: Pair, oracle: Oracle, horizon: int) -> int | None:
-    """The first iterate from which on the top atoms are the support; None if that is not within the horizon."""
+def settled(pair: Pair, oracle: Oracle) -> int | None:
+    """The first iterate from which on the top atoms are the support, seen to stay so for as long again as that took;
+    None if that is not within the horizon."""
     problem, wrong = pair.problem(len(pair.c)), 0
-    for t, dual in enumerate(islice(oracle.iterates(problem), horizon), start=1):
+    for t, dual in enumerate(islice(oracle.iterates(problem), HORIZON), start=1):
         top = np.argsort(-np.abs(flat(dual.z)), kind="stable")[: len(pair.c)]
         if frozenset(top.tolist()) != pair.support:
             wrong = t
-    return wrong + 1 if wrong < 0.9 * horizon else None
+        elif t >= max(SHORTEST, 2 * wrong):
+            return wrong + 1
+    return None
 
 
 def run(settings: Settings, listener: Listener) -> Findings:
@@ -42,7 +45,7 @@ def run(settings: Settings, listener: Listener) -> Findings:
             listener.stage(f"{name}, draw {draw + 1}")
             for delta in deltas.tolist():
                 pair = sparse(settings.rng(2, 2, draw), 30, 60, 5, delta, rivals=0.3)
-                rows.append([name, draw, delta, settled(pair, method(pair), HORIZONS[name])])
+                rows.append([name, draw, delta, settled(pair, method(pair))])
     points = Table("finite_points", "Iterations until the support stays right", COLUMNS, rows)
     slopes = {name: _slope(rows, name) for name in METHODS}
     table = Table(

@@ -40,8 +40,8 @@ def run(settings: Settings, listener: Listener) -> Findings:
         ),
     )
     notes = tuple(
-        f"{name}: epsilon is {np.median(rows[:, 2] / rows[:, 3]):.0f} times the true distance, in the middle of {len(rows)} "
-        "iterates. It goes with the root of an excess that is of first order in the distance."
+        f"{name}: epsilon is {np.median(rows[:, 2] / rows[:, 3]):.0f} times the true distance, in the middle of "
+        f"{len(rows)} iterates. It goes with the root of an excess that is of first order in the distance."
         for name, rows in found.items()
     )
     return Findings((), (_figure(table),), claims, notes)
@@ -56,7 +56,8 @@ def pairs(settings: Settings) -> list[tuple[str, Pair]]:
 
 
 def measured(pair: Pair, count: int) -> FloatArray:
-    """Until values are rounding: iteration, both epsilons, the true distance, and how far the last atom of the solution is below lambda."""
+    """Until values are rounding: iteration, both epsilons, the true distance, and how far the last atom of the solution
+    is below lambda."""
     rows = []
     norm = pair.norm
     for seen in along(pair, ProximalGradient(pair.lam), count):
@@ -76,14 +77,15 @@ def _figure(table: Table) -> Drawing:
         for panel, name in zip(axes(figure, across=2), names, strict=True):
             rows = [row for row in table.rows if row[0] == name]
             for which, column in enumerate(COLUMNS[2:]):
-                at = 2 + which
-                kept = [(row[1], row[at]) for row in rows if row[at]]
-                line(panel, which, *zip(*kept, strict=True), column)  # type: ignore[arg-type]
+                kept = [(float(row[1] or 0), float(row[2 + which] or 0)) for row in rows if row[2 + which]]
+                line(panel, which, [x for x, _ in kept], [y for _, y in kept], column)
             panel.set_yscale("log")
             labelled(panel, "iteration", "distance", name)
         legend(panel)
 
-    alt = "Two panels of falling curves: epsilon from the gap above epsilon of the theorem, above the true distance, above "
+    alt = (
+        "Two panels of falling curves: epsilon from the gap above that of the theorem, above the true distance, above "
+    )
     return Drawing(
         "identification",
         "Theorem 2's epsilon above the true distance, for listed atoms and for matrices",
