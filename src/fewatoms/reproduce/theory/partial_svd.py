@@ -62,8 +62,8 @@ def run(settings: Settings, listener: Listener) -> Findings:
         Claim("|Y - Y*| is at most 2 sqrt(epsilon)", bool(np.all(found[:, 2] <= 2 * np.sqrt(found[:, 1])))),
     )
     note = (
-        f"At |Y - Y*| = {found[0, 2]:.1e} the error is still {found[0, 3]:.1e}, for k = 1 as for k = {SIZE - 1}: a floor "
-        f"of {found[0, 3] / found[0, 2]:.2f} times the dual distance, and no finite-time identification."
+        f"At |Y - Y*| = {found[0, 2]:.1e} the error is still {found[0, 3]:.1e}, for k = 1 as for k = {SIZE - 1}: a "
+        f"floor of {found[0, 3] / found[0, 2]:.2f} times the dual distance, and no finite-time identification."
     )
     return Findings((table,), (_figure(points),), claims, (note,))
 

@@ -44,9 +44,8 @@ def run(settings: Settings, listener: Listener) -> Findings:
     problem = pair.problem(K)
     rows: list[list[Cell]] = []
     listener.stage("proximal gradients")
-    for t, dual in enumerate(
-        islice(ProximalGradient(pair.lam).iterates(problem), 20 if settings.quick else 80), start=1
-    ):
+    stream = islice(ProximalGradient(pair.lam).iterates(problem), 20 if settings.quick else 80)
+    for t, dual in enumerate(stream, start=1):
         face: Any = pair.atoms.expose(dual.z, K)
         fitted = reduced_fit(problem, face)
         least = float(np.linalg.eigvalsh(face.V.T @ face.point(fitted.c) @ face.V)[0])

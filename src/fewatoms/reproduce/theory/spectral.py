@@ -72,8 +72,8 @@ def run(settings: Settings, listener: Listener) -> Findings:
         f"The paper's bound is below sqrt(2), where it says something, from iterate {_first(bound)} on; Oustry's from "
         f"{_first(oustry)} on. Where both say something, Oustry's is {factor} times the paper's.",
         f"At the last iterate the measured distance is {distance[-1]:.1e} and the bound {bound[-1]:.1e}. The loss "
-        f"exceeds that of X* until iterate {_last(excess)}; then it is below, since it is fitted and X* is not. Its bound "
-        f"ends at {error[-1]:.1e}.",
+        f"exceeds that of X* until iterate {_last(excess)}; then it is below, since it is fitted and X* is not. Its "
+        f"bound ends at {error[-1]:.1e}.",
     )
     return Findings((), (_figure(points, found),), claims, notes)
 
