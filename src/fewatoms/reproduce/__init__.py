@@ -3,11 +3,12 @@ the figures that were published. `fewatoms reproduce` runs them and writes a pag
 
 from __future__ import annotations
 
-from fewatoms.reproduce import sparco, theory
+from fewatoms.reproduce import completion, sparco, theory
 from fewatoms.reproduce.contract import Experiment
 
 PARTS: dict[str, tuple[Experiment, ...]] = {
     "sparco": (sparco.EXPERIMENT,),
+    "completion": (completion.EXPERIMENT,),
     "theory": theory.EXPERIMENTS,
 }
 
