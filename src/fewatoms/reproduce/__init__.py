@@ -3,12 +3,13 @@ the figures that were published. `fewatoms reproduce` runs them and writes a pag
 
 from __future__ import annotations
 
-from fewatoms.reproduce import completion, sparco, theory
+from fewatoms.reproduce import completion, rpca, sparco, theory
 from fewatoms.reproduce.contract import Experiment
 
 PARTS: dict[str, tuple[Experiment, ...]] = {
     "sparco": (sparco.EXPERIMENT,),
     "completion": (completion.EXPERIMENT,),
+    "rpca": (rpca.EXPERIMENT,),
     "theory": theory.EXPERIMENTS,
 }
 
