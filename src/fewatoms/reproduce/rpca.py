@@ -225,7 +225,7 @@ def _figure(found: Case, answers: list[Parts]) -> Drawing:
             panel.imshow(strip, cmap="RdBu_r" if signed else "gray", vmin=-top if signed else 0.0, vmax=top)
             panel.set_xticks([])
             panel.set_yticks([])
-            panel.set_ylabel(name, fontsize=9, rotation=0, ha="right", va="center")
+            panel.set_title(name, fontsize=9, loc="left", pad=2)
 
     alt = (
         "Six lights, from dark to bright, in rows: originals, low-rank and sparse parts of the paper's method and ours "
