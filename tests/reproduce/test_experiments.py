@@ -55,7 +55,7 @@ def test_a_run_that_misses_is_told_of():
 
 
 def test_the_generated_matrix_has_the_published_floor():
-    X = completion.generated(200, 60, np.random.default_rng(0))
+    X = completion.generated(300, 120, np.random.default_rng(0))
     s = np.linalg.svd(X, compute_uv=False)
     assert np.linalg.norm(s) == pytest.approx(1.0)
     assert np.linalg.norm(s[5:]) == pytest.approx(published.number("completion", "floor"))

@@ -1,4 +1,4 @@
-"""Files: tables that are read back, figures in two kinds, a page that needs nothing else, folders that are respected."""
+"""Files: tables that are read back, figures in two kinds, a page that needs nothing else; folders are respected."""
 
 import csv
 import json

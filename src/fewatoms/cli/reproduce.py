@@ -52,6 +52,7 @@ def run(options: argparse.Namespace) -> int:
         import matplotlib  # noqa: F401
     except ImportError:
         raise ImportError("reproduce draws with matplotlib: pip install 'fewatoms[plot]'") from None
+    from fewatoms.linalg import single_thread
     from fewatoms.reproduce import chosen, data, writing
     from fewatoms.reproduce.contract import Settings
 
@@ -59,7 +60,8 @@ def run(options: argparse.Namespace) -> int:
     session.outputs["folder"] = writing.claim(Path(options.out), overwrite=options.overwrite)
     folder = data.checked(None if options.folder is None else Path(options.folder))
     settings = Settings(options.seed or 0, folder, options.quick)
-    with session.working("reproduce", bar=False) as callback:
+    # Most of it is small, where threads of BLAS wait for each other; and counts are the same on every machine.
+    with session.working("reproduce", bar=False) as callback, single_thread():
         done = _work(session, chosen(options.part), settings, callback)
     session.write("folder", lambda path: writing.write(path, settings, done))
     told: list[Plain] = [_told(one) for one in done]

@@ -89,7 +89,7 @@ def by_paper(found: Case, residual: float, limit: int, listener: Listener) -> Pa
         callback=listener.callback,
     )  # fmt: skip
     share = residual / float(np.linalg.norm(found.B))
-    return _parts("paper", f"both gauges, both budgets, misfit {100 * share:.0f} %", s, 1, found.B.shape)
+    return _parts("paper", f"both gauges, both budgets, misfit {100 * share:.0f} %", s, 1)
 
 
 def by_default(found: Case, entries: int | None, listener: Listener) -> Parts:
@@ -97,24 +97,19 @@ def by_default(found: Case, entries: int | None, listener: Listener) -> Parts:
     atoms = RankOne(*found.B.shape) + SignedOneHot(found.B.shape)
     k = (found.rank, entries)
     s = fit(Identity(found.B.shape), found.B, atoms=atoms, k=k, callback=listener.callback)
-    return _parts("fewatoms", "the rank" if entries is None else "both budgets", s, 0, found.B.shape)
+    return _parts("fewatoms", "the rank" if entries is None else "both budgets", s, 0)
 
 
 def by_pursuit(found: Case, listener: Listener) -> Parts:
     """Classical principal component pursuit: the union of both sets, its usual weight, no budgets."""
     atoms = RankOne(*found.B.shape) | SignedOneHot(found.B.shape)
     s = fit(Identity(found.B.shape), found.B, atoms=atoms, misfit=NOISY, callback=listener.callback)
-    return _parts("pursuit", f"misfit {100 * NOISY:.0f} %", s, 0, found.B.shape)
+    return _parts("pursuit", f"misfit {100 * NOISY:.0f} %", s, 0)
 
 
-def _parts(who: str, told: str, s: Solution, at: int, shape: tuple[int, ...]) -> Parts:
+def _parts(who: str, told: str, s: Solution, at: int) -> Parts:
     """The low-rank part is the part number `at`."""
-    low, few = s.parts[at], s.parts[1 - at]
-    sparse = np.zeros(shape)
-    spots = np.asarray(few.indices)
-    if spots.size:
-        sparse[spots[:, 0], spots[:, 1]] = few.coefficients
-    return Parts(who, told, s, low.left @ low.right.T, sparse)
+    return Parts(who, told, s, np.asarray(s.parts[at].x), np.asarray(s.parts[1 - at].x))
 
 
 # What is told ---------------------------------------------------------------------------------------------------------

@@ -106,6 +106,8 @@ def drawn(drawing: Drawing) -> tuple[bytes, bytes]:
         figure = Figure(figsize=drawing.inches, layout="constrained")
         FigureCanvasAgg(figure)
         drawing.draw(figure)
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")  # what is laid out stays so, for both files
         png, svg = io.BytesIO(), io.BytesIO()
         figure.savefig(png, format="png", dpi=DOTS)
         figure.savefig(svg, format="svg", metadata={"Date": None})
