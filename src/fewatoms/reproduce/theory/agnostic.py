@@ -87,7 +87,7 @@ def _figure(table: Table) -> Drawing:
         panel.invert_yaxis()
         panel.set_xscale("log")
         labelled(panel, "until the true support is retrieved (middle of the draws)", "")
-        legend(panel, loc="upper right")
+        legend(panel, loc="lower right")
 
     told = "; ".join(f"{name}: {middle(name, 'iterates'):g} iterates" for name in names)
     return Drawing("agnostic", "The same retrieval under several dual methods", told, draw, None, (8.0, 3.4))

@@ -57,8 +57,8 @@ def _figure(points: Table, names: list[str]) -> Drawing:
     def draw(figure: Any) -> None:
         for panel, name in zip(axes(figure, across=2), names, strict=True):
             found = np.array([row[1:] for row in points.rows if row[0] == name], dtype=float)
-            line(panel, 1, found[:, 0].tolist(), found[:, 2].tolist(), "span: coefficients free")
             line(panel, 0, found[:, 0].tolist(), found[:, 1].tolist(), "cone: signs as exposed")
+            line(panel, 1, found[:, 0].tolist(), found[:, 2].tolist(), "span: coefficients free")
             panel.set_yscale("log")
             labelled(panel, "iteration", "loss of the reduced fit / alpha", name)
             legend(panel)

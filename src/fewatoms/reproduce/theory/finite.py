@@ -91,6 +91,8 @@ def _figure(points: Table) -> Drawing:
             guide(panel, x, (x[0], y[0]), -2 / a, f"the corollary's slope for it, {-2 / a:g}")
         panel.set_xscale("log")
         panel.set_yscale("log")
+        panel.set_xticks(x, [f"1/{round(1 / delta)}" for delta in x])
+        panel.minorticks_off()
         labelled(panel, "delta, as a share of the support value", "iterations until the support stays right")
         legend(panel)
 
