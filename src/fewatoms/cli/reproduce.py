@@ -30,7 +30,7 @@ examples = """\
   fewatoms reproduce --quick
   fewatoms reproduce theory --seed 1 --out theory
 """
-HEADS = ("experiment", "statements", "hold", "seconds")
+TOLD = ("experiment", "statements", "hold", "seconds")
 PARTS = ("sparco", "completion", "rpca", "theory", "all")
 
 
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
         "asked": {"part": options.part, "quick": settings.quick, "seed": settings.seed, "data": options.folder},
         "answer": {"experiments": told},
     }
-    return session.finish(all(claim.holds for claim in claims), summary, lines, [HEADS, *rows])
+    return session.finish(all(claim.holds for claim in claims), summary, lines, [TOLD, *rows])
 
 
 def _row(one: Done) -> list[str]:

@@ -7,9 +7,9 @@ from fewatoms.reproduce import completion, rpca, sparco, theory
 from fewatoms.reproduce.contract import Experiment
 
 PARTS: dict[str, tuple[Experiment, ...]] = {
-    "sparco": (sparco.EXPERIMENT,),
-    "completion": (completion.EXPERIMENT,),
-    "rpca": (rpca.EXPERIMENT,),
+    "sparco": (sparco.experiment,),
+    "completion": (completion.experiment,),
+    "rpca": (rpca.experiment,),
     "theory": theory.EXPERIMENTS,
 }
 

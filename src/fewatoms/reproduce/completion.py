@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 import numpy as np
 from scipy.fft import idct
@@ -20,7 +19,7 @@ from fewatoms.problem import Problem
 from fewatoms.records import Progress
 from fewatoms.reproduce import data, published
 from fewatoms.reproduce.contract import Cell, Claim, Drawing, Experiment, Findings, Listener, Settings, Table
-from fewatoms.reproduce.drawing import axes, labelled, legend, level, line
+from fewatoms.reproduce.drawing import Sheet, axes, labelled, legend, level, line
 
 RANK = published.count("completion", "rank")
 FLOOR, ERROR = published.number("completion", "floor"), published.number("completion", "error")
@@ -30,12 +29,12 @@ SPECTRUM = (
     (1, 0.935), (2, 0.231), (3, 0.0574), (5, 0.0476), (6, 0.0456), (21, 0.0308), (51, 0.0199), (101, 0.0127),
     (201, 0.0066), (365, 0.0028),
 )  # fmt: skip
-LOOKED_AT = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)  # iterates of our default whose gap is evaluated: one decomposition each
-STEPS = (
+EVALUATED = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)  # iterates of our default whose gap is evaluated: one decomposition each
+STEP_HEADS = (
     "Newton step", "iteration", "u - alpha", "gap of (P2)", "loss / alpha", "error of the rule",
     "error of the best kept", "error, held out",
 )  # fmt: skip
-OURS = ("iteration", "gap of (P2)", "loss / alpha", "error", "error, held out")
+ITERATE_HEADS = ("iteration", "gap of (P2)", "loss / alpha", "error", "error, held out")
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +133,7 @@ def by_default(case: Case, listener: Listener) -> list[list[Cell]]:
 
     def look(p: Progress) -> None:
         listener.callback(p)
-        if p.candidate is not None and p.iteration in LOOKED_AT and p.iteration not in [row[0] for row in rows]:
+        if p.candidate is not None and p.iteration in EVALUATED and p.iteration not in [row[0] for row in rows]:
             rows.append([p.iteration, *_seen(case, atoms, p.candidate)])
 
     s = fit(case.M, case.b, atoms=atoms, k=RANK, callback=look)
@@ -167,8 +166,8 @@ def run(settings: Settings, listener: Listener) -> Findings:
     paper = by_paper(found, 25 if settings.quick else 40 if settings.data is None else 100, listener)
     listener.stage("our default")
     ours = by_default(found, listener)
-    steps = Table("completion_paper", "The paper's method, Newton step by Newton step", STEPS, paper)
-    iterates = Table("completion_ours", "Our default", OURS, ours)
+    steps = Table("completion_paper", "The paper's method, Newton step by Newton step", STEP_HEADS, paper)
+    iterates = Table("completion_ours", "Our default", ITERATE_HEADS, ours)
     tables = (_summary(found, paper, ours), steps, iterates)
     return Findings(tables, (_figure(found, paper, ours),), _claims(paper, ours), _notes(found, paper, ours))
 
@@ -231,7 +230,7 @@ def _notes(found: Case, paper: list[list[Cell]], ours: list[list[Cell]]) -> tupl
 def _figure(found: Case, paper: list[list[Cell]], ours: list[list[Cell]]) -> Drawing:
     t = _column(paper, 1).tolist()
 
-    def draw(figure: Any) -> None:
+    def draw(figure: Sheet) -> None:
         left, right = axes(figure, across=2)
         line(left, 1, t, _column(paper, 5).tolist(), "paper: the rule's answer", marks=True)
         line(left, 0, t, _column(paper, 6).tolist(), "paper: best kept")
@@ -260,7 +259,7 @@ def _figure(found: Case, paper: list[list[Cell]], ours: list[list[Cell]]) -> Dra
     return Drawing("completion", "Completion: error and duality gap against iterations", alt, draw, None, (10, 4.4))
 
 
-EXPERIMENT = Experiment(
+experiment = Experiment(
     "completion",
     "Low-rank matrix completion",
     "Half of the entries of a matrix are seen, five rank-one matrices are asked for.",

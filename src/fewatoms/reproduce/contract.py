@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from fewatoms.records import Progress
 
 Cell: TypeAlias = "str | int | float | bool | None"
-Draw: TypeAlias = Callable[[Any], None]  # onto a figure of matplotlib
+Tree: TypeAlias = dict[str, Any]  # as JSON has it
+Draw: TypeAlias = "Callable[[Figure], None]"
 
 
 class Ended(Exception):
@@ -127,4 +130,16 @@ def nobody() -> Listener:
     return Listener(lambda stage: None, lambda progress: None)
 
 
-__all__ = ["Cell", "Claim", "Drawing", "Ended", "Experiment", "Findings", "Listener", "Settings", "Table", "nobody"]
+__all__ = [
+    "Cell",
+    "Claim",
+    "Drawing",
+    "Ended",
+    "Experiment",
+    "Findings",
+    "Listener",
+    "Settings",
+    "Table",
+    "Tree",
+    "nobody",
+]

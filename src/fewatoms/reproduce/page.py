@@ -6,9 +6,9 @@ import math
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from fewatoms.reproduce.contract import Cell, Claim, Drawing, Table
+from fewatoms.reproduce.contract import Cell, Claim, Drawing, Table, Tree
 
 if TYPE_CHECKING:
     from fewatoms.reproduce.writing import Done
@@ -26,6 +26,7 @@ h1 { font-size: 1.5rem; } h2 { font-size: 1.25rem; margin-top: 2.5rem; border-to
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; font-weight: 600; padding: .5rem 0; }
 th, td { padding: .25rem .6rem; border-bottom: 1px solid var(--faint); text-align: right; vertical-align: bottom; }
+td { white-space: nowrap; }
 th:first-child, td:first-child, td.word, th.word { text-align: left; }
 .told { background: var(--told); }
 figure { margin: 1.5rem 0; } figcaption, .mute { color: var(--mute); font-size: .9rem; }
@@ -35,7 +36,7 @@ details { margin: 1rem 0; } summary { cursor: pointer; }
 """
 
 
-def html(done: Sequence[Done], told: Mapping[str, Any], pictures: Mapping[str, bytes]) -> str:
+def html(done: Sequence[Done], told: Tree, pictures: Mapping[str, bytes]) -> str:
     """The page; `told` is what the JSON says, `pictures` has a PNG for each figure."""
     paper = told["paper"]
     body = [
@@ -61,7 +62,7 @@ def _verdict(claims: Sequence[Claim]) -> str:
     return f"{held} of {len(claims)} statements that were checked hold."
 
 
-def _circumstances(told: Mapping[str, Any]) -> str:
+def _circumstances(told: Tree) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in told["versions"].items() if version)
     machine, settings = told["machine"], told["settings"]
     size = "quick: smaller and shorter" if settings["quick"] else "full size"
@@ -105,7 +106,7 @@ def _table(table: Table) -> str:
     rows = "".join(f"<tr>{_cells(row, kinds)}</tr>" for row in table.rows)
     source = f'<p class="mute">Published: {escape(table.source)}.</p>' if table.source else ""
     head = f"<caption>{escape(table.title)}</caption><thead><tr>{heads}</tr></thead>"
-    return f'<div class="wide"><table>{head}<tbody>{rows}</tbody></table></div>{source}'
+    return f'<div class="wide" tabindex="0"><table>{head}<tbody>{rows}</tbody></table></div>{source}'
 
 
 def _cells(row: Sequence[Cell], kinds: Sequence[str]) -> str:

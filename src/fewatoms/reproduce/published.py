@@ -6,7 +6,8 @@ import json
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
+
+from fewatoms.reproduce.contract import Tree
 
 
 @dataclass(frozen=True)
@@ -24,10 +25,10 @@ class SparcoFigures:
 
 
 @cache
-def whole() -> dict[str, Any]:
+def whole() -> Tree:
     """All of them, as they stand in the file."""
     text = files("fewatoms.reproduce").joinpath("published.json").read_text(encoding="utf-8")
-    found: dict[str, Any] = json.loads(text)
+    found: Tree = json.loads(text)
     return found
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
@@ -15,10 +16,11 @@ from fewatoms.doors import fit
 from fewatoms.methods.paper import Paper
 from fewatoms.reproduce import data, published
 from fewatoms.reproduce.contract import Cell, Claim, Drawing, Experiment, Findings, Listener, Settings, Table
-from fewatoms.reproduce.drawing import COLOURS, axes, labelled, legend
+from fewatoms.reproduce.drawing import COLOURS, UPPER_LEFT, Sheet, axes, labelled, legend
 from fewatoms.reproduce.quiet import silent
 from fewatoms.solution import Solution
 
+Product: TypeAlias = Callable[[FloatArray], FloatArray]
 MISFIT = published.number("sparco", "misfit")
 TO_THE_END = 10_000  # iterations: for the authors' vectors
 DRAWN = 3000  # for draws, some of which would take far longer
@@ -30,7 +32,7 @@ class Case:
     """One problem: M, b, the k that is asked for, and where b is from."""
 
     name: str
-    M: Any
+    M: LinearOperator
     b: FloatArray
     k: int
     authors: bool
@@ -102,7 +104,7 @@ def by_spgl1(case: Case, limit: int) -> Run | None:
         return None
     products = [0]
 
-    def counted(product: Any) -> Any:
+    def counted(product: Product) -> Product:
         def called(v: FloatArray) -> FloatArray:
             products[0] += 1
             return np.ravel(product(np.ravel(v)))
@@ -192,7 +194,7 @@ def _figure(found: list[Case], runs: list[Run]) -> Drawing:
     whos = [who for who in ("SPGL1", "paper", "fewatoms, k told", "fewatoms") if any(r.who == who for r in runs)]
     by = {(r.case, r.who): r for r in runs}
 
-    def draw(figure: Any) -> None:
+    def draw(figure: Sheet) -> None:
         (panel,) = axes(figure)
         wide = 0.8 / len(whos)
         for i, who in enumerate(whos):
@@ -205,7 +207,7 @@ def _figure(found: list[Case], runs: list[Run]) -> Drawing:
         panel.set_yscale("log")
         panel.set_xticks(range(len(names)), names)
         labelled(panel, "problem", "products with M and M*")
-        legend(panel, ncols=2, loc="upper left")
+        legend(panel, ncols=2, at=UPPER_LEFT)
         top = max(r.products for r in runs)
         panel.set_ylim(top=top * 12)
 
@@ -258,7 +260,7 @@ def _notes(found: list[Case], runs: list[Run]) -> list[str]:
     return notes
 
 
-EXPERIMENT = Experiment(
+experiment = Experiment(
     "sparco",
     "Sparco problems",
     "Five problems of sparse recovery: M, b and a misfit of 1e-3 are given, few atoms are asked for.",

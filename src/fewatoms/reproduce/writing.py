@@ -11,12 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 import fewatoms
 from fewatoms.io import Refused
 from fewatoms.reproduce import page, published
-from fewatoms.reproduce.contract import Cell, Drawing, Experiment, Findings, Settings, Table
+from fewatoms.reproduce.contract import Cell, Drawing, Experiment, Findings, Settings, Table, Tree
 from fewatoms.whole import replacing
 
 RESULTS, PAGE = "reproduce.json", "index.html"
@@ -114,7 +113,7 @@ def drawn(drawing: Drawing) -> tuple[bytes, bytes]:
     return png.getvalue(), svg.getvalue()
 
 
-def as_json(settings: Settings, done: Sequence[Done]) -> dict[str, Any]:
+def as_json(settings: Settings, done: Sequence[Done]) -> Tree:
     """Everything but the drawings: what ran where, every table, every statement."""
     return {
         "schema": "fewatoms-reproduce",
@@ -127,7 +126,7 @@ def as_json(settings: Settings, done: Sequence[Done]) -> dict[str, Any]:
     }
 
 
-def _experiment(one: Done) -> dict[str, Any]:
+def _experiment(one: Done) -> Tree:
     found = one.findings
     tables = [*found.tables, *(f.points for f in found.figures if f.points is not None)]
     return {
@@ -141,7 +140,7 @@ def _experiment(one: Done) -> dict[str, Any]:
     }
 
 
-def _table(table: Table) -> dict[str, Any]:
+def _table(table: Table) -> Tree:
     rows = [[_plain(cell) for cell in row] for row in table.rows]
     return {
         "name": table.name,
@@ -173,5 +172,5 @@ def _version(name: str) -> str | None:
         return None
 
 
-def machine() -> dict[str, Any]:
+def machine() -> Tree:
     return {"platform": platform.platform(), "processor": platform.machine(), "cores": os.cpu_count()}

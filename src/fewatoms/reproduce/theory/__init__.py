@@ -18,7 +18,7 @@ from fewatoms.reproduce.theory import (
 )
 
 EXPERIMENTS: tuple[Experiment, ...] = tuple(
-    module.EXPERIMENT
+    module.experiment
     for module in (
         identification,
         screening,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
@@ -12,12 +10,12 @@ from fewatoms.doors import fit
 from fewatoms.methods.general import General
 from fewatoms.oracles import Bisection, Bundle, Continuation, FromIterates, LevelSet, Newton, Oracle
 from fewatoms.reproduce.contract import Cell, Claim, Drawing, Experiment, Findings, Listener, Settings, Table
-from fewatoms.reproduce.drawing import COLOURS, axes, labelled, legend
+from fewatoms.reproduce.drawing import COLOURS, LOWER_RIGHT, Sheet, axes, labelled, legend
 from fewatoms.reproduce.quiet import silent
 from fewatoms.reproduce.theory.planted import Pair, sparse
 from fewatoms.retrieval import paper_rule
 
-COLUMNS = ("dual method", "draw", "iterates", "products", "atoms", "the support", "loss / alpha")
+heads = ("dual method", "draw", "iterates", "products", "atoms", "the support", "loss / alpha")
 SPGL1 = "SPGL1's residuals"
 
 
@@ -62,7 +60,7 @@ def run(settings: Settings, listener: Listener) -> Findings:
             )  # fmt: skip
             right = frozenset(np.asarray(s.indices).tolist()) == pair.support
             rows.append([name, draw, s.iterations, s.products, s.cardinality, right and s.success, s.loss / pair.alpha])
-    table = Table("agnostic", "One retrieval, the paper's rule, under several dual methods", COLUMNS, rows)
+    table = Table("agnostic", "One retrieval, the paper's rule, under several dual methods", heads, rows)
     claims = (
         Claim("under every dual method the paper's rule ends with the true support", all(row[5] for row in rows)),
     )
@@ -78,7 +76,7 @@ def _figure(table: Table) -> Drawing:
         cells = zip(table.column("dual method"), table.column(column), strict=True)
         return float(np.median([float(cell or 0) for who, cell in cells if who == name]))
 
-    def draw(figure: Any) -> None:
+    def draw(figure: Sheet) -> None:
         (panel,) = axes(figure)
         for which, column in enumerate(("iterates", "products")):
             at = [i + 0.2 * (2 * which - 1) for i in range(len(names))]
@@ -87,15 +85,15 @@ def _figure(table: Table) -> Drawing:
         panel.invert_yaxis()
         panel.set_xscale("log")
         labelled(panel, "until the true support is retrieved (middle of the draws)", "")
-        legend(panel, loc="lower right")
+        legend(panel, at=LOWER_RIGHT)
 
     told = "; ".join(f"{name}: {middle(name, 'iterates'):g} iterates" for name in names)
     return Drawing("agnostic", "The same retrieval under several dual methods", told, draw, None, (8.0, 3.4))
 
 
-EXPERIMENT = Experiment(
+experiment = Experiment(
     "agnostic",
-    "Any dual method",
+    "Whatever the dual method",
     "The paper's rule only reads dual vectors: three of our methods and the residuals that SPGL1 visits drive it.",
     run,
 )

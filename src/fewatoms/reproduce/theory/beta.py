@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
 from fewatoms.evidence import LevelBounds
 from fewatoms.oracles import Bisection, Bundle, ConditionalGradient, LevelSet
 from fewatoms.reproduce.contract import Cell, Claim, Drawing, Experiment, Findings, Listener, Settings, Table
-from fewatoms.reproduce.drawing import axes, labelled, legend, level, line
+from fewatoms.reproduce.drawing import Sheet, axes, labelled, legend, level, line
 from fewatoms.reproduce.theory.planted import sparse
 
 INNER = {"bundle": Bundle, "conditional gradient": ConditionalGradient}
-COLUMNS = ("inner method", "iteration", "lower bound / beta*", "upper bound / beta*", "tau bound / tau*")
+heads = ("inner method", "iteration", "lower bound / beta*", "upper bound / beta*", "tau bound / tau*")
 
 
 def run(settings: Settings, listener: Listener) -> Findings:
@@ -30,7 +29,7 @@ def run(settings: Settings, listener: Listener) -> Findings:
             bounds.see_dual(dual)
             low, high = bounds.beta
             rows.append([name, t, low / beta, high / beta, bounds.tau_low / pair.tau])
-    points = Table("beta_points", "Bounds along level sets with bisection", COLUMNS, rows)
+    points = Table("beta_points", "Bounds along level sets with bisection", heads, rows)
     found = np.array([row[1:] for row in rows], dtype=float)
     claims = (
         Claim("the bounds enclose beta* at every iterate", bool(np.all(found[:, 1] <= 1) and np.all(found[:, 2] >= 1))),
@@ -54,7 +53,7 @@ def _tightens(rows: list[list[Cell]], name: str) -> bool:
 
 
 def _figure(points: Table) -> Drawing:
-    def draw(figure: Any) -> None:
+    def draw(figure: Sheet) -> None:
         (panel,) = axes(figure)
         for i, name in enumerate(INNER):
             rows = [row for row in points.rows if row[0] == name]
@@ -71,7 +70,7 @@ def _figure(points: Table) -> Drawing:
     return Drawing("beta", "Bounds on beta* close in along bisection", alt, draw, points)
 
 
-EXPERIMENT = Experiment(
+experiment = Experiment(
     "beta",
     "Bounds on beta*",
     "What a level-set method with bisection proves about the dual variable that epsilon_3 asks for.",

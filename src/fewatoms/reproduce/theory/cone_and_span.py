@@ -4,17 +4,16 @@ matrices the two are one."""
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
 from fewatoms.oracles import ConditionalGradient
 from fewatoms.reproduce.contract import Cell, Claim, Drawing, Experiment, Findings, Listener, Settings, Table
-from fewatoms.reproduce.drawing import axes, labelled, legend, line
+from fewatoms.reproduce.drawing import Sheet, axes, labelled, legend, line
 from fewatoms.reproduce.theory.planted import Pair, low_rank, sparse
 from fewatoms.retrieval import reduced_fit
 
-COLUMNS = ("set", "iteration", "loss over the cone", "loss over the span")
+heads = ("set", "iteration", "loss over the cone", "loss over the span")
 
 
 def measured(pair: Pair, k: int, count: int) -> list[tuple[int, float, float]]:
@@ -38,7 +37,7 @@ def run(settings: Settings, listener: Listener) -> Findings:
     for name, (pair, k) in cases.items():
         listener.stage(name)
         rows += [[name, *row] for row in measured(pair, k, count)]
-    points = Table("cone_and_span_points", "Losses of the reduced fits, over alpha", COLUMNS, rows)
+    points = Table("cone_and_span_points", "Losses of the reduced fits, over alpha", heads, rows)
     signed, ranked = (np.array([row[2:] for row in rows if row[0] == name], dtype=float) for name in cases)
     claims = (
         Claim("the span's fit is never worse than the cone's", bool(np.all(signed[:, 1] <= signed[:, 0] * (1 + 1e-9)))),
@@ -54,7 +53,7 @@ def run(settings: Settings, listener: Listener) -> Findings:
 
 
 def _figure(points: Table, names: list[str]) -> Drawing:
-    def draw(figure: Any) -> None:
+    def draw(figure: Sheet) -> None:
         for panel, name in zip(axes(figure, across=2), names, strict=True):
             found = np.array([row[1:] for row in points.rows if row[0] == name], dtype=float)
             line(panel, 0, found[:, 0].tolist(), found[:, 1].tolist(), "cone: signs as exposed")
@@ -68,7 +67,7 @@ def _figure(points: Table, names: list[str]) -> Drawing:
     return Drawing("cone_and_span", title, f"{alt}rank-one matrices they coincide.", draw, points, (9.5, 4.0))
 
 
-EXPERIMENT = Experiment(
+experiment = Experiment(
     "cone-and-span",
     "Cone against span",
     "The reduced fit with signs as M*y has them, and with free coefficients, along a run of conditional gradients.",

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
 from fewatoms.oracles import ConditionalGradient, Oracle, ProximalGradient
 from fewatoms.reproduce import published
 from fewatoms.reproduce.contract import Cell, Claim, Drawing, Experiment, Findings, Listener, Settings, Table
-from fewatoms.reproduce.drawing import axes, guide, labelled, legend, line, slope
+from fewatoms.reproduce.drawing import Sheet, axes, guide, labelled, legend, line, slope
 from fewatoms.reproduce.theory.planted import Pair, flat, sparse
 
 # name: (the method at a pair's own tau or lambda, its rate a: d(y_t) - d(y*) in O(t^-a))
@@ -21,7 +20,7 @@ METHODS: dict[str, tuple[Callable[[Pair], Oracle], float]] = {
     "proximal gradient": (lambda pair: ProximalGradient(pair.lam), 2.0),
 }
 HORIZON, SHORTEST = 20_000, 60  # iterates that are looked at: at most, at least
-COLUMNS = ("method", "draw", "delta", "iterations until the support stays right")
+heads = ("method", "draw", "delta", "iterations until the support stays right")
 
 
 def settled(pair: Pair, oracle: Oracle) -> int | None:
@@ -46,7 +45,7 @@ def run(settings: Settings, listener: Listener) -> Findings:
             for delta in deltas.tolist():
                 pair = sparse(settings.rng(2, 2, draw), 30, 60, 5, delta, rivals=0.3)
                 rows.append([name, draw, delta, settled(pair, method(pair))])
-    points = Table("finite_points", "Iterations until the support stays right", COLUMNS, rows)
+    points = Table("finite_points", "Iterations until the support stays right", heads, rows)
     slopes = {name: _slope(rows, name) for name in METHODS}
     table = Table(
         "finite_slopes",
@@ -83,7 +82,7 @@ def _slope(rows: Sequence[Sequence[Cell]], name: str) -> float:
 def _figure(points: Table) -> Drawing:
     found = {name: _medians(points.rows, name) for name in METHODS}
 
-    def draw(figure: Any) -> None:
+    def draw(figure: Sheet) -> None:
         (panel,) = axes(figure)
         for which, (name, (_, a)) in enumerate(METHODS.items()):
             x, y = [*found[name]], [*found[name].values()]
@@ -101,7 +100,7 @@ def _figure(points: Table) -> Drawing:
     return Drawing("finite", title, f"Iterations until the support stays right. {told}", draw, points)
 
 
-EXPERIMENT = Experiment(
+experiment = Experiment(
     "finite",
     "Finite-time identification",
     "Five atoms, and rivals that fall short of them by delta: when the five are told apart for good.",

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from fewatoms._types import FloatArray
 from fewatoms.oracles import ProximalGradient
 from fewatoms.reproduce.contract import Cell, Claim, Drawing, Experiment, Findings, Listener, Settings, Table
-from fewatoms.reproduce.drawing import axes, labelled, legend, line
+from fewatoms.reproduce.drawing import Sheet, axes, labelled, legend, line
 from fewatoms.reproduce.theory.planted import Pair, along, low_rank, sparse
 
-COLUMNS = ("set", "iteration", "epsilon from the gap", "epsilon of the theorem", "|M|_A |y - y*|", "shortfall")
+heads = ("set", "iteration", "epsilon from the gap", "epsilon of the theorem", "|M|_A |y - y*|", "shortfall")
 
 
 def run(settings: Settings, listener: Listener) -> Findings:
@@ -23,7 +22,7 @@ def run(settings: Settings, listener: Listener) -> Findings:
         listener.stage(name)
         found[name] = measured(pair, count)
     rows: list[list[Cell]] = [[name, int(row[0]), *row[1:].tolist()] for name, rows in found.items() for row in rows]
-    table = Table("identification_points", "Along runs of proximal gradients on (P1)", COLUMNS, rows)
+    table = Table("identification_points", "Along runs of proximal gradients on (P1)", heads, rows)
     proven, theorem, distance, shortfall = np.concatenate(list(found.values())).T[1:]
     claims = (
         Claim(
@@ -73,10 +72,10 @@ def measured(pair: Pair, count: int) -> FloatArray:
 def _figure(table: Table) -> Drawing:
     names = list(dict.fromkeys(str(cell) for cell in table.column("set")))
 
-    def draw(figure: Any) -> None:
+    def draw(figure: Sheet) -> None:
         for panel, name in zip(axes(figure, across=2), names, strict=True):
             rows = [row for row in table.rows if row[0] == name]
-            for which, column in enumerate(COLUMNS[2:]):
+            for which, column in enumerate(heads[2:]):
                 kept = [(float(row[1] or 0), float(row[2 + which] or 0)) for row in rows if row[2 + which]]
                 line(panel, which, [x for x, _ in kept], [y for _, y in kept], column)
             panel.set_yscale("log")
@@ -96,7 +95,7 @@ def _figure(table: Table) -> Drawing:
     )
 
 
-EXPERIMENT = Experiment(
+experiment = Experiment(
     "identification",
     "Theorem 2 along a run",
     "How far from M*y's top atoms of the solution can be, by the theorem and in truth.",

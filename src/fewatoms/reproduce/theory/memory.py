@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tracemalloc
-from typing import Any
 
 import numpy as np
 
@@ -12,11 +11,11 @@ from fewatoms.doors import fit
 from fewatoms.methods.paper import Paper
 from fewatoms.operators import CodedDiffraction, Quadratic
 from fewatoms.reproduce.contract import Cell, Claim, Drawing, Experiment, Findings, Listener, Settings, Table
-from fewatoms.reproduce.drawing import axes, labelled, legend, line, slope
+from fewatoms.reproduce.drawing import Sheet, axes, labelled, legend, line, slope
 
 PATTERNS = 10  # masks: m = 10 n
-STEPS = 2  # of the dual method
-COLUMNS = ("n", "m", "peak, MB", "peak / (8 m bytes)", "X, MB", "peak / X")
+WALKED = 2  # of the dual method
+heads = ("n", "m", "peak, MB", "peak / (8 m bytes)", "X, MB", "peak / X")
 
 
 def peak(n: int, rng: np.random.Generator, listener: Listener) -> int:
@@ -30,7 +29,7 @@ def peak(n: int, rng: np.random.Generator, listener: Listener) -> int:
         before = tracemalloc.get_traced_memory()[0]
         tracemalloc.reset_peak()
         fit(
-            M, b, atoms=PSDRankOne(n), k=1, misfit=0.1, max_iterations=STEPS, method=Paper(),
+            M, b, atoms=PSDRankOne(n), k=1, misfit=0.1, max_iterations=WALKED, method=Paper(),
             callback=listener.callback,
         )  # fmt: skip
         return tracemalloc.get_traced_memory()[1] - before
@@ -49,7 +48,7 @@ def run(settings: Settings, listener: Listener) -> Findings:
         listener.stage(f"n = {n}")
         held, m, whole = peak(n, rng, listener), PATTERNS * n, 16 * n * n
         rows.append([n, m, held / 2**20, held / (8 * m), whole / 2**20, held / whole])
-    table = Table("memory", f"Peak memory of {STEPS} steps of the paper's method", COLUMNS, rows)
+    table = Table("memory", f"Peak memory of {WALKED} steps of the paper's method", heads, rows)
     found = np.array(rows, dtype=float)
     grows = slope(found[:, 0].tolist(), found[:, 2].tolist())
     claims = (
@@ -63,7 +62,7 @@ def run(settings: Settings, listener: Listener) -> Findings:
 def _figure(table: Table) -> Drawing:
     found = np.array(table.rows, dtype=float)
 
-    def draw(figure: Any) -> None:
+    def draw(figure: Sheet) -> None:
         (panel,) = axes(figure)
         n = found[:, 0].tolist()
         line(panel, 0, n, found[:, 2].tolist(), "held at most, measured", marks=True)
@@ -79,7 +78,7 @@ def _figure(table: Table) -> Drawing:
     return Drawing("memory", "Memory over semidefinite atoms", alt, draw)
 
 
-EXPERIMENT = Experiment(
+experiment = Experiment(
     "memory",
     "Memory",
     "Phases from coded diffraction patterns: the dual vector has m numbers, the matrix X that is never formed n^2.",

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from fewatoms._types import FloatArray
 from fewatoms.atoms import RankOne
 from fewatoms.reproduce import published
 from fewatoms.reproduce.contract import Cell, Claim, Drawing, Experiment, Findings, Listener, Settings, Table
-from fewatoms.reproduce.drawing import axes, labelled, legend, line, slope
+from fewatoms.reproduce.drawing import Sheet, axes, labelled, legend, line, slope
 
 SIZE, LAST = 8, 0.099  # order of the matrices; a last value below the others, so that no tie decides what is second
-COLUMNS = ("k", "epsilon", "|Y - Y*|", "distance of X* from what k pairs span", "|u_1 off the k vectors|")
+heads = ("k", "epsilon", "|Y - Y*|", "distance of X* from what k pairs span", "|u_1 off the k vectors|")
 
 
 def example(epsilon: float) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -28,7 +26,7 @@ def example(epsilon: float) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 def missed(Y: FloatArray, u: FloatArray, k: int) -> tuple[float, float]:
     """How far u u^T is from all U C V^T over the k leading pairs of Y, and u from the k left ones."""
-    face: Any = RankOne(SIZE, SIZE).expose(Y, k)
+    face = RankOne(SIZE, SIZE).expose(Y, k)
     X = np.outer(u, u)
     inside = face.U @ (face.U.T @ X @ face.V) @ face.V.T
     return float(np.linalg.norm(X - inside)), float(np.linalg.norm(u - face.U @ (face.U.T @ u)))
@@ -41,7 +39,7 @@ def run(settings: Settings, listener: Listener) -> Findings:
         for epsilon in np.geomspace(1e-10, 0.3, 12).tolist():
             solution, Y, u = example(epsilon)
             rows.append([k, epsilon, float(np.linalg.norm(Y - solution)), *missed(Y, u, k)])
-    points = Table("partial_svd_points", "The example at several epsilon", COLUMNS, rows)
+    points = Table("partial_svd_points", "The example at several epsilon", heads, rows)
     found = np.array(rows, dtype=float)
     small = found[found[:, 1] < 1e-2]
     slopes = {k: slope(small[small[:, 0] == k, 2].tolist(), small[small[:, 0] == k, 3].tolist()) for k in (1, 3, 7)}
@@ -71,7 +69,7 @@ def run(settings: Settings, listener: Listener) -> Findings:
 def _figure(points: Table) -> Drawing:
     found = np.array(points.rows, dtype=float)
 
-    def draw(figure: Any) -> None:
+    def draw(figure: Sheet) -> None:
         (panel,) = axes(figure)
         for which, k in enumerate((1, 3, SIZE - 1)):
             one = found[found[:, 0] == k]
@@ -87,7 +85,7 @@ def _figure(points: Table) -> Drawing:
     return Drawing("partial_svd", "The error floor of the partial SVD", alt, draw, points)
 
 
-EXPERIMENT = Experiment(
+experiment = Experiment(
     "partial-svd",
     "Limitation of the partial SVD",
     "A dual vector arbitrarily near the solution whose leading singular vectors still miss the true atom.",

@@ -26,7 +26,7 @@ from fewatoms.oracles import Oracle
 from fewatoms.problem import Problem
 from fewatoms.relaxations import Relaxation
 
-ROUNDING = 1e-13  # of the terms that cancel in a dual value
+HIDDEN = 1e-13  # of the terms that cancel in a dual value
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +158,7 @@ class Seen:
     def rounding(self) -> float:
         """What may hide in the difference of two dual values."""
         terms = float(np.abs(self.pair.b) @ np.abs(self.y)) + self.pair.alpha + self.pair.tau * self.top
-        return ROUNDING * terms
+        return HIDDEN * terms
 
 
 def along(pair: Pair, oracle: Oracle, count: int, k: int | None = None) -> Iterator[Seen]:

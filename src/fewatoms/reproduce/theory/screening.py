@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewatoms.oracles import Bisection, Bundle, LevelSet, Oracle, ProximalGradient
 from fewatoms.reproduce.contract import Cell, Claim, Drawing, Experiment, Findings, Listener, Settings, Table
-from fewatoms.reproduce.drawing import axes, labelled, legend, line
+from fewatoms.reproduce.drawing import Sheet, axes, labelled, legend, line
 from fewatoms.reproduce.theory.planted import Pair, Seen, along, sparse
 
 WAYS: dict[str, Callable[[Pair], Oracle]] = {
@@ -21,7 +21,7 @@ WAYS: dict[str, Callable[[Pair], Oracle]] = {
 }
 GAP_SAFE = "gap-safe rule, (P1) by proximal gradients"
 Places: TypeAlias = NDArray[np.intp]
-COLUMNS = ("rule", "iteration", "epsilon", "atoms left", "atoms of the solution left")
+heads = ("rule", "iteration", "epsilon", "atoms left", "atoms of the solution left")
 
 
 def gap_safe(seen: Seen) -> Places:
@@ -52,7 +52,7 @@ def run(settings: Settings, listener: Listener) -> Findings:
             rows.append([name, seen.iteration, epsilon, *_kept(pair, exposed(seen))])
             if seen.certificate.relaxation is not None and seen.certificate.relaxation.name == "P1":
                 rows.append([GAP_SAFE, seen.iteration, None, *_kept(pair, gap_safe(seen))])
-    points = Table("screening_points", "Atoms that may still be in the solution", COLUMNS, rows)
+    points = Table("screening_points", "Atoms that may still be in the solution", heads, rows)
     claims = (
         Claim("no rule ever leaves out an atom of the solution", all(row[4] == len(pair.c) for row in rows)),
         Claim(
@@ -84,7 +84,7 @@ def _no_more(rows: list[list[Cell]], one: str, other: str) -> bool:
 def _figure(points: Table, total: int, true: int) -> Drawing:
     names = [*WAYS, GAP_SAFE]
 
-    def draw(figure: Any) -> None:
+    def draw(figure: Sheet) -> None:
         (panel,) = axes(figure)
         for which, name in enumerate(names):
             rows = [row for row in points.rows if row[0] == name]
@@ -99,7 +99,7 @@ def _figure(points: Table, total: int, true: int) -> Drawing:
     return Drawing("screening", "Screening by each epsilon", f"{alt}gap-safe rule.", draw, points, (7.5, 4.2))
 
 
-EXPERIMENT = Experiment(
+experiment = Experiment(
     "screening",
     "Each epsilon, and gap-safe screening",
     "Columns of different lengths: how many atoms each part of Theorem 2 leaves along a run.",

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
 from fewatoms._types import FloatArray
+from fewatoms.atoms import PSDRankOne
 from fewatoms.oracles import ProximalGradient
 from fewatoms.reproduce.contract import Cell, Claim, Drawing, Experiment, Findings, Listener, Settings, Table
-from fewatoms.reproduce.drawing import axes, labelled, legend, line
+from fewatoms.reproduce.drawing import Sheet, axes, labelled, legend, line
 from fewatoms.reproduce.theory import planted
 from fewatoms.reproduce.theory.planted import Pair
 from fewatoms.retrieval import reduced_fit
 
-COLUMNS = (
+heads = (
     "iteration", "loss, C psd", "loss, C free", "least eigenvalue, C psd", "least eigenvalue, C free",
 )  # fmt: skip
-K = 4
+K, SIDE = 4, 10
 
 
 def free_fit(pair: Pair, V: FloatArray) -> tuple[float, float]:
@@ -40,18 +40,18 @@ def free_fit(pair: Pair, V: FloatArray) -> tuple[float, float]:
 
 
 def run(settings: Settings, listener: Listener) -> Findings:
-    pair = planted.semidefinite(settings.rng(2, 10), 60, 10, 2, 0.3)
+    pair = planted.semidefinite(settings.rng(2, 10), 60, SIDE, 2, 0.3)
     problem = pair.problem(K)
     rows: list[list[Cell]] = []
     listener.stage("proximal gradients")
     stream = islice(ProximalGradient(pair.lam).iterates(problem), 20 if settings.quick else 80)
     for t, dual in enumerate(stream, start=1):
-        face: Any = pair.atoms.expose(dual.z, K)
+        face = PSDRankOne(SIDE).expose(dual.z, K)
         fitted = reduced_fit(problem, face)
         least = float(np.linalg.eigvalsh(face.V.T @ face.point(fitted.c) @ face.V)[0])
         free, lowest = free_fit(pair, face.V)
         rows.append([t, fitted.loss / pair.alpha, free / pair.alpha, least, lowest])
-    points = Table("semidefinite_points", f"Reduced fits over {K} eigenvectors", COLUMNS, rows)
+    points = Table("semidefinite_points", f"Reduced fits over {K} eigenvectors", heads, rows)
     found = np.array(rows, dtype=float)
     scale = float(np.abs(found[:, 4]).max())
     claims = (
@@ -69,7 +69,7 @@ def run(settings: Settings, listener: Listener) -> Findings:
 def _figure(points: Table, found: FloatArray) -> Drawing:
     t = found[:, 0].tolist()
 
-    def draw(figure: Any) -> None:
+    def draw(figure: Sheet) -> None:
         left, right = axes(figure, across=2)
         line(left, 0, t, found[:, 1].tolist(), "C positive semidefinite")
         line(left, 1, t, found[:, 2].tolist(), "C free")
@@ -87,7 +87,7 @@ def _figure(points: Table, found: FloatArray) -> Drawing:
     return Drawing("semidefinite", title, f"{alt}the constraint, negative without.", draw, points, (9.5, 4.0))
 
 
-EXPERIMENT = Experiment(
+experiment = Experiment(
     "semidefinite",
     "The reduced fit over semidefinite atoms",
     "The set of v v^T is not centrosymmetric: what is retrieved must stay in the cone.",

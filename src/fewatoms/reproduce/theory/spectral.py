@@ -4,19 +4,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from fewatoms._types import FloatArray
 from fewatoms.oracles import ProximalGradient
 from fewatoms.reproduce.contract import Cell, Claim, Drawing, Experiment, Findings, Listener, Settings, Table
-from fewatoms.reproduce.drawing import axes, labelled, legend, line
+from fewatoms.reproduce.drawing import Sheet, axes, labelled, legend, line
 from fewatoms.reproduce.theory.planted import Pair, along, low_rank
 from fewatoms.retrieval import reduced_fit
 
 ROWS, COLS, RANK, K = 10, 12, 2, 3
-COLUMNS = (
+heads = (
     "iteration", "epsilon", "bound on the distance", "Oustry's bound", "distance measured", "bound on the loss",
     "excess of the loss",
 )  # fmt: skip
@@ -59,7 +58,7 @@ def run(settings: Settings, listener: Listener) -> Findings:
     listener.stage("proximal gradients")
     found = measured(pair, 60 if settings.quick else 250)
     rows: list[list[Cell]] = [[int(row[0]), *row[1:].tolist()] for row in found]
-    points = Table("spectral_points", f"Rank {RANK}, k = {K}, along proximal gradients on (P1)", COLUMNS, rows)
+    points = Table("spectral_points", f"Rank {RANK}, k = {K}, along proximal gradients on (P1)", heads, rows)
     bound, oustry, distance, error, excess = found.T[2:]
     claims = (
         Claim("the solution's atoms are within the bound of the k leading pairs", bool(np.all(distance <= bound))),
@@ -91,13 +90,13 @@ def _last(excess: FloatArray) -> str:
 def _figure(points: Table, found: FloatArray) -> Drawing:
     t = found[:, 0].tolist()
 
-    def draw(figure: Any) -> None:
+    def draw(figure: Sheet) -> None:
         left, right = axes(figure, across=2)
         for which, at in enumerate((3, 2, 4)):
-            line(left, which, t, found[:, at].tolist(), COLUMNS[at])
+            line(left, which, t, found[:, at].tolist(), heads[at])
         labelled(left, "iteration", "Frobenius norm", "distance from the k leading pairs")
         for which, at in enumerate((5, 6)):
-            line(right, which + 1, t, np.where(found[:, at] > 0, found[:, at], np.nan).tolist(), COLUMNS[at])
+            line(right, which + 1, t, np.where(found[:, at] > 0, found[:, at], np.nan).tolist(), heads[at])
         labelled(right, "iteration", "loss above that of X*", "error of the reduced fit, while it is above")
         for panel in (left, right):
             panel.set_yscale("log")
@@ -107,7 +106,7 @@ def _figure(points: Table, found: FloatArray) -> Drawing:
     return Drawing("spectral", "Truncated SVD: bounds and what is measured", f"{alt} bound.", draw, points, (9.5, 4.2))
 
 
-EXPERIMENT = Experiment(
+experiment = Experiment(
     "spectral",
     "Errors of the truncated SVD",
     "The one-sided Hausdorff bound and the spectral error bound against what is measured along a run.",

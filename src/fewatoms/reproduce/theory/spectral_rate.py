@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
 from fewatoms.oracles import ConditionalGradient, Oracle, ProximalGradient
 from fewatoms.reproduce import published
 from fewatoms.reproduce.contract import Cell, Claim, Drawing, Experiment, Findings, Listener, Settings, Table
-from fewatoms.reproduce.drawing import axes, guide, labelled, legend, line, slope
+from fewatoms.reproduce.drawing import Sheet, axes, guide, labelled, legend, line, slope
 from fewatoms.reproduce.theory.planted import Pair, low_rank
 from fewatoms.retrieval import reduced_fit
 
@@ -19,7 +18,7 @@ METHODS: dict[str, tuple[Callable[[Pair], Oracle], float]] = {
     "conditional gradient": (lambda pair: ConditionalGradient(pair.tau), 1.0),
     "proximal gradient": (lambda pair: ProximalGradient(pair.lam), 2.0),
 }
-COLUMNS = ("method", "tolerance, of alpha", "iterations")
+heads = ("method", "tolerance, of alpha", "iterations")
 
 
 def reached(pair: Pair, oracle: Oracle, tolerances: list[float], limit: int) -> dict[float, int | None]:
@@ -44,7 +43,7 @@ def run(settings: Settings, listener: Listener) -> Findings:
         listener.stage(name)
         found = reached(pair, method(pair), tolerances, 400 if settings.quick else 3000)
         rows += [[name, tolerance, t] for tolerance, t in found.items()]
-    points = Table("spectral_rate_points", "Iterations until the tolerance is met", COLUMNS, rows)
+    points = Table("spectral_rate_points", "Iterations until the tolerance is met", heads, rows)
     slopes = {name: _slope(points, name) for name in METHODS}
     table = Table(
         "spectral_rate_slopes",
@@ -73,7 +72,7 @@ def _slope(points: Table, name: str) -> float:
 
 
 def _figure(points: Table) -> Drawing:
-    def draw(figure: Any) -> None:
+    def draw(figure: Sheet) -> None:
         (panel,) = axes(figure)
         for which, (name, (_, a)) in enumerate(METHODS.items()):
             x, y = _kept(points, name)
@@ -91,7 +90,7 @@ def _figure(points: Table) -> Drawing:
     return Drawing("spectral_rate", title, f"Iterations until the tolerance is met. {told}", draw, points)
 
 
-EXPERIMENT = Experiment(
+experiment = Experiment(
     "spectral-rate",
     "Iterations for spectral sets",
     "Iterations until the loss that is retrieved from k singular pairs is within a tolerance of alpha.",
