@@ -46,7 +46,7 @@ LAYERS = [
     {"datasets", "doors"},
     {"path", "testing"},
     {"ranks"},
-    {"_public", "demo", "estimators"},
+    {"_public", "demo", "estimators", "reproduce"},
     {"display"},
     {"cli"},
     {"__main__"},

@@ -151,8 +151,7 @@ class PaperJob(Job):
         if step.closes:
             self.latest[budget] = self.method.retrieve(problem, step)
         elif budget not in self.latest:
-            atoms = problem.atoms
-            nothing = atoms.expose(np.zeros(atoms.shape), none_of(atoms).k)
+            nothing = problem.atoms.expose(step.z, none_of(problem.atoms).k)  # z may be no matrix that is written out
             self.latest[budget] = Candidate.of(nothing, np.zeros(0), problem.b, problem.at_zero)
         return self.latest[budget]
 
