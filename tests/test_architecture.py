@@ -214,6 +214,7 @@ DOORS = {
     "cli/summary.py",
     "estimators",
     "files.py",
+    "ids.py",
     "frames.py",
     "ids.py",
     "io",
