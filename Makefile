@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # One BLAS thread a worker: two workers on two cores.
 QUIET := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg
 
-.PHONY: demo test lint types tests coverage soak clean
+.PHONY: demo test lint types tests coverage soak docs pages clean
 
 demo: $(VENV)/.demo
 	$(BIN)/fewatoms demo --figure demo.png
@@ -33,6 +33,16 @@ coverage: $(VENV)/.dev
 soak: $(VENV)/.dev
 	$(QUIET) $(BIN)/python -m pytest -n 2
 
+# Pages in docs/_build/html: warnings are errors, the scripts of the gallery run. Gallery and API pages are made anew
+# where sources changed.
+docs: $(VENV)/.docs
+	$(QUIET) $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+# The pages as built, and what tests say of them.
+pages: docs $(VENV)/.dev
+	$(QUIET) $(BIN)/python -m pytest tests/docs
+
 $(VENV)/bin/python:
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'fewatoms needs Python 3.11 or newer; say PYTHON=...')"
 	$(PYTHON) -m venv $(VENV)
@@ -47,5 +57,10 @@ $(VENV)/.dev: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m compileall -q src
 	touch $@ $(VENV)/.demo
 
+$(VENV)/.docs: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	$(BIN)/python -m compileall -q src
+	touch $@
+
 clean:
-	rm -rf $(VENV) demo.png .coverage .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) docs/_build docs/auto_gallery docs/api/generated demo.png .coverage .mypy_cache .pytest_cache .ruff_cache

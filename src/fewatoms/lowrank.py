@@ -18,6 +18,8 @@ CHUNK = 1 << 16  # entries of a row looked at together
 class LowRank:
     """X = left @ right.T, with biases beside it if there are any. Nothing of the size of X is ever formed.
 
+    Parameters
+    ----------
     left, right : (p, k) and (q, k) arrays
     biases : FittedBiases or None
     ridge : (on the factors, on the biases), as new rows and columns are fitted with

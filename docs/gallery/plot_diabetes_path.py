@@ -1,0 +1,6 @@
+"""
+Test
+====
+"""
+import matplotlib.pyplot as plt
+plt.plot([1,2])
