@@ -63,7 +63,8 @@ numpydoc_validation_checks = {
 }  # fmt: skip
 # What scikit-learn makes by itself is not ours to describe.
 numpydoc_validation_exclude = {r"\.set_\w+_request$"}
-# What is asked besides of the public names and of estimators, in tests/docs: a docstring with a summary, and all parameters described.
+# What is asked besides of the public names and of estimators, in tests/docs: a docstring with a summary, and all
+# parameters described.
 PUBLIC_VALIDATION_CHECKS = numpydoc_validation_checks | {"GL08", "SS01", "PR01"}
 
 # The gallery ---------------------------------------------------------------------------------------------------------

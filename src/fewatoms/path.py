@@ -108,8 +108,9 @@ def choose_k(
 
     Parameters
     ----------
-    M, b, k, **words : as for `fit_path`
+    M, b, k : as for `fit_path`
     by, folds, repeats, rule : as for `Path.choose_k`
+    **words : as for `fit_path`
     """
     words["callback"] = callback = callbacks.read(words.get("callback"))
     with callbacks.entered(callback):
