@@ -45,7 +45,8 @@ probability = shade[:, malignant].reshape(y.size, x.size)
 drawn = ax.contourf(x, y, probability, levels=np.linspace(0, 1, 11), cmap="RdBu_r", alpha=0.7)
 for name, marker, color in (("benign", "o", "white"), ("malignant", "^", "black")):
     of = labels == name
-    ax.scatter(frame.loc[of, first], frame.loc[of, second], 16, color, marker, edgecolor="k", linewidth=0.4, label=name)
+    where = frame.loc[of, first], frame.loc[of, second]
+    ax.scatter(*where, s=16, c=color, marker=marker, edgecolor="k", linewidth=0.4, label=name)
 ax.set(xlabel=first, ylabel=second)
 ax.legend(loc="upper right")
 fig.colorbar(drawn, label="probability of malignant")

@@ -26,9 +26,7 @@ print(s.certificate)
 # not bound by this: k features that fit best may have one that the relaxation does without.
 
 c = s.certificate
-print(
-    f"gap {c.gap:.3g}, epsilon {c.epsilon:.3g}, threshold {c.threshold:.3g}, {len(c.safe_set)} features in the safe set"
-)
+print(f"gap {c.gap:.3g}, epsilon {c.epsilon:.3g}, threshold {c.threshold:.3g}; {len(c.safe_set)} features are safe")
 problem = c.problem
 z = problem.M.adjoint(c.y)
 units = np.linalg.norm(X - X.mean(), axis=0)

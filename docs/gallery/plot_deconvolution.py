@@ -3,7 +3,7 @@ Layers under the ground: deconvolution with PyLops
 ==================================================
 
 An echo is a row of reflections, each blurred by the shape of the pulse. PyLops knows the blur as an operator, which is
-passed as it is; few layers reflect, and the noise level says how well they must explain the echo.
+passed as it is; few layers reflect. How many? The misfit falls with each layer that is there, and hardly with more.
 """
 
 import matplotlib.pyplot as plt
@@ -27,9 +27,10 @@ noise = rng.standard_normal(n)
 noise *= 0.1 * np.linalg.norm(clean) / np.linalg.norm(noise)
 echo = clean + noise
 
-s = fa.fit(blur, echo, atoms=fa.SignedOneHot(n), misfit=np.linalg.norm(noise) / np.linalg.norm(echo))
+path = fa.fit_path(blur, echo, atoms=fa.SignedOneHot(n), k=range(1, 16))
+print("layers:", path.choose_k("elbow"))
+s = path.best
 print(s.message)
-print(f"{s.products} products with the operator and its adjoint")
 
 # %%
 # Beside it, what the same operator gives with a penalty on the 1-norm instead: spikes are shrunk, and spread over
@@ -37,7 +38,10 @@ print(f"{s.products} products with the operator and its adjoint")
 
 penalised = pylops.optimization.sparsity.fista(blur, echo, niter=600, eps=0.8)[0]
 
-fig, axes = plt.subplots(3, 1, figsize=(9, 6), sharex=True, layout="constrained")
+fig, (chosen, *axes) = plt.subplots(4, 1, figsize=(9, 8), layout="constrained")
+chosen.semilogy(path.k, path.misfits, "o-")
+chosen.axvline(path.chosen, color="0.5", linestyle="--")
+chosen.set(xlabel="spikes allowed, k", ylabel="misfit", xticks=range(1, 16))
 axes[0].plot(time, echo, color="0.5")
 axes[0].set_ylabel("echo")
 count = np.count_nonzero(np.abs(penalised) > 1e-3)
@@ -47,6 +51,7 @@ for ax, (label, x) in zip(axes[1:], answers.items(), strict=True):
     ax.plot(time[true], reflectivity[true], "o", color="k", markerfacecolor="none", markersize=9, label="true layers")
     used = np.flatnonzero(np.abs(x) > 1e-3)
     ax.stem(time[used], x[used], linefmt="C3-", markerfmt="C3.", basefmt="k", label=label)
-    ax.legend(loc="lower right")
+    ax.legend(loc="lower left", ncols=2)
+    ax.set_ylim(-2.4, 1.9)
 axes[-1].set_xlabel("seconds")
 plt.show()

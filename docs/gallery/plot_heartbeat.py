@@ -6,6 +6,8 @@ A heartbeat in a few wavelets
 asks exactly that.
 """
 
+from itertools import pairwise
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pywt
@@ -22,7 +24,7 @@ ends = np.cumsum([0, *(len(part) for part in shapes)])
 def wavelet(i):
     """The wavelet of coefficient i, a signal of length n."""
     one = np.eye(1, n, i)[0]
-    return pywt.waverec([one[a:b] for a, b in zip(ends, ends[1:], strict=False)], "sym6", mode="periodization")
+    return pywt.waverec([one[a:b] for a, b in pairwise(ends)], "sym6", mode="periodization")
 
 
 W = np.column_stack([wavelet(i) for i in range(n)])

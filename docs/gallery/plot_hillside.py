@@ -28,7 +28,7 @@ print(f"ridge on factors and on biases, as chosen: {model.ridge_}")
 # The same map three times.
 
 fig, axes = plt.subplots(1, 3, figsize=(10, 3.6), layout="constrained")
-shades = dict(cmap="terrain", vmin=heights.min(), vmax=heights.max())
+shades = {"cmap": "terrain", "vmin": heights.min(), "vmax": heights.max()}
 titles = ("as it is", "half is lost", f"rank {model.rank_} and biases")
 for ax, picture, title in zip(axes, (heights, gaps, filled), titles, strict=True):
     drawn = ax.imshow(picture, **shades)

@@ -36,6 +36,6 @@ for i, who in enumerate(("the paper's method", "default")):
     for bar, s in zip(bars, found, strict=True):
         bar.set_hatch(None if s.success else "//")
 ax.set_yticks(places, [f"{name}, k = {k}" for name, k in sizes.items()])
-ax.set(xscale="log", xlim=(0.7, 6000), xlabel="products with M and M*")
+ax.set(xscale="log", xlim=(0.7, 30000), xlabel="products with M and M*")
 ax.legend(loc="upper right")
 plt.show()
