@@ -22,8 +22,8 @@ print(s.certificate)
 
 # %%
 # The certificate is about the relaxation at its own penalty, over atoms in units of their images. Its safe set has all
-# features that any solution of it can use; those that are outside are out for good, at this penalty. The answer itself is
-# not bound by this: k features that fit best may have one that the relaxation does without.
+# features that any solution of it can use; those that are outside are out for good, at this penalty. The answer
+# itself is not bound by this: k features that fit best may have one that the relaxation does without.
 
 c = s.certificate
 print(f"gap {c.gap:.3g}, epsilon {c.epsilon:.3g}, threshold {c.threshold:.3g}; {len(c.safe_set)} features are safe")
