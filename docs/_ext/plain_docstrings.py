@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-HEAD = re.compile(r"^(?P<names>[A-Za-z_][\w.]*(?:, [A-Za-z_][\w.]*)*) : (?P<text>.+)$")
+HEAD = re.compile(r"^(?P<names>[A-Za-z_][\w.*, ]{0,60}?) : (?P<text>.+)$")
 CODE = re.compile(r"(``.+?``|`[^`\n]+`)")
 LETTERS = re.compile(r"(\*|\||(?<=\w)_(?!\w))")
 SECTION = re.compile(r"^-{3,}\s*$")

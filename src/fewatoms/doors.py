@@ -86,8 +86,8 @@ def fit(
     Parameters
     ----------
     M : (m, n) array, sparse matrix, data frame, LinearOperator, PyLops operator, Sampling, Quadratic, Identity, ...
-        The columns of a data frame (pandas, polars, pyarrow) keep their names: `s.names`, `restricted(include=
-        ["age"])`, and `s.predict` knows them again in any order. Its index is not looked at
+        The columns of a data frame (pandas, polars, pyarrow) keep their names: `s.names`,
+        `restricted(include=["age"])`, and `s.predict` knows them again in any order. Its index is not looked at.
     b : (m,) array or series, or (m, p) array
         The data (Identity takes its own shape too), with several columns for a set Joint(atoms). For Logistic and
         Multinomial labels of two, or more, values of any type: numbers, truth values, strings, categories.

@@ -124,6 +124,8 @@ class LowRank:
             On the factors of the new part; by default that of the fit. A few entries of a new row may want more of it
             than the fit to many.
 
+        Notes
+        -----
         Everything that was there stays as it is. Each new row is a ridge regression of its entries on `right` (where
         they leave it undetermined, the shortest answer); it may have no entries, and is then predicted by the biases
         alone.
