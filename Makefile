@@ -7,7 +7,7 @@ AXE := $(VENV)/axe/node_modules/axe-core/axe.min.js
 # One BLAS thread a worker: two workers on two cores.
 QUIET := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg
 
-.PHONY: demo test lint types tests coverage soak pages clean
+.PHONY: demo test lint types tests coverage soak docs pages clean
 
 demo: $(VENV)/.demo
 	$(BIN)/fewatoms demo --figure demo.png
@@ -35,10 +35,16 @@ coverage: $(VENV)/.dev
 soak: $(VENV)/.dev
 	$(QUIET) $(BIN)/python -m pytest -n 2 -m "not pages"
 
-# Reports in a real browser: Debian's chromium, and axe-core where npm can get it; pictures of them in build/screenshots.
-# Without a browser these tests are skipped, and say why.
-pages: $(VENV)/.dev $(AXE)
-	$(QUIET) FEWATOMS_SCREENSHOTS=build/screenshots $(BIN)/python -m pytest -m pages tests/pages
+# Pages in docs/_build/html: warnings are errors, the scripts of the gallery run. Gallery and API pages are made anew
+# where sources changed.
+docs: $(VENV)/.docs
+	$(QUIET) $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+# The pages as built, and reports in a real browser: Debian's chromium, and axe-core where npm can get it; pictures of them
+# in build/screenshots. Without a browser these tests are skipped, and say why.
+pages: docs $(VENV)/.dev $(AXE)
+	$(QUIET) FEWATOMS_SCREENSHOTS=build/screenshots $(BIN)/python -m pytest -n 2 -m "pages or soak" tests/pages tests/docs
 
 $(VENV)/bin/python:
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'fewatoms needs Python 3.11 or newer; say PYTHON=...')"
@@ -58,5 +64,11 @@ $(VENV)/.dev: $(VENV)/bin/python pyproject.toml
 $(AXE): | $(VENV)/bin/python
 	-command -v npm > /dev/null && npm install --silent --no-audit --no-fund --prefix $(VENV)/axe axe-core@4
 
+$(VENV)/.docs: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	$(BIN)/python -m compileall -q src
+	touch $@
+
 clean:
-	rm -rf $(VENV) build demo.png .coverage .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build docs/_build docs/auto_gallery docs/api/generated demo.png .coverage .mypy_cache .pytest_cache \
+		.ruff_cache

@@ -63,14 +63,14 @@ def fit_path(M: object, b: npt.ArrayLike, *, k: Iterable[object], **words: Unpac
     M, b : as for `fit`
     k : iterable of budgets, e.g. range(1, 51)
         In any order; each once.
-    ridge : float, sequence of floats, or "auto"
-        For atoms that can be listed several ridges are fitted, and `choose_k` chooses among them too; "auto" stands for
-        a grid of six: 0 to 3, or .001 to .3 for losses of classes.
-    atoms, ... : as for `fit`
+    **words : as for `fit`
+        For atoms that can be listed `ridge` may be a sequence of floats: several are fitted, and `choose_k` chooses
+        among them too; "auto" stands for a grid of six: 0 to 3, or .001 to .3 for losses of classes.
 
     Returns
     -------
-    Path: path[k] is the Solution for k; `path.choose_k("cv")` and its like choose one; `path.plot()` draws.
+    Path
+        path[k] is the Solution for k; `path.choose_k("cv")` and its like choose one; `path.plot()` draws.
     """
     given = words.get("ridge")
     ridges = ridges_of(given)
@@ -108,7 +108,14 @@ def choose_k(
     **words: Unpack[Words],
 ) -> BudgetLike | Chosen:
     """The k that `by` prefers among those of an iterable: `fit_path(M, b, ...).choose_k(by)`. With several ridges, or
-    "auto", both: a tuple with `k` and `ridge`."""
+    "auto", both: a tuple with `k` and `ridge`.
+
+    Parameters
+    ----------
+    M, b, k : as for `fit_path`
+    by, folds, repeats, rule : as for `Path.choose_k`
+    **words : as for `fit_path`
+    """
     words["callback"] = callback = callbacks.read(words.get("callback"))
     with callbacks.entered(callback):
         path = fit_path(M, b, k=k, **words)
