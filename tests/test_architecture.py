@@ -216,7 +216,6 @@ DOORS = {
     "files.py",
     "ids.py",
     "frames.py",
-    "ids.py",
     "io",
     "kept.py",
     "testing",
