@@ -111,7 +111,7 @@ def planted(p: int, q: int, rank: int, share: float, seed: int) -> Matrix:
 
 
 def drawn(seed: int, *, share: float = 1.0) -> Matrix:
-    """A small table of any shape: 20 to 60 rows, 10 to 40 columns, rank 1 to 3, 5 to 10 % gross errors, little noise."""
+    """A small table: 20 to 60 rows, 10 to 40 columns, rank 1 to 3, 5 to 10 % gross errors, little noise."""
     rng = np.random.default_rng([seed, 1])
     p, q, rank = int(rng.integers(20, 61)), int(rng.integers(10, 41)), int(rng.integers(1, 4))
     noise, wrong = rng.uniform(0.01, 0.1), rng.uniform(0.05, 0.1)
@@ -131,8 +131,8 @@ STACKS = ("moving", "lingering", "light", "shade", "still")
 def stack(kind: str, side: int, frames: int, seed: int) -> Matrix:
     """A film of a still wall, one column per frame, grey levels as integers.
 
-    moving : a block crosses it. lingering : it stops for two fifths of the frames. light : that of the block, and a lamp on one
-    side goes up and down. shade : the block, and a soft shade around it. still : nothing moves
+    moving : a block crosses it. lingering : it stops for two fifths of the frames. light : besides, a lamp on one side
+    goes up and down. shade : the block, and a soft shade around it. still : nothing moves
     """
     rng = np.random.default_rng([seed, STACKS.index(kind)])
     y, x = np.mgrid[:side, :side] / side
