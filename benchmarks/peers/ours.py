@@ -148,8 +148,8 @@ def pursuit(problem: Any, ready: Any, *, stop: float = 0.0, **words: Any) -> Our
 @needs("fewatoms")
 def separated(problem: Any, ready: Any, *, k: Any = None, traced: float = 0.0, gauges: str = "", **words: Any) -> Ours:
     """Low rank plus few entries; None leaves a number to us, "told" is the problem's. With `traced` the least residual
-    after each iterate is kept, for at most so many CPU seconds; `gauges` scales the two sets: "told", by those of the answer, or "usual", by
-    the weight of pursuit."""
+    after each iterate is kept, for at most so many CPU seconds; `gauges` scales the two sets: "told", by those of the
+    answer, or "usual", by the weight of pursuit."""
     import fewatoms as fa
 
     X = problem.X

@@ -59,33 +59,32 @@ class Rule:
         size = np.abs(R).ravel()
         beyond = np.sort(size[size >= t])[::-1]
         units = math.sqrt(2) * max(self.deviation(R), math.ulp(0.0))
-        by_chance = self._m * erfc(beyond / units)
+        with np.errstate(over="ignore"):
+            by_chance = self._m * erfc(beyond / units)
         (sure,) = np.nonzero(by_chance <= self._settings.mistaken * np.arange(1, beyond.size + 1))
         return float(beyond[sure[-1]]) if sure.size else math.inf
 
     def deviation(self, R: Array) -> float:
-        """The standard deviation of normal noise with this median."""
-        return NORMAL_MEDIAN * self.middle(R)
+        """The standard deviation of normal noise that leaves residuals with this median, so many numbers fitted."""
+        return NORMAL_MEDIAN * self.middle(R) / math.sqrt(self._free)
+
+    @property
+    def _free(self) -> float:
+        """The share of the data that is left to noise."""
+        return max(1 - self.fitted / self._m, 1 - self._settings.filled)
 
     def middle(self, R: Array) -> float:
-        """The median size of residuals that are seen, and that noise decides."""
-        a = self._some(R)
-        place = min(0.5 * (1 + self.fitted / self._m), self._settings.filled) * (a.size - 1)
-        low = int(place)
-        both = np.partition(a, (low, min(low + 1, a.size - 1)))[low : low + 2]
-        return float(both[0] + (place - low) * (both[-1] - both[0]))
+        """The median size of residuals that are seen."""
+        return float(np.median(self._some(R)))
 
     def scale(self, R: Array) -> float:
-        """The s at which the mean of min((R / s)^2, 1) over residuals that noise decides is `settings.level`."""
+        """The s at which the mean of min((R / s)^2, 1), over as many as are left to noise, is `settings.level`."""
         squares = np.sort(np.square(self._some(R)))
-        free = max(1 - self.fitted / self._m, 1 - self._settings.filled)
-        goal = self._settings.level * free * squares.size
-        # With the j smallest inside, sum of those / s^2 + (n - j) = goal: s as large as the next one or less.
-        inside = np.cumsum(squares)
-        room = goal - (squares.size - 1 - np.arange(squares.size))
-        with np.errstate(divide="ignore"):
-            s = np.where(room > 0, inside / np.maximum(room, 1e-300), np.inf)
-        return math.sqrt(float(s.min()))
+        goal = self._settings.level * self._free * squares.size
+        # The mean is the least, over j, of what it would be with the j smallest inside and the others beyond s.
+        room = goal - np.arange(squares.size - 1, -1, -1)
+        inside = room > 0
+        return math.sqrt(float((np.cumsum(squares)[inside] / room[inside]).min()))
 
     def _some(self, R: Array) -> FloatArray:
         """Sizes of residuals that are seen, or of some of them where there are very many."""

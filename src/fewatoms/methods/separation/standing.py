@@ -58,9 +58,13 @@ class Standing:
             for start in self._starts(run, rank, whole=whole):
                 self._seen(run, run.soften(start, settings.softened), best, settings.finalists)
             for _, at in best[:]:
-                at = self._counted(run, run.soften(at, settings.compared), settings.roughly, settings.compared)
+                at = self._counted(
+                    run, run.soften(at, settings.compared), settings.roughly, settings.compared, settings.counts
+                )
                 self._seen(run, at, best, settings.finalists)
-            at = self._settled(run, best[0][1]) if whole else best[0][1]
+            at = best[0][1]
+            if whole:
+                at = self._counted(run, at, settings.tol, settings.steps, settings.recounts)
         except ledger.Stopped:
             if first and best:
                 ledger.keep(run.point(best[0][1]))
@@ -74,21 +78,22 @@ class Standing:
         best.sort(key=lambda known: known[0])
         del best[most:]
 
-    def _settled(self, run: Trims, at: Low) -> Low:
-        """The end; where there is hardly any noise, its level falls as L is learned, and entries are counted anew."""
-        noise = run.rule.deviation(run.left(at))
-        for _ in range(self.settings.recounts):
-            at = self._counted(run, at, self.settings.tol, self.settings.steps)
-            before, noise = noise, run.rule.deviation(run.left(at))
-            if noise >= self.settings.apart * before or noise <= run.rule.floor:
-                break
-        return at
+    def _counted(self, run: Trims, at: Low, tol: float, steps: int, rounds: int) -> Low:
+        """What stands out by far is counted, so many are left out for some steps, and counted again while the noise
+        falls; then what stands out at all.
 
-    def _counted(self, run: Trims, at: Low, tol: float, steps: int) -> Low:
-        """What stands out is counted, so many are left out for some steps, and counted again."""
-        for _ in range(self.settings.counts):
-            at = Trims(self.mixture, self.settings, run.needed(at)).settle(at, tol, steps)
-        return at
+        Where there is no noise, what is left falls by orders, and less where L is learned late: that would stand out of
+        the rest. So the threshold falls by a factor at a time.
+        """
+        settings, rule = self.settings, run.rule
+        floor, t = 0.0, math.inf
+        for _ in range(rounds):
+            before, t = t, rule.threshold(run.left(at))
+            if t >= settings.apart * before or t <= rule.floor:
+                break
+            floor = max(settings.careful * t, settings.lag * floor)
+            at = Trims(self.mixture, settings, run.needed(at, floor)).settle(at, tol, steps)
+        return Trims(self.mixture, settings, run.needed(at, settings.lag * floor)).settle(at, tol, steps)
 
     def _starts(self, run: Trims, rank: int, *, whole: bool) -> Iterator[Low]:
         if self._before is not None and self._before[1].shape[1] == rank - 1:

@@ -60,9 +60,9 @@ class Trims:
                 ledger.keep(self.point(at))
             raise
 
-    def needed(self, at: Low) -> int:
-        """How many residuals the rule leaves out."""
-        return int(np.count_nonzero(self.rule.left_out(self.left(at))))
+    def needed(self, at: Low, floor: float = 0.0) -> int:
+        """How many residuals the rule leaves out, of this size or more."""
+        return int(np.count_nonzero(self.rule.left_out(self.left(at), floor)))
 
     # Where to begin ---------------------------------------------------------------------------------------------------
 
@@ -110,10 +110,11 @@ class Trims:
 
     def soften(self, at: Low, steps: int) -> Low:
         """Steps with momentum on L, residuals clipped near the noise that they show: gross errors pull, but not far,
-        and none is left out for good. Until the noise stays the same."""
+        and none is left out for good. Until the noise stays the same. (It may fall fast, where most of L is known: what
+        is not is clipped as well, and must have time to be learned.)"""
         settings = self.settings
         before: Low | None = None
-        weight, noise, calm = 1.0, math.inf, 0
+        weight, noise, calm, t = 1.0, math.inf, 0, 0.0
         for _ in range(steps):
             ahead, _, weight = hurried(at, before, weight)
             with self._answers(at):
@@ -122,7 +123,7 @@ class Trims:
             calm = calm + 1 if abs(last - noise) <= settings.roughly * noise else 0
             if noise <= self.rule.floor or calm == settings.patience:
                 break
-            t = settings.soft * noise
+            t = max(settings.soft * noise, settings.rung * t)
             before, at = at, advanced(ahead, at[1], self.data.pulled(np.clip(R, -t, t, out=R)))
         return at
 

@@ -46,6 +46,7 @@ class Trimming:
     look : steps from one iterate to the next
     roughly, close : how well budgets are tried, and how near to the least one is near enough
     stands_out : standard deviations beyond which an entry may be no noise, where nobody says how many there are
+    careful : times as much at first: what L has not learned yet stands out as well
     mistaken : the share of the entries that stand out which noise alone would have there
     soft, softened : standard deviations at which residuals are clipped before any is left out, and for how many steps
     finalists : starts that are followed further
@@ -54,6 +55,7 @@ class Trimming:
     filled : of the data: as many numbers of L as leave nothing to say about noise
     below : ranks that are found on the way to one that is given
     counts, recounts : of the entries that stand out, where starts are compared, and at the end
+    lag : of a threshold: what the next one is at least
     patience : ranks in a row that do not pay, and steps that change nothing
     met : of the data: a residual that meets any bound, rounding included
     exact : of the data: residuals, and atoms, that are rounding
@@ -76,6 +78,7 @@ class Trimming:
     roughly: float = 1e-3
     close: float = 0.01
     stands_out: float = 3.0
+    careful: float = 3.0
     mistaken: float = 0.05
     soft: float = 1.5
     softened: int = 12
@@ -85,6 +88,7 @@ class Trimming:
     filled: float = 0.9
     below: int = 2
     counts: int = 2
+    lag: float = 0.1
     recounts: int = 20
     patience: int = 2
     met: float = 5e-14
