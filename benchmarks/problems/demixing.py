@@ -131,7 +131,7 @@ STACKS = ("moving", "lingering", "light", "shade", "still")
 def stack(kind: str, side: int, frames: int, seed: int) -> Matrix:
     """A film of a still wall, one column per frame, grey levels as integers.
 
-    moving : a block crosses it. lingering : it stops for two fifths of the frames. light : besides, a lamp on one side
+    moving : a block crosses it. lingering : it stops for three tenths of the frames. light : besides, a lamp on one side
     goes up and down. shade : the block, and a soft shade around it. still : nothing moves
     """
     rng = np.random.default_rng([seed, STACKS.index(kind)])
@@ -142,7 +142,7 @@ def stack(kind: str, side: int, frames: int, seed: int) -> Matrix:
     S, size = np.zeros_like(L), side // 5
     for t in range(frames if kind != "still" else 0):
         at = t / (frames - 1)
-        at = (min(at, 0.3) + max(at - 0.7, 0.0)) / 0.6 if kind == "lingering" else at
+        at = (min(at, 0.35) + max(at - 0.65, 0.0)) / 0.7 if kind == "lingering" else at
         left, top = round(at * (side - size)), side // 3
         if kind == "shade":
             S[top + size : top + 2 * size, left : left + size, t] = -30.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -57,6 +58,8 @@ class Standing:
         try:
             for start in self._starts(run, rank, whole=whole):
                 self._seen(run, run.soften(start, settings.softened), best, settings.finalists)
+                if best[0][0] <= run.rule.floor:
+                    break
             for _, at in best[:]:
                 at = self._counted(
                     run, run.soften(at, settings.compared), settings.roughly, settings.compared, settings.counts
@@ -96,9 +99,12 @@ class Standing:
         return Trims(self.mixture, settings, run.needed(at, settings.lag * floor)).settle(at, tol, steps)
 
     def _starts(self, run: Trims, rank: int, *, whole: bool) -> Iterator[Low]:
+        """Those of any budget; beside those that extend the rank below, the few that are not random."""
+        most = None if whole else 1
         if self._before is not None and self._before[1].shape[1] == rank - 1:
             yield from self._extended(run, self._before)
-        yield from run.starts(rank) if whole else [run.down(rank)]
+            most = 3 if whole else 1
+        yield from islice(run.starts(rank), most)
 
     def _extended(self, run: Trims, below: Low) -> Iterator[Low]:
         """One atom more: the leading one of the residual, clipped at some deviations of it, so that many entries decide
