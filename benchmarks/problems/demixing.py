@@ -131,8 +131,8 @@ STACKS = ("moving", "lingering", "light", "shade", "still")
 def stack(kind: str, side: int, frames: int, seed: int) -> Matrix:
     """A film of a still wall, one column per frame, grey levels as integers.
 
-    moving : a block crosses it. lingering : it stops for three tenths of the frames. light : besides, a lamp on one side
-    goes up and down. shade : the block, and a soft shade around it. still : nothing moves
+    moving : a block crosses it. lingering : it stops for three tenths of the frames. light : besides, a lamp on one
+    side goes up and down. shade : the block, and a soft shade around it. still : nothing moves
     """
     rng = np.random.default_rng([seed, STACKS.index(kind)])
     y, x = np.mgrid[:side, :side] / side

@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import erfc
 
 from fewatoms import linalg
 from fewatoms._types import Array, FloatArray
@@ -56,6 +55,8 @@ class Rule:
         t = self.threshold(R)
         if not self.by_noise:
             return t
+        from scipy.special import erfc  # takes long to import, for those who never come here
+
         size = np.abs(R).ravel()
         beyond = np.sort(size[size >= t])[::-1]
         units = math.sqrt(2) * max(self.deviation(R), math.ulp(0.0))
