@@ -33,6 +33,10 @@ class Standing:
         self._run: Trims | None = None
         self._scale = math.inf
 
+    @property
+    def _small(self) -> bool:
+        return self.mixture.problem.m <= self.settings.small
+
     def at(self, rank: int) -> tuple[Trims, Low]:
         """The best L of a rank; of those below, the last few are found first."""
         have = 0 if self._before is None else self._before[1].shape[1]
@@ -53,18 +57,18 @@ class Standing:
         """From the start that leaves the smallest scale after some steps, on to the end."""
         settings = self.settings
         run = self._run = Trims(self.mixture, settings, None, rank=rank)
-        first = ledger.current().found is None
+        first, most = ledger.current().found is None, settings.finalists if self._small else 1
         best: list[tuple[float, Low]] = []
         try:
             for start in self._starts(run, rank, whole=whole):
-                self._seen(run, run.soften(start, settings.softened), best, settings.finalists)
+                self._seen(run, run.soften(start, settings.softened), best, most)
                 if best[0][0] <= run.rule.floor:
                     break
             for _, at in best[:]:
                 at = self._counted(
                     run, run.soften(at, settings.compared), settings.roughly, settings.compared, settings.counts
                 )
-                self._seen(run, at, best, settings.finalists)
+                self._seen(run, at, best, most)
             at = best[0][1]
             if whole:
                 at = self._counted(run, at, settings.tol, settings.steps, settings.recounts)
@@ -109,7 +113,7 @@ class Standing:
     def _extended(self, run: Trims, below: Low) -> Iterator[Low]:
         """One atom more: the leading one of the residual, clipped at some deviations of it, so that many entries decide
         and not the largest."""
-        for times in self.settings.clipped:
+        for times in self.settings.clipped if self._small else self.settings.clipped[:1]:
             R = run.left(below)
             t = times * run.rule.deviation(R)
             if t > 0:

@@ -49,7 +49,7 @@ class Trimming:
     careful : times as much at first: what L has not learned yet stands out as well
     mistaken : the share of the entries that stand out which noise alone would have there
     soft, softened : standard deviations at which residuals are clipped before any is left out, and for how many steps
-    finalists : starts that are followed further
+    finalists : starts that are followed further, on small matrices
     clipped : standard deviations at which residuals are clipped to find an atom more
     level : of the scale of residuals: their mean square, in units of it, where no square counts more than 1
     filled : of the data: as many numbers of L as leave nothing to say about noise
