@@ -290,8 +290,9 @@ def asymmetric(pairs: int) -> str:
     return f"{pairs} pairs of entries (i, j) and (j, i) differ: a symmetric matrix fits their means"
 
 
-def stands_out(count: int, deviation: float) -> str:
-    return f"{count} entries stand out of noise of standard deviation {deviation:.3g}, by 3 times as much or more"
+def stands_out(count: int, deviation: float, times: float) -> str:
+    told = f"{count} entries stand out of noise of standard deviation {deviation:.3g}"
+    return f"{told}, by {times:.3g} times as much or more" if count and times < 1e3 else told
 
 
 # Certificates --------------------------------------------------------------------------------------------------------

@@ -36,9 +36,11 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     Parameters
     ----------
     rank : int, optional
-        Of L at most. None: ranks are tried in turn as long as they pay (Schwarz's criterion).
+        Of L at most. None: ranks are tried in turn as long as they pay (Schwarz's criterion, by a robust scale of X - L
+        where `entries` is None too).
     entries : int, optional
-        Of S at most. None: those that stand out of the noise by more than three standard deviations.
+        Of S at most. None: those that stand out of the noise by three standard deviations or more, and by so many
+        that hardly any of them is noise.
     center : bool
         Whether the medians of the columns are taken out first. Without, as in the literature on low rank plus sparse,
         a mean is a component like others.
@@ -56,7 +58,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     mean_ : (q,) array; zeros unless center
     rank_ : r, how many components there are
     threshold_ : the size from which on residuals are gross errors for `transform`: three standard deviations of the
-        noise, estimated from the median of |X - L|, as `entries=None` does
+        noise, estimated from the median of |X - L|
     """
 
     def __init__(

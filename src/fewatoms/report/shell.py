@@ -11,6 +11,7 @@ from html import escape
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
+from typing import TypeGuard
 
 import fewatoms
 from fewatoms.whole import replacing
@@ -148,8 +149,13 @@ def _cell(column: Column, i: int) -> str:
     return f"<td{side}{key}>{column.cells[i]}</td>"
 
 
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a cell is sorted by its size."""
+    return isinstance(value, float | int)
+
+
 def _key(value: float | str) -> str:
-    return f"{value:.12g}" if isinstance(value, float | int) else escape(value)
+    return f"{value:.12g}" if is_number(value) else escape(str(value))
 
 
 def slider(slug: str, label: str, values: Sequence[str], at: int) -> str:

@@ -197,4 +197,4 @@ def _key(i: int, head: str, value: object) -> float | str:
     """What a cell is sorted by: k may be a tuple, and then goes by its place."""
     if head == "k":
         return float(i)
-    return float(value) if isinstance(value, float | int) else ""
+    return float(value) if shell.is_number(value) else ""

@@ -122,8 +122,11 @@ def _kind(table: Table, name: str) -> str:
 
 def shown(cell: Cell) -> str:
     """A cell for readers: four digits, yes and no, a dash for what is not known."""
-    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
-        return "–"
-    if isinstance(cell, bool):
-        return "yes" if cell else "no"
-    return f"{cell:.4g}" if isinstance(cell, float) else str(cell)
+    match cell:
+        case bool():
+            return "yes" if cell else "no"
+        case float():
+            return "–" if math.isnan(cell) else f"{cell:.4g}"
+        case None:
+            return "–"
+    return str(cell)
