@@ -5,8 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 # One BLAS thread a worker: two workers on two cores.
 QUIET := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg
+# What runs every time: not the long tests, nor those that need a browser or install packages.
+ORDINARY := not soak and not pages and not packaging
 
-.PHONY: demo test lint types tests coverage soak clean
+.PHONY: demo test lint types tests coverage soak pages packaging bench results clean
 
 demo: $(VENV)/.demo
 	$(BIN)/fewatoms demo --figure demo.png
@@ -22,16 +24,23 @@ types: $(VENV)/.dev
 
 # Loops run compiled here; their own folder also runs them interpreted, which is what a line counter sees.
 tests: $(VENV)/.dev
-	$(QUIET) $(BIN)/python -m pytest -n 2 -m "not soak"
+	$(QUIET) $(BIN)/python -m pytest -n 2 -m "$(ORDINARY)"
 
 # What the tests that stand beside the sources reach: a few cases of each tell, and counting lines makes them slower.
 coverage: $(VENV)/.dev
-	$(QUIET) $(BIN)/python -m pytest -n 2 -m "not soak" --thin 4 --ignore=tests/journeys --ignore=tests/theory --ignore=tests/test_architecture.py --ignore=tests/test_benchmarks.py \
+	$(QUIET) $(BIN)/python -m pytest -n 2 -m "$(ORDINARY)" --thin 4 \
+		--ignore=tests/journeys --ignore=tests/theory \
+		--ignore=tests/test_architecture.py --ignore=tests/test_benchmarks.py \
 		--cov=fewatoms --cov-report=term --cov-fail-under=95
 
 # The long ones: every combination, many seeds, large data.
 soak: $(VENV)/.dev
-	$(QUIET) $(BIN)/python -m pytest -n 2
+	$(QUIET) $(BIN)/python -m pytest -n 2 -m "not pages and not packaging"
+
+# Reports in a real browser: Debian's chromium, and axe-core where npm can get it; pictures of them in build/screenshots.
+# Without a browser these tests are skipped, and say why.
+pages: $(VENV)/.dev $(VENV)/.axe
+	$(QUIET) FEWATOMS_SCREENSHOTS=build/screenshots $(BIN)/python -m pytest -m pages tests/pages
 
 $(VENV)/bin/python:
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'fewatoms needs Python 3.11 or newer; say PYTHON=...')"
@@ -47,5 +56,10 @@ $(VENV)/.dev: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m compileall -q src
 	touch $@ $(VENV)/.demo
 
+# The tests say what is missing where it could not be had.
+$(VENV)/.axe: $(VENV)/bin/python
+	if command -v npm > /dev/null; then npm install --silent --no-audit --no-fund --prefix $(VENV)/axe axe-core@4 || true; fi
+	touch $@
+
 clean:
-	rm -rf $(VENV) demo.png .coverage .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build demo.png .coverage .mypy_cache .pytest_cache .ruff_cache

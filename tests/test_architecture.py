@@ -33,6 +33,8 @@ LAYERS = [
     {"asked", "goals", "measures", "reach", "recession", "relaxations"},
     {"evidence", "tables"},
     {"certificates"},
+    {"drawn"},
+    {"report"},
     {"solution"},
     {"rows", "source"},
     {"solutions"},

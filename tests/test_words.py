@@ -1,5 +1,6 @@
 """The one place that speaks: messages of answers, notes, certificates in prose."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -133,3 +134,31 @@ def test_certificates_in_prose():
     text = str(fa.fit(np.eye(4)[:, :2], np.ones(4), atoms=fa.SignedOneHot(2), k=2, misfit=0.1).certificate)
     assert "Proven: no x meets alpha." in text or "every x that meets alpha has a gauge of at least" in text
     assert "Not proven" not in text
+
+
+@pytest.mark.parametrize(("tau_lower", "least"), [(1143.6, "1143.6"), (1100.0, "1118")])
+def test_a_quantity_has_one_bound_the_tightest(tau_lower, least):
+    """The least gauge has a bound of its own and one from the gap of (P3): the larger one is told, once."""
+    s = answer("bound")
+    relaxed = Relaxed(Named("P3", 0.2), False, 1145.0, -1118.0, 27.0, tau_lower, None)
+    proven = Certificate(replace(s.certificate.known(), relaxed=relaxed), None, s.certificate.asked)
+    text = str(proven)
+    assert f"Proven: every x that meets alpha has a gauge of at least {least}." in text
+    assert "The optimum of the relaxation (P3 at 0.2) lies between that and 1145." in text
+    assert text.count("1145") == 1
+    assert "within" not in text
+    assert {"1118", "1143.6", "1100"} & set(re.findall(r"[\d.]*\d", text)) == {least}
+    assert f"gap {1145 - float(least):.3g})" in repr(proven)
+    elsewhere = replace(proven.known(), relaxed=relaxed._replace(in_units=True))
+    text = str(Certificate(elsewhere, None, s.certificate.asked))  # two quantities in two units
+    assert f"has a gauge of at least {tau_lower:.6g}." in text
+    assert "has its optimum within 27 of 1145." in text
+
+
+def test_claims_have_kinds():
+    kinds = {"checked", "bound", "gauge", "relaxation", "floor", "aligned", "unknown", "open"}
+    for name in NAMES:
+        claims = words.claims(answer(name).certificate)
+        assert claims[0].kind == "checked"
+        assert {claim.kind for claim in claims} <= kinds
+        assert "\n".join(claim.text for claim in claims) == str(answer(name).certificate)

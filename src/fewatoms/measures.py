@@ -57,6 +57,12 @@ def measures(problem: Problem, face: Face, c: FloatArray) -> Measures | None:
     return Measures(lengths / (lengths.sum() or 1.0), refitted.costs(spans))
 
 
+def work(problem: Problem, face: Face) -> float:
+    """About how many multiplications the measures of an answer take: refits are dear, the rest is not."""
+    one = problem.m * float(face.dim) ** 2
+    return one if problem.loss.squares else min((1 + NEWTON * face.size) * one, REFITS)
+
+
 def _lengths(gram: FloatArray, c: FloatArray, spans: IntArray) -> FloatArray:
     """Those of what each atom adds to the data, past the free columns at the end of a Gram matrix."""
     inside = c.size

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from fewatoms import _checks, callbacks, curves, files, kept, pages, words
 from fewatoms._renamed import renamed
-from fewatoms._types import Array, BudgetLike, FloatArray
+from fewatoms._types import BudgetLike, FloatArray
 from fewatoms.asked import plain_budget, read_budget
 from fewatoms.atoms import AtomicSet
 from fewatoms.budget import Budget
@@ -30,11 +30,13 @@ from fewatoms.choosing import (
     split,
 )
 from fewatoms.doors import Words, posed
+from fewatoms.drawn.path import Curve
 from fewatoms.kept import Kept
 from fewatoms.losses import Loss
 from fewatoms.methods import METHODS
 from fewatoms.price import Price
 from fewatoms.problem import Problem
+from fewatoms.report import path as reported
 from fewatoms.run import Callback, Way, solve, solve_priced
 from fewatoms.solution import Solution
 from fewatoms.solution import restored as answer_of
@@ -170,8 +172,7 @@ class Path:
     def __repr__(self) -> str:
         return words.path(self)
 
-    summary = words.path_summary
-    _repr_html_ = pages.path
+    summary, report, _repr_html_ = words.path_summary, reported, pages.path
 
     @property
     def losses(self) -> FloatArray:
@@ -357,15 +358,7 @@ class Path:
 
         matplotlib is needed: pip install 'fewatoms[plot]'.
         """
-        sizes = np.array([self._solutions[k].cardinality for k in self.k])
-        means_something = not np.isnan(self.misfits).any()
-        heights: Array = self.misfits if means_something else self.losses
-        scored = None
-        if self.scores:
-            way, scores = next(reversed(self.scores.items()))
-            scored = way, scores[self.ridges.index(self.ridge)] if scores.ndim > 1 else scores
-        chosen = None if self.chosen is None else (self._solutions[self.chosen].cardinality, self.chosen)
-        return curves.path(sizes, heights, means_something, scored, chosen, ax)
+        return curves.path(Curve.of(self), ax)
 
 
 def restored(it: Kept) -> Path:

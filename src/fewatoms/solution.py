@@ -25,6 +25,7 @@ from fewatoms.measures import Measures, measures
 from fewatoms.names import Called
 from fewatoms.points import Point
 from fewatoms.problem import Problem
+from fewatoms.report import answer as reported
 
 
 class Status(Enum):
@@ -350,8 +351,7 @@ class Solution(Point):
             raise ValueError(f"free must have shape {(rows, len(v))}, a column per free coefficient; got {told}")
         return np.asarray(_checks.real_vector("free", free).reshape(shape) @ v)
 
-    summary = words.summary
-    _repr_html_ = pages.answer
+    summary, report, _repr_html_ = words.summary, reported, pages.answer
 
     def __str__(self) -> str:
         return words.answer(self)

@@ -28,6 +28,7 @@ from fewatoms.names import Names, places
 from fewatoms.operators import Operator, as_operator
 from fewatoms.points import names_of
 from fewatoms.problem import Problem
+from fewatoms.report import answers as reported
 from fewatoms.rows import EARLIER, NUMBERS, STATUSES, coded, figures_of, maybe, nothing, row, rows
 from fewatoms.solution import Solution, Status
 from fewatoms.source import Prove, Source, digest_of
@@ -200,7 +201,7 @@ class Solutions(Sequence[Solution]):
     def __repr__(self) -> str:
         return words.answers(self, int(self._numbers["success"].sum()))
 
-    _repr_html_ = pages.answers
+    report, _repr_html_ = reported, pages.answers
 
     # Side by side -----------------------------------------------------------------------------------------------------
 

@@ -135,6 +135,13 @@ def _told(session: Session, entries: Entries, s: Solution, ranks: list[int], pai
     done = Completed(s.model, *ids, entries.row, entries.col, entries.value, options.clip)
     session.write("model", lambda path: models.write(path, done.model, done.plain(), done.arrays()))
     session.write("out", lambda path: _written(path, session, done, entries, pairs))
+    trace = session.trace if len(ranks) == 1 else None
+    session.write(
+        "report",
+        lambda path: s.report(
+            path, title=session.title, trace=trace, notes=session.notes, rows=ids[0].tolist(), cols=ids[1].tolist()
+        ),
+    )
     p, q = (len(some) for some in ids)
     summary: dict[str, Plain] = {
         "data": {"source": entries.source, "rows": p, "columns": q, "entries": int(entries.values.size)},

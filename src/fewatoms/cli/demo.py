@@ -91,11 +91,16 @@ def _atoms(s: Solution) -> str:
 
 def _proven(s: Solution) -> str:
     """The certificate in a few words: what holds, and how far the relaxation is from its optimum at most."""
+    from fewatoms.words import optimum
+
     c = s.certificate
     kept = "k kept" if c.meets_bound is None else "bound and k hold" if c.meets_bound else "bound missed"
     if c.relaxation is None or math.isinf(c.gap):
         return kept
-    return f"{kept}; {c.relaxation.name} optimum in [{c.primal - c.gap:.3g}, {c.primal:.3g}]"
+    known = c.known().relaxed
+    assert known is not None
+    low, high = optimum(known)
+    return f"{kept}; {c.relaxation.name} optimum in [{low:.3g}, {high:.3g}]"
 
 
 @contextmanager

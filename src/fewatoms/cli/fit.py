@@ -87,6 +87,9 @@ def told(session: Session, ask: Question, s: Solution, asked: dict[str, object])
     how: dict[str, Plain] = {"kind": "table", "recipe": None if ask.recipe is None else ask.recipe.plain()}
     session.write("model", lambda path: models.write(path, s, how))
     columns = {head: np.array([record[head] for record in records]) for head in (records[0] if records else ())}
+    once = asked["k"] is None or len(session.options.k or (0, 0)) == 1
+    trace = session.trace if once and session.options.loss != "huber" else None  # of one fit, not of many
+    session.write("report", lambda path: s.report(path, title=session.title, trace=trace, notes=session.notes))
     session.write("table", lambda path: io.write_table(path, columns or {"name": np.array([], dtype=object)}))
     classes = None if s.classes is None else plain(np.asarray(s.classes))
     summary: dict[str, Plain] = {

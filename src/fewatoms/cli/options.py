@@ -60,6 +60,9 @@ def command(commands: Commands, name: str, run: Run, *, said: str, about: str, s
         "--json", action="store_true", help="print the summary as JSON on standard output, nothing else"
     )
     common.add_argument("--summary", metavar="FILE", help="write that summary to a file (.json)")
+    common.add_argument(
+        "--report", metavar="FILE", help="write a report: one page with pictures, for any browser (.html)"
+    )
     common.add_argument("--seed", type=whole_number, metavar="N", help="of everything that is drawn (default: fixed)")
     common.add_argument(
         "--deadline", type=duration, metavar="TIME", help="stop after this long, e.g. 60s or 2m, with the best so far"

@@ -39,7 +39,7 @@ def add(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from fewatoms import io
+    from fewatoms import io, report
     from fewatoms.cli import models
 
     session = Session(options)
@@ -50,8 +50,14 @@ def run(options: argparse.Namespace) -> int:
     with session.timed("work"):
         columns = PREDICTIONS[str(how.get("kind"))](session, answer, how, arrays, table)
     session.write("predictions", lambda path: io.write_table(path, columns))
+    model = cast("Solution", answer) if how.get("kind") == "table" else None
+    session.write(
+        "report",
+        lambda path: report.predictions(path, columns, model, title=session.title, notes=session.notes),
+    )
     if not session.outputs.keys() & {"predictions"} and not options.json and not options.quiet:
         _printed(columns)
+        session.prints_data = True
     first = next(iter(columns.values()))
     summary: dict[str, Plain] = {
         "data": {"model": options.fitted, "source": options.data, "rows": table.rows},

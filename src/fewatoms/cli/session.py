@@ -20,6 +20,7 @@ from fewatoms.cli.options import HOLDS, INTERRUPTED, MISSED, MISUSE, one_line
 from fewatoms.cli.tables import shown
 
 if TYPE_CHECKING:
+    from fewatoms.callbacks import Trace
     from fewatoms.cli.summary import Plain
     from fewatoms.records import Progress
     from fewatoms.run import Callback
@@ -62,9 +63,13 @@ class Session:
         self.notes: list[str] = []
         self._told = 0  # notes
         self.outputs: dict[str, Path] = {}
+        self._written: set[str] = set()
         self.seconds: dict[str, float] = {}
         self.interrupted = self.late = False
+        self.prints_data = False  # on standard output, where nothing else may stand then
         self.claim("summary", options.summary, (".json",))
+        self.claim("report", options.report, (".html",))
+        self.trace: Trace | None = None  # of the work, where there is a report to be written
 
     # Before the work --------------------------------------------------------------------------------------------------
 
@@ -118,6 +123,9 @@ class Session:
 
         self._tell_notes()
         parts: list[Callback] = [self._look]
+        if "report" in self.outputs:
+            self.trace = callbacks.Trace()
+            parts.append(self.trace)
         if self.options.deadline is not None:
             parts.append(self._until(callbacks.Deadline(self.options.deadline)))
         with self.timed("work"), self._interruptible():
@@ -169,6 +177,19 @@ class Session:
         if what in self.outputs:
             with self.timed("write"):
                 how(self.outputs[what])
+            self._written.add(what)
+
+    @property
+    def title(self) -> str:
+        """Of a report: the command, and what it was about."""
+        about = vars(self.options).get("data")
+        return f"fewatoms {self.options.command}" + ("" if about is None else f": {Path(about).name}")
+
+    def _printed(self, path: Path, lines: Sequence[str], table: Sequence[Sequence[str]]) -> None:
+        """The report of a command that has no answer of its own: what it prints."""
+        from fewatoms import report
+
+        report.printed(path, lines, table, title=self.title, notes=self.notes)
 
     def finish(
         self, success: bool, summary: Mapping[str, Plain], lines: Sequence[str], table: Sequence[Sequence[str]] = ()
@@ -180,6 +201,8 @@ class Session:
         told = whole(self, code, summary)
         text = json.dumps(told, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
         self.write("summary", lambda path: _written(path, text))
+        if "report" not in self._written:
+            self.write("report", lambda path: self._printed(path, lines, table))
         self._tell_notes()
         if self.options.json:
             sys.stdout.write(text)
@@ -187,7 +210,8 @@ class Session:
             if table:
                 shown(table[0], table[1:])
             places = [f"{what}: {path}" for what, path in self.outputs.items()]
-            sys.stdout.write("".join(f"{line}\n" for line in [*lines, *places]))
+            where = sys.stderr if self.prints_data else sys.stdout
+            where.write("".join(f"{line}\n" for line in [*lines, *places]))
         return code
 
 

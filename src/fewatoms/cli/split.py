@@ -105,6 +105,12 @@ def _told(session: Session, s: Solution, stack: Stack) -> int:
 
     low, sparse = s.parts
     session.write("folder", lambda folder: _written(folder, s, stack, session.options.format))
+    sides = stack.frames.shape[1:]
+    frame = (int(sides[0]), int(sides[1])) if len(sides) == 2 else None
+    session.write(
+        "report",
+        lambda path: s.report(path, title=session.title, trace=session.trace, notes=session.notes, frame=frame),
+    )
     count, pixels = len(stack.frames), low.x.shape[0]
     summary: dict[str, Plain] = {
         "data": {"source": session.options.data, "frames": count, "shape": plain(stack.frames.shape[1:])},

@@ -145,6 +145,10 @@ def _told(session: Session, answers: Solutions, library: Library) -> int:
         if number:
             session.note(f"{number} of {len(answers)} pixels {why}: no amounts")
     session.write("out", lambda path: _written(path, amounts, library.names))
+    session.write(
+        "report",
+        lambda path: answers.report(path, title=session.title, notes=session.notes, names=library.names),
+    )
     pixels, total = np.diff(amounts.tocsr().indptr), np.asarray(amounts.sum(axis=1)).ravel()
     order = [int(i) for i in np.argsort(-pixels, kind="stable") if pixels[i]]
     misfits = answers.misfit[np.isfinite(answers.misfit) & (statuses != Status.STOPPED.name)]

@@ -1,0 +1,360 @@
+"""Small pictures as inline SVG: curves, bars, clouds, areas, cells. Colours are those of the page's own style."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+
+import numpy as np
+
+from fewatoms._types import Array, FloatArray
+from fewatoms.drawn.grids import Grid
+from fewatoms.report import png
+from fewatoms.report.shell import name, text
+
+WIDTH, HEIGHT = 420, 240  # of a chart, in its own units
+LEFT, RIGHT, TOP, BOTTOM = 66, 12, 12, 42  # margins
+LOG_FROM = 30  # largest over smallest height from which on a scale is logarithmic
+FLAT = 1e-6  # share of heights below which they are drawn as one
+KINDS = 8  # colours of curves
+POINTS = 400  # of a curve that are drawn
+
+
+def told(value: float) -> str:
+    """A number in few digits; nothing for none."""
+    return "" if not math.isfinite(value) else f"{value:.4g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """A curve: its places, heights (nan leaves a gap), name, colour and dress ("", "dash", "dots")."""
+
+    x: Array
+    y: Array
+    label: str = ""
+    colour: int = 0
+    dress: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """From numbers to places in a picture."""
+
+    x: tuple[float, float]
+    y: tuple[float, float]
+    logarithmic: bool = False
+    size: tuple[int, int] = field(default=(WIDTH, HEIGHT))
+
+    @classmethod
+    def around(cls, x: Array, y: Array, *, zero: bool = False, may_be_log: bool = False) -> Frame:
+        """With all numbers in it; from 0 on if that is asked for; logarithmic where heights are far apart."""
+        known = y[np.isfinite(y)]
+        known = known if known.size else np.zeros(1)
+        low, high = float(known.min()), float(known.max())
+        positive = known[known > 0]
+        logarithmic = may_be_log and positive.size > 0 and float(positive.max()) > LOG_FROM * float(positive.min())
+        if logarithmic:
+            ends = float(positive.min()), float(positive.max())
+            return cls(_apart(x), (ends[0] / 1.3, ends[1] * 1.3), True)
+        low, high = (min(0.0, low), max(0.0, high)) if zero else (low, high)
+        low, high = (low, high) if high - low > FLAT * abs(high) else (low, low)
+        room = 0.06 * (high - low) or 0.5 * (abs(high) or 1.0)
+        return cls(_apart(x), (low if zero and low == 0 else low - room, high if zero and high == 0 else high + room))
+
+    def across(self, x: Array | float) -> FloatArray:
+        width = self.size[0] - LEFT - RIGHT
+        return LEFT + (np.asarray(x, dtype=np.float64) - self.x[0]) / (self.x[1] - self.x[0]) * width
+
+    def up(self, y: Array | float) -> FloatArray:
+        values, (low, high) = np.asarray(y, dtype=np.float64), self.y
+        if self.logarithmic:
+            values, low, high = np.log(np.maximum(values, low)), math.log(low), math.log(high)
+        height = self.size[1] - TOP - BOTTOM
+        return TOP + (high - values) / (high - low) * height
+
+    def axes(self, across: str, up: str, places: tuple[Sequence[float], Sequence[str]] | None = None) -> str:
+        """Lines, numbers and names of both axes."""
+        floor, middle = self.size[1] - BOTTOM, (LEFT + self.size[0] - RIGHT) / 2
+        drawn = []
+        for value in _powers(*self.y) if self.logarithmic else _ticks(*self.y, 4):
+            y = float(self.up(value))
+            drawn.append(f'<line class="grid" x1="{LEFT}" x2="{self.size[0] - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
+            drawn.append(f'<text class="quiet" x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{told(value)}</text>')
+        values, labels = places or ((ticks := _ticks(*self.x, 5)), [told(v) for v in ticks])
+        for value, label in zip(values, labels, strict=True):
+            x = float(self.across(value))
+            drawn.append(
+                f'<text class="quiet" x="{x:.1f}" y="{floor + 16}" text-anchor="middle">{text(label, 12)}</text>'
+            )
+        drawn.append(f'<line class="axis" x1="{LEFT}" x2="{self.size[0] - RIGHT}" y1="{floor}" y2="{floor}"/>')
+        drawn.append(f'<text x="{middle}" y="{self.size[1] - 6}" text-anchor="middle">{escape(across)}</text>')
+        turned = f'transform="translate(12 {(TOP + floor) / 2}) rotate(-90)"'
+        drawn.append(f'<text {turned} text-anchor="middle">{escape(up)}</text>')
+        return "".join(drawn)
+
+
+def _apart(x: Array) -> tuple[float, float]:
+    low, high = float(np.min(x)), float(np.max(x))
+    return (low, high) if high > low else (low - 0.5, high + 0.5)
+
+
+def _ticks(low: float, high: float, about: int) -> list[float]:
+    """Round numbers between two ends."""
+    rough = (high - low) / about
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = min((s * power for s in (1, 2, 5, 10)), key=lambda s: abs(s - rough))
+    return [round(i * step, 12) + 0.0 for i in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
+
+
+def _powers(low: float, high: float) -> list[float]:
+    """Powers of ten between two ends, few of them; more where there are none."""
+    first, last = math.ceil(math.log10(low)), math.floor(math.log10(high))
+    step = max(1, (last - first) // 4)
+    powers = [10.0**i for i in range(first, last + 1, step)]
+    return powers if len(powers) > 1 else [low * 1.3, math.sqrt(low * high), high / 1.3]
+
+
+def chart(label: str, inside: str, size: tuple[int, int] = (WIDTH, HEIGHT)) -> str:
+    """A picture, with what it shows for those who do not see it."""
+    box = f'viewBox="0 0 {size[0]} {size[1]}"'
+    return f'<svg class="chart" {box} role="img" aria-label="{text(label, 600)}">{inside}</svg>'
+
+
+# Curves --------------------------------------------------------------------------------------------------------------
+
+
+def curves(
+    series: Sequence[Series],
+    across: str,
+    up: str,
+    *,
+    label: str,
+    zero: bool = False,
+    may_be_log: bool = False,
+    bound: float | None = None,
+    marks: tuple[Array, Array, int] | None = None,
+) -> str:
+    """Curves in one frame; a dashed line at a bound; a mark that a slider moves between places, and where it is."""
+    xs, ys = (np.concatenate([np.ravel(s) for s in some]) for some in ([s.x for s in series], [s.y for s in series]))
+    frame = Frame.around(xs, ys if bound is None else np.append(ys, bound), zero=zero, may_be_log=may_be_log)
+    inside = [frame.axes(across, up)]
+    if bound is not None:
+        y = float(frame.up(bound))
+        inside.append(f'<line class="bound" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
+    inside += [_curve(frame, s) for s in series]
+    inside += [] if marks is None else [_marks(frame, *marks)]
+    return chart(label, "".join(inside)) + keys([(s.label, s.colour, s.dress) for s in series if s.label])
+
+
+def _curve(frame: Frame, s: Series) -> str:
+    x, y = frame.across(s.x), frame.up(s.y)
+    if s.dress == "dots":
+        return "".join(
+            f'<circle class="f{s.colour}" cx="{a:.1f}" cy="{b:.1f}" r="2.5"/>'
+            for a, b in zip(x, y, strict=True)
+            if math.isfinite(b)
+        )
+    known = np.isfinite(y)
+    path, pen = [], "M"
+    for a, b, there in zip(x, y, known, strict=True):
+        if there:
+            path.append(f"{pen}{a:.1f} {b:.1f}")
+        pen = "L" if there else "M"
+    return f'<path class="l l{s.colour} {s.dress}" d="{"".join(path)}"/>'
+
+
+def _marks(frame: Frame, x: Array, y: Array, at: int) -> str:
+    """A line and a dot, with all places where a slider may put them."""
+    across, up = frame.across(x), frame.up(y)
+    lines = [[round(float(a), 1), 0] for a in across]
+    dots = [[round(float(a), 1), round(float(b), 1)] for a, b in zip(across, up, strict=True)]
+    floor = HEIGHT - BOTTOM
+    return (
+        f'<g data-marks="{json.dumps(lines)}" transform="translate({lines[at][0]} 0)">'
+        f'<line class="here" x1="0" x2="0" y1="{TOP}" y2="{floor}"/></g>'
+        f'<g data-marks="{json.dumps(dots)}" transform="translate({dots[at][0]} {dots[at][1]})">'
+        '<circle class="here" r="5"/></g>'
+    )
+
+
+def keys(labels: Sequence[tuple[str, int, str]]) -> str:
+    """Which colour is what; nothing where there is one alone."""
+    if len(labels) < 2:
+        return ""
+    lines = [
+        f'<li><svg viewBox="0 0 36 12" aria-hidden="true">{_key(colour, dress)}</svg>{name(label)}</li>'
+        for label, colour, dress in labels
+    ]
+    return f'<ul class="keys">{"".join(lines)}</ul>'
+
+
+def _key(colour: int, dress: str) -> str:
+    if dress == "dots":
+        return f'<circle class="f{colour}" cx="18" cy="6" r="4"/>'
+    if dress == "wash":
+        return f'<rect class="f{colour} wash" width="36" height="12"/>'
+    return f'<line class="l l{colour} {dress}" x1="0" x2="36" y1="6" y2="6"/>'
+
+
+def stack(x: Array, base: Array, parts: Array, labels: Sequence[str], data: Array, *, across: str, label: str) -> str:
+    """What each part adds, one on the other, with the data as a curve above."""
+    tops = np.concatenate([base[None], base + np.cumsum(parts, axis=0)])
+    frame = Frame.around(x, np.concatenate([tops.ravel(), data]), zero=True)
+    inside = [frame.axes(across, "data")]
+    for i in range(len(parts)):
+        low, high = frame.up(tops[i]), frame.up(tops[i + 1])
+        there = [f"{a:.1f} {b:.1f}" for a, b in zip(frame.across(x), high, strict=True)]
+        back = [f"{a:.1f} {b:.1f}" for a, b in zip(frame.across(x)[::-1], low[::-1], strict=True)]
+        inside.append(f'<path class="f{i % KINDS} wash" d="M{"L".join([*there, *back])}Z"/>')
+    inside.append(_curve(frame, Series(x, data, "data", 7)))
+    known = [(str(part), i % KINDS, "wash") for i, part in enumerate(labels)]
+    return chart(label, "".join(inside)) + keys([("data", 7, ""), *known])
+
+
+def thinned(values: Array, points: int = POINTS) -> tuple[FloatArray, FloatArray]:
+    """A long curve as means of neighbours: places and heights (along the last axis)."""
+    step = -(-values.shape[-1] // points)
+    starts = np.arange(0, values.shape[-1], step)
+    counts = np.diff(np.append(starts, values.shape[-1]))
+    return starts + (counts - 1) / 2, np.add.reduceat(values, starts, axis=-1) / counts
+
+
+# Bars ----------------------------------------------------------------------------------------------------------------
+
+
+def bars(
+    heights: Array, across: str, up: str, *, label: str, edges: Array | None = None, may_be_log: bool = False
+) -> str:
+    """A bar for each number, counted from 1, or between edges."""
+    count = len(heights)
+    ends = np.arange(count + 1) + 0.5 if edges is None else np.asarray(edges)
+    frame = Frame.around(ends, np.asarray(heights), zero=True, may_be_log=may_be_log)
+    if frame.logarithmic:
+        frame = Frame(frame.x, (frame.y[0] / 2, frame.y[1]), True)
+    floor = float(frame.up(max(0.0, frame.y[0])))
+    gap = 0.15 if edges is None else 0.02
+    inside = []
+    for i, height in enumerate(heights):
+        a, b = (float(v) for v in frame.across(ends[i : i + 2]))
+        top = float(frame.up(height))
+        width, low = (1 - 2 * gap) * (b - a), max(floor, top)
+        inside.append(
+            f'<rect class="f0" x="{a + gap * (b - a):.1f}" y="{min(floor, top):.1f}" width="{width:.1f}" '
+            f'height="{low - min(floor, top):.1f}"/>'
+        )
+    step = max(1, count // 8)
+    counted = list(range(1, count + 1, step))
+    places = None if edges is not None else (counted, [str(i) for i in counted])
+    return chart(label, frame.axes(across, up, places) + "".join(inside))
+
+
+def histogram(values: Array, across: str, *, label: str) -> str:
+    known = values[np.isfinite(values)]
+    counts, edges = np.histogram(known, bins=min(30, max(5, round(math.sqrt(known.size)))))
+    return bars(counts, across, "how many", label=label, edges=edges)
+
+
+def bar(value: float, most: float) -> str:
+    """One number as a bar to the left or right of 0, for a cell of a table."""
+    width = 50 * abs(value) / most if most > 0 and math.isfinite(value) else 0.0
+    side = "minus" if value < 0 else "plus"
+    return (
+        '<svg class="bar" viewBox="0 0 100 12" preserveAspectRatio="none" aria-hidden="true">'
+        f'<rect class="{side}" x="{50 - width if value < 0 else 50:.1f}" y="1" width="{width:.1f}" height="10"/>'
+        '<line class="zero" x1="50" x2="50" y1="0" y2="12"/></svg>'
+    )
+
+
+def cloud(points: Array, *, label: str) -> str:
+    """Complex numbers in their plane, of one scale on both axes."""
+    reach = float(np.abs(np.concatenate([points.real, points.imag])).max(initial=0.0)) * 1.08 or 1.0
+    wide = (WIDTH - LEFT - RIGHT) / (HEIGHT - TOP - BOTTOM) * reach
+    frame = Frame((-wide, wide), (-reach, reach))
+    inside = frame.axes("real part", "imaginary part") + _curve(frame, Series(points.real, points.imag, "", 0, "dots"))
+    return chart(label, inside)
+
+
+# Cells ---------------------------------------------------------------------------------------------------------------
+
+SIDE = 300  # of the longer side of a heat map
+
+
+def heat(
+    grid: Grid,
+    ends: tuple[float, float],
+    slug: str,
+    *,
+    across: str,
+    up: str,
+    label: str,
+    at: int | None = None,
+    missing: str = "not known",
+) -> str:
+    """Cells in colours with a scale below; those that are missing are hatched. A slider moves a frame from column to
+    column, from the one that it stands `at`."""
+    _rows, cols = grid.values.shape
+    tall, wide = _sides(*grid.shape)
+    anchors = png.anchors_for(*ends)
+    picture = png.uri(png.colours(grid.values, *ends, anchors))
+    width, height = wide + 60, tall + 84
+    inside = [
+        _hatching(slug),
+        f'<rect class="hatched" x="40" y="8" width="{wide}" height="{tall}"/>',
+        f'<rect fill="url(#{slug}-hatch)" x="40" y="8" width="{wide}" height="{tall}"/>',
+        f'<image href="{picture}" x="40" y="8" width="{wide}" height="{tall}" preserveAspectRatio="none" '
+        'image-rendering="pixelated"/>',
+        f'<rect class="frame" x="40" y="8" width="{wide}" height="{tall}"/>',
+        f'<text x="{40 + wide / 2}" y="{tall + 24}" text-anchor="middle">{escape(across)}</text>',
+        f'<text transform="translate(28 {8 + tall / 2}) rotate(-90)" text-anchor="middle">{escape(up)}</text>',
+        _scale(anchors, ends, slug, 40, tall + 38, wide, missing if grid.missing else ""),
+    ]
+    if at is not None:
+        places = [[round(40 + i * wide / cols, 1), 8] for i in range(cols)]
+        inside.append(
+            f'<g data-marks="{json.dumps(places)}" transform="translate({places[at][0]} 8)">'
+            f'<rect class="here" width="{wide / cols:.1f}" height="{tall}"/></g>'
+        )
+    return chart(label, "".join(inside), (width, height))
+
+
+def _sides(p: int, q: int) -> tuple[int, int]:
+    """Height and width of a picture of a matrix: in its own proportions as long as they can be seen."""
+    ratio = min(max(p / q, 0.25), 1.4)
+    return (round(SIDE * ratio), SIDE) if ratio <= 1 else (round(SIDE * 1.2), round(SIDE * 1.2 / ratio))
+
+
+def _hatching(slug: str) -> str:
+    return (
+        f'<defs><pattern id="{slug}-hatch" width="5" height="5" patternUnits="userSpaceOnUse" '
+        'patternTransform="rotate(45)"><line class="hatch" x1="0" y1="0" x2="0" y2="5"/></pattern></defs>'
+    )
+
+
+def _scale(
+    anchors: Sequence[tuple[int, ...]], ends: tuple[float, float], slug: str, x: int, y: int, wide: int, missing: str
+) -> str:
+    """The colours from the lowest to the highest number, and what hatched cells are."""
+    stops = "".join(
+        f'<stop offset="{i / (len(anchors) - 1):.3f}" stop-color="{png.hexadecimal(colour)}"/>'
+        for i, colour in enumerate(anchors)
+    )
+    bar_wide = round(wide * (0.55 if missing else 0.8))
+    low, high = (told(v) for v in ends)
+    shown = (
+        f'<defs><linearGradient id="{slug}-scale">{stops}</linearGradient></defs>'
+        f'<rect fill="url(#{slug}-scale)" x="{x}" y="{y}" width="{bar_wide}" height="12"/>'
+        f'<text class="quiet" x="{x}" y="{y + 28}">{low}</text>'
+        f'<text class="quiet" x="{x + bar_wide}" y="{y + 28}" text-anchor="end">{high}</text>'
+    )
+    if not missing:
+        return shown
+    at = x + bar_wide + 16
+    return (
+        f'{shown}<rect class="hatched" x="{at}" y="{y}" width="24" height="12"/>'
+        f'<rect fill="url(#{slug}-hatch)" x="{at}" y="{y}" width="24" height="12"/>'
+        f'<rect class="frame" x="{at}" y="{y}" width="24" height="12"/>'
+        f'<text class="quiet" x="{at}" y="{y + 28}">{escape(missing)}</text>'
+    )

@@ -1,0 +1,54 @@
+"""The certificate in plain words: what was checked, what is proven, what is not."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from fewatoms import words
+
+if TYPE_CHECKING:
+    from fewatoms.certificates import Certificate
+
+# What the sentences of a certificate mean, for readers who do not know its terms.
+PLAINLY = {
+    "checked": "The figures were computed again from the atoms and coefficients alone, after the search had ended.",
+    "bound": "alpha is the largest loss that was allowed.",
+    "gauge": (
+        "The gauge is the total size of the coefficients. This holds for every choice of atoms, however many: nothing "
+        "smaller fits the data as well as was asked."
+    ),
+    "relaxation": (
+        "The relaxation is an easier problem that allows any number of atoms and makes their total size small instead. "
+        "Its best value is known to lie in this range; that is how far the dual vector came from which atoms were read."
+    ),
+    "floor": "Nothing does better than this figure, with however many atoms: this answer is at most that far off.",
+    "aligned": "Atoms that are aligned less than that are in no solution of the relaxation.",
+    "unknown": "Nothing is claimed here.",
+    "open": (
+        "To decide this, all choices of k atoms would have to be looked at. The answer is the best that was found, and "
+        "may be the best there is; that is not proven."
+    ),
+}
+OPEN = ("unknown", "open")
+
+
+def told(certificate: Certificate) -> str:
+    """Both lists, each with a heading."""
+    claims = words.claims(certificate)
+    holds = [claim for claim in claims if claim.kind not in OPEN]
+    rest = [claim for claim in claims if claim.kind in OPEN]
+    parts = [f"<h3>Checked and proven</h3>{_list(holds, 'claims')}"]
+    if rest:
+        parts.append(f"<h3>Not proven, or not known</h3>{_list(rest, 'claims open')}")
+    return "".join(parts)
+
+
+def _list(claims: list[words.Claim], kind: str) -> str:
+    """A sentence each; what a kind means is said once."""
+    lines, said = [], set()
+    for claim in claims:
+        plain = "" if claim.kind in said else f'<br><span class="plain">{escape(PLAINLY[claim.kind])}</span>'
+        said.add(claim.kind)
+        lines.append(f"<li>{escape(claim.text)}{plain}</li>")
+    return f'<ul class="{kind}">{"".join(lines)}</ul>'

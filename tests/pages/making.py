@@ -1,0 +1,100 @@
+"""A report of every kind, by name."""
+
+from functools import cache
+
+import numpy as np
+import pandas as pd
+
+import fewatoms as fa
+from answers import answer, cases
+from fewatoms import report
+
+NASTY = [
+    "<script>window.hit = 1</script>",
+    "</script><script>window.hit = 2</script>",
+    '"><img src=x onerror="window.hit = 3">',
+    "a" * 10_000,
+    "🧬 gene 👩‍🔬",
+    "שלום עולם \u202egnp.exe",
+    "line\nbreak\tand \x00 and \x1b[31m",
+    "&amp; $x$ `code` %s {0}",
+    "javascript:alert(1)",
+    "<!-- -->",
+]
+
+
+@cache
+def large_path():
+    """50 sizes over 2,000 columns with names."""
+    rng = np.random.default_rng(0)
+    X, x = rng.standard_normal((400, 2000)), np.zeros(2000)
+    x[rng.choice(2000, 20, replace=False)] = rng.normal(0, 2, 20)
+    frame = pd.DataFrame(X, columns=[f"gene {i} of chromosome {i % 23}" for i in range(2000)])
+    path = fa.fit_path(frame, X @ x + rng.standard_normal(400), atoms=fa.SignedOneHot(2000), k=range(1, 51))
+    path.choose_k("bic")
+    return path
+
+
+def nasty_frame():
+    case = cases()["signed"]
+    return pd.DataFrame(case.M[:, :10], columns=NASTY), case.b
+
+
+def _nasty(file):
+    frame, b = nasty_frame()
+    s = fa.fit(frame, b, atoms=fa.SignedOneHot(10), k=10)
+    s.report(file, title=NASTY[1], notes=[NASTY[0], NASTY[3]])
+
+
+def _nasty_path(file):
+    frame, b = nasty_frame()
+    path = fa.fit_path(frame, b, atoms=fa.SignedOneHot(10), k=range(1, 11))
+    path.report(file, title=NASTY[2])
+
+
+def _traced(file):
+    trace = fa.callbacks.Trace()
+    s = cases()["nonnegative"].fit(callback=trace, misfit=0.2)
+    s.report(file, trace=trace)
+
+
+def _matrix(file):
+    rows = [NASTY[i % 10] for i in range(12)]
+    answer("completion").report(file, rows=rows, cols=NASTY)
+
+
+def _many(file):
+    t, rng = np.linspace(0, 1, 60), np.random.default_rng(0)
+    M = np.exp(-(((t[:, None] - rng.uniform(0, 1, 10)) / 0.1) ** 2))
+    X = np.where(rng.random((10, 24)) < 0.2, rng.uniform(0.5, 1.0, (10, 24)), 0.0)
+    answers = fa.fit_many(M, M @ X + 0.01, atoms=fa.NonnegativeOneHot(10), k=3)
+    answers.report(file, names=NASTY, frame=(4, 6))
+
+
+def _predictions(file):
+    columns = {"price": np.arange(30.0), NASTY[0]: np.array([NASTY[i % 10] for i in range(30)], dtype=object)}
+    report.predictions(file, columns, answer("signed"), title="predictions", notes=[NASTY[0]])
+
+
+def _printed(file):
+    report.printed(file, ["one line"], [["head", "other"], [NASTY[0], "2"]], title="printed")
+
+
+PAGES = {
+    "large path": lambda file: large_path().report(file),
+    "nasty": _nasty,
+    "nasty path": _nasty_path,
+    "traced": _traced,
+    "matrix": _matrix,
+    "frames": lambda file: answer("robust").report(file, frame=(5, 2)),
+    "parts": lambda file: answer("demixing").report(file),
+    "phases": lambda file: answer("psd, complex").report(file),
+    "classes": lambda file: answer("classes").report(file),
+    "many": _many,
+    "predictions": _predictions,
+    "printed": _printed,
+}
+
+
+def make(name, file):
+    PAGES[name](file)

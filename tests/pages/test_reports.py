@@ -1,0 +1,178 @@
+"""Reports in a real browser: they load without a complaint, slide, sort and print, by keyboard too, on any screen."""
+
+import json
+
+import pytest
+
+from fewatoms.report import shell
+from pages.making import NASTY, PAGES, large_path
+
+pytestmark = pytest.mark.pages
+
+SCREENS = [(390, "light"), (390, "dark"), (1400, "light"), (1400, "dark")]
+ROWS = "[...document.querySelector('[data-path] tbody').rows].map(row => [...row.cells].map(cell => cell.textContent))"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_load_and_fit_the_screen(name, opened, screenshots):
+    for width, scheme in SCREENS:
+        page = opened(name, width=width, scheme=scheme)
+        assert page.complaints() == []
+        wide = page.run("document.documentElement.scrollWidth")
+        assert wide <= width
+        page.screenshot(screenshots / f"{name}-{width}-{scheme}.png")
+    colours = [opened(name, scheme=s).run("getComputedStyle(document.body).backgroundColor") for s in ("light", "dark")]
+    assert colours[0] != colours[1]
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_has_nothing_serious_to_say(name, scheme, opened, axe):
+    for width in (390, 1400):
+        page = opened(name, scheme=scheme, width=width)
+        page.run(axe + "; 1")
+        found = json.loads(page.run("axe.run().then(found => JSON.stringify(found.violations))"))
+        serious = [
+            (one["id"], one["nodes"][0]["html"][:300]) for one in found if one["impact"] in ("serious", "critical")
+        ]
+        assert serious == []
+
+
+def test_a_large_path_is_small_and_quick(opened, pages):
+    assert pages["large path"].stat().st_size < 2_000_000
+    page = opened("large path")
+    usable = page.run("performance.timing.loadEventEnd - performance.timing.navigationStart")
+    slides = page.run(
+        "[0, 10, 30, 49, 25].map(at => { const range = document.querySelector('#path-range'), start = performance.now();"
+        "range.value = at; range.dispatchEvent(new Event('input')); document.body.offsetHeight;"
+        "return performance.now() - start; })"
+    )
+    assert 0 < usable < 1000
+    assert min(slides) < 100
+    assert page.complaints() == []
+
+
+def told(values):
+    return [f"{value:.4g}" for value in values]
+
+
+def test_the_slider_of_a_path_moves_table_picture_and_figures(opened):
+    path, page = large_path(), opened("large path")
+    at = path.k.index(path.chosen)
+    page.run("document.querySelector('#path-range').focus()")
+    marks = "[...document.querySelectorAll('[data-marks]')].map(mark => mark.getAttribute('transform'))"
+    before = page.run(marks)
+    page.press("ArrowLeft", "ArrowLeft", 37)
+    s = path[path.k[at - 1]]
+    assert page.run("document.querySelector('#path-range').getAttribute('aria-valuetext')") == f"k = {path.k[at - 1]}"
+    assert page.run("document.querySelector('output').textContent") == f"k = {path.k[at - 1]}"
+    rows = page.run(ROWS)
+    assert [row[0] for row in rows] == s.names.tolist()
+    assert [float(row[2]) for row in rows] == pytest.approx(s.coefficients.tolist(), rel=1e-3)
+    assert all(row[3].endswith("%") for row in rows)
+    assert page.run("document.querySelector('[data-figure=loss]').textContent") == f"{s.loss:.4g}"
+    after = page.run(marks)
+    assert len(before) == 5
+    assert all(a != b for a, b in zip(before, after, strict=True))
+    page.press("Home", "Home", 36)
+    assert len(page.run(ROWS)) == 1
+    page.press("End", "End", 35)
+    assert len(page.run(ROWS)) == 50
+    assert page.complaints() == []
+
+
+def test_tables_are_sorted_by_the_buttons_in_their_heads(opened):
+    page = opened("large path")
+    button = "document.querySelectorAll('[data-path] th button')"
+
+    def sizes():
+        return [float(row[2]) for row in page.run(ROWS)]
+
+    page.run(f"{button}[1].focus()")
+    page.press("Enter", "Enter", 13)
+    page.run(f"{button}[1].click()") if page.run("!document.querySelector('[data-path] th[aria-sort]')") else None
+    assert sizes() == sorted(sizes(), reverse=True)
+    head = "document.querySelectorAll('[data-path] th[data-sort]')[1].getAttribute('aria-sort')"
+    assert page.run(head) == "descending"
+    page.run(f"{button}[1].click()")
+    assert sizes() == sorted(sizes())
+    assert page.run(head) == "ascending"
+    page.run("document.querySelector('#path-range').focus()")
+    page.press("ArrowLeft", "ArrowLeft", 37)  # another k is sorted in the same way
+    assert sizes() == sorted(sizes())
+    page.run(f"{button}[0].click()")
+    names = [row[0] for row in page.run(ROWS)]
+    assert sorted(names, key=str.lower)[0][:6] == names[0][:6]
+    assert page.run("document.querySelectorAll('[data-path] th[aria-sort]').length") == 1
+
+
+def test_frames_have_a_slider(opened):
+    page = opened("frames")
+    shown = "[...document.querySelectorAll('.step')].map(step => step.hidden)"
+    assert page.run(shown) == [False] + [True] * 7
+    page.run("document.querySelector('#frames-range').focus()")
+    page.press("ArrowRight", "ArrowRight", 39)
+    assert page.run(shown) == [True, False] + [True] * 6
+    assert page.run("document.querySelector('#frames-range').getAttribute('aria-valuetext')") == "frame 1"
+    assert page.run("[...document.images].every(image => image.complete && image.naturalWidth > 0)")
+
+
+def test_without_script_everything_can_be_read(opened):
+    path, page = large_path(), opened("large path", script=False)
+    page.ask("Emulation.setScriptExecutionDisabled", value=False)
+    assert page.run("document.querySelector('.slider').hidden")
+    rows = page.run(ROWS)
+    assert [row[0] for row in rows] == path.best.names.tolist()
+    assert [row[2] for row in rows] == told(path.best.coefficients)
+    frames = opened("frames", script=False)
+    assert not frames.run("[...document.querySelectorAll('.step')].some(step => step.hidden)")
+
+
+@pytest.mark.parametrize("name", ["large path", "nasty", "frames", "matrix"])
+def test_pages_can_be_printed(name, opened):
+    page = opened(name, scheme="dark")
+    assert page.pdf().startswith(b"%PDF")
+    page.ask("Emulation.setEmulatedMedia", media="print")
+    assert page.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.run("getComputedStyle(document.querySelector('nav')).display") == "none"
+    assert page.run("getComputedStyle(document.querySelector('.wide')).overflowY") == "visible"
+
+
+@pytest.mark.parametrize("name", ["nasty", "nasty path", "matrix", "many", "predictions", "printed"])
+def test_what_users_call_things_does_nothing(name, opened):
+    page = opened(name)
+    if name == "nasty path":
+        page.run("document.querySelector('#path-range').focus()")
+        page.press("End", "End", 35)
+    assert page.run("window.hit") is None
+    assert page.run("document.querySelectorAll('img[src=x]').length") == 0
+    assert page.complaints() == []
+    if name.startswith("nasty"):
+        shown = page.run("[...document.querySelectorAll('tbody bdi')].map(one => one.textContent)")
+        assert {shell.cut(called) for called in NASTY} <= set(shown)
+        assert max(map(len, shown)) <= shell.LONGEST + 1
+
+
+def test_the_policy_holds(opened):
+    """Whatever came into a page by another way would not run, and nothing could be sent."""
+    page = opened("nasty")
+    page.run(
+        "(() => { const bad = document.createElement('script'); bad.textContent = 'window.hit = 4';"
+        "document.body.append(bad); })()"
+    )
+    assert page.run("window.hit") is None
+    assert page.run("fetch('data:,x').then(() => 'sent', () => 'refused')") == "refused"
+    assert any("Content Security Policy" in said for said in page.complaints())
+
+
+def test_the_keyboard_gets_everywhere(opened):
+    page = opened("large path")
+    page.press("Tab", "Tab", 9)
+    assert page.run("document.activeElement.className") == "skip"
+    kinds = set()
+    for _ in range(40):
+        page.press("Tab", "Tab", 9)
+        kinds.add(page.run("document.activeElement.tagName + (document.activeElement.type ?? '')"))
+    assert {"A", "INPUTrange", "BUTTONbutton", "DIV"} <= kinds
+    assert page.run("document.querySelectorAll('h1').length") == 1
+    assert page.run("document.querySelectorAll('main, header, nav, footer').length") == 4
