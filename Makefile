@@ -42,6 +42,19 @@ soak: $(VENV)/.dev
 pages: $(VENV)/.dev $(VENV)/.axe
 	$(QUIET) FEWATOMS_SCREENSHOTS=build/screenshots $(BIN)/python -m pytest -m pages tests/pages
 
+# Everything of benchmarks in its quick form, ten minutes; FORM= measures the full one, which takes hours.
+FORM ?= --quick
+bench: $(VENV)/.bench
+	$(BIN)/python -m benchmarks bench $(FORM)
+
+# The page of results and its pictures, from the files in benchmarks/results.
+results: $(VENV)/.dev
+	$(BIN)/python -m benchmarks page
+
+# The wheel in an environment of its own, and the lowest versions that pyproject admits: they install packages.
+packaging: $(VENV)/.dev
+	$(QUIET) $(BIN)/python -m pytest -m packaging tests/packaging
+
 $(VENV)/bin/python:
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'fewatoms needs Python 3.11 or newer; say PYTHON=...')"
 	$(PYTHON) -m venv $(VENV)
@@ -55,6 +68,12 @@ $(VENV)/.dev: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	$(BIN)/python -m compileall -q src
 	touch $@ $(VENV)/.demo
+
+# adelie and okridge ask for NumPy below 2 and run with 2 all the same. A peer that cannot be had is left out.
+$(VENV)/.bench: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --editable ".[bench]"
+	$(BIN)/python -m pip install --quiet --no-deps "adelie>=1.1" "okridge>=0.1.1" || true
+	touch $@
 
 # The tests say what is missing where it could not be had.
 $(VENV)/.axe: $(VENV)/bin/python

@@ -126,6 +126,11 @@ def versions(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
     return found
 
 
+def load() -> float:
+    """How many processes wanted to run in the last minute, on average; NaN where nobody counts."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else math.nan
+
+
 def machine() -> dict[str, Any]:
     processor, memory = platform.processor() or platform.machine(), None
     with contextlib.suppress(OSError, StopIteration):

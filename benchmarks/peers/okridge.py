@@ -14,7 +14,7 @@ RIDGE = 1e-6  # of unit columns: none to speak of, but it asks for one
 
 
 @needs("okridge", prepare=lambda problem, **words: problem.unit)
-def branch_and_bound(problem: Any, M: Any, *, seconds: float = 10.0, gap: float = 1e-4) -> Support:
+def branch_and_bound(problem: Any, M: Any, *, seconds: float = 5.0, gap: float = 1e-4) -> Support:
     """Until the gap is that small or the time is over; `seconds` below zero: its beam search alone."""
     from okridge.tree import BNBTree
 
