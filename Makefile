@@ -11,7 +11,7 @@ ORDINARY := not soak and not pages and not packaging
 .PHONY: demo test lint types tests coverage soak pages packaging bench results clean
 
 demo: $(VENV)/.demo
-	$(BIN)/fewatoms demo --figure demo.png
+	$(BIN)/fewatoms demo --figure demo.png --report demo.html --overwrite
 
 test: lint types tests
 
@@ -81,4 +81,4 @@ $(VENV)/.axe: $(VENV)/bin/python
 	touch $@
 
 clean:
-	rm -rf $(VENV) build demo.png .coverage .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build demo.png demo.html .coverage .mypy_cache .pytest_cache .ruff_cache
