@@ -20,9 +20,8 @@ def run(quick: bool, data: str | None, folder: Path, areas: Sequence[str] = tupl
     """Measure, write files and page; the number of areas that ended in a failure, whose files stay as they were."""
     began, failed = time.perf_counter(), []
     for area in areas:
-        say(f"{area} ...")
         words = [*(QUICK if quick else FULL), "--results", str(folder), *(["--data", data] if data else [])]
-        done = subprocess.run([sys.executable, "-m", "benchmarks", area, *words], cwd=page.ROOT, stdout=subprocess.PIPE)
+        done = subprocess.run([sys.executable, "-m", "benchmarks", area, *words], cwd=page.ROOT)
         if done.returncode:
             failed.append(area)
             say(f"{area} ended with code {done.returncode}; its file, if there is one, is an older one")

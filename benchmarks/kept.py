@@ -27,7 +27,12 @@ def judged(part: Part) -> list[str]:
 
 
 def part_record(
-    part: Part, results: Results, found: Sequence[Verdict], skipped: Sequence[Record], quick: bool
+    part: Part,
+    results: Results,
+    found: Sequence[Verdict],
+    skipped: Sequence[Record],
+    quick: bool,
+    seconds: float,
 ) -> Record:
     """smaller : what the quick form changes in a case, which keeps the name of its full size"""
     whos = {(case.name, who.name): case for case in part.cases for who in case.who}
@@ -36,6 +41,7 @@ def part_record(
         "name": part.name,
         "title": part.title,
         "judged": judged(part),
+        "seconds": seconds,
         "remarks": list(part.remarks),
         "smaller": {case.name: dict(case.quick or {}) for case in part.shown(True) if case.quick} if quick else {},
         "answers": [_answer(whos[pair], pair[1], results) for pair in pairs],

@@ -27,7 +27,8 @@ class Report:
     def __init__(self, settings: Record) -> None:
         facts, versions = measure.machine(), measure.versions()
         self.settings, self.parts = settings, dict[str, list[Record]]()
-        self._began, self._load = time.perf_counter(), load()
+        self._began = self._started = time.perf_counter()
+        self._load = load()
         self.document: Record = {
             "settings": settings, "machine": facts, "versions": versions, "rows": [], "bars": [], "skipped": [],
         }  # fmt: skip
@@ -40,6 +41,7 @@ class Report:
         say("CPU seconds, one thread: the middle of draws and repetitions; +-: half of their range, in percent.")
 
     def begin(self, part: Part) -> None:
+        self._started = time.perf_counter()
         title = f"{part.name}: {part.title}"
         say(f"\n{title}\n{'=' * len(title)}")
 
@@ -63,7 +65,7 @@ class Report:
         bars_table(found)
         skipped = [s for s in self.document["skipped"] if s["part"] == part.name]
         self.parts.setdefault(part.name.split(".")[0], []).append(
-            kept.part_record(part, results, found, skipped, quick)
+            kept.part_record(part, results, found, skipped, quick, time.perf_counter() - self._started)
         )
 
     def finish(self, file: str | None, folder: Path | None = None) -> None:
