@@ -10,17 +10,10 @@ pytestmark = pytest.mark.packaging
 
 # Of the extra `test`, what the core needs
 TOOLS = ("pytest", "hypothesis", "pylops", "PyWavelets", "pandas", "polars", "pyarrow")
-    "pytest",
-    "hypothesis",
-    "pylops",
-    "PyWavelets",
-    "pandas",
-    "polars",
-    "pyarrow",
-)  # of the extra `test`: what the core needs
 CORE = (
-    "tests/contracts", "tests/losses", "tests/io", "tests/datasets", "tests/display", "tests/test_doors.py",
-    "tests/test_files.py", "tests/test_frames.py", "tests/test_path.py", "tests/estimators/test_regression.py",
+    "tests/contracts", "tests/losses", "tests/test_doors.py", "tests/test_files.py", "tests/test_frames.py",
+    "tests/test_path.py", "tests/datasets", "tests/io", "tests/estimators/test_regression.py", "tests/display",
+    "-k", "not conic_program",
 )  # fmt: skip
 # Old packages beside new ones warn of what has changed between them: that is not about us.
 OLD = ("-W", "ignore::DeprecationWarning", "-W", "ignore::FutureWarning")
@@ -55,7 +48,7 @@ def test_every_demand_has_one_lower_bound():
 def test_the_core_holds_with_the_lowest_versions(tmp_path):
     made = Environment(tmp_path / "venv")
     made.install(*chosen())
-    words = ["-q", "-p", "no:cacheprovider", "--thin", "8", "-m", "not soak and not pages and not packaging"]
+    words = ["-q", "-p", "no:cacheprovider", "--thin", "30", "-m", "not soak and not pages and not packaging"]
     done = made.run("-m", "pytest", *words, *OLD, *CORE, cwd=ROOT, path=ROOT / "src")
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     passed = re.search(r"(\d+) passed", done.stdout)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.resources import files
-from itertools import combinations
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fewatoms._types import FloatArray
-
 from ._dataset import ShortRepr
+
+FloatArray: TypeAlias = NDArray[np.float64]
 
 SEX = "sex"  # two values: its square says nothing new
 
@@ -54,7 +52,9 @@ def diabetes(products: bool = True) -> Diabetes:
     made = dict(zip(called, Z.T, strict=True))
     if products:
         made |= {f"{name}^2": made[name] ** 2 for name in called if name != SEX}
-        made |= {f"{one} x {other}": made[one] * made[other] for one, other in combinations(called, 2)}
+        made |= {
+            f"{one} x {other}": made[one] * made[other] for i, one in enumerate(called) for other in called[i + 1 :]
+        }
     return Diabetes(np.column_stack(list(made.values())), tuple(made), y)
 
 
@@ -66,12 +66,17 @@ def sea_temperatures() -> SeaTemperatures:
 
 def handwriting() -> NDArray[np.uint8]:
     """A photograph of handwriting on paper, 172 x 448 grey levels from 0, black, to 255."""
-    with files("fewatoms.datasets").joinpath("data/handwriting.npz").open("rb") as stream, np.load(stream) as kept:
+    with _file("handwriting.npz").open("rb") as stream, np.load(stream) as kept:
         grey: NDArray[Any] = kept["grey"]
     return grey
 
 
 def _table(name: str) -> tuple[list[str], FloatArray]:
-    text = files("fewatoms.datasets").joinpath(f"data/{name}").read_text(encoding="utf-8")
-    head, *lines = text.splitlines()
+    head, *lines = _file(name).read_text(encoding="utf-8").splitlines()
     return head.split(","), np.array([line.split(",") for line in lines], dtype=np.float64)
+
+
+def _file(name: str) -> Any:
+    from importlib.resources import files
+
+    return files("fewatoms.datasets").joinpath("data", name)
