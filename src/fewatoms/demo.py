@@ -19,7 +19,7 @@ from fewatoms.records import Progress
 from fewatoms.solution import Solution
 
 Callback = Callable[[Progress], object]
-SIZES = range(1, 13)  # of which folds choose
+TRIED = range(1, 13)  # of which folds choose
 LEFT_OUT, HIDDEN = 0.25, 0.3  # shares of patients and of months that are not shown
 RANK = 2
 
@@ -70,7 +70,7 @@ def _features(rng: np.random.Generator) -> Job:
         some = patients.shown
         M = MatrixOperator(patients.columns[some], patients.names)
         atoms = SignedOneHot(len(patients.names))
-        path = fit_path(M, patients.progression[some], atoms=atoms, k=SIZES, free="intercept", callback=callback, rng=0)
+        path = fit_path(M, patients.progression[some], atoms=atoms, k=TRIED, free="intercept", callback=callback, rng=0)
         path.choose_k("cv")
         return path.best
 
@@ -83,7 +83,7 @@ def _features(rng: np.random.Generator) -> Job:
         ]
 
     return Job(
-        "Diabetes: which of 64 features", f"k of 1 to {SIZES[-1]} chosen by folds", solve, told, patients, "features"
+        "Diabetes: which of 64 features", f"k of 1 to {TRIED[-1]} chosen by folds", solve, told, patients, "features"
     )
 
 

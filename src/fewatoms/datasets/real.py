@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ._dataset import ShortRepr
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -67,7 +70,7 @@ def sea_temperatures() -> SeaTemperatures:
 def handwriting() -> NDArray[np.uint8]:
     """A photograph of handwriting on paper, 172 x 448 grey levels from 0, black, to 255."""
     with _file("handwriting.npz").open("rb") as stream, np.load(stream) as kept:
-        grey: NDArray[Any] = kept["grey"]
+        grey: NDArray[np.uint8] = kept["grey"]
     return grey
 
 
@@ -76,7 +79,7 @@ def _table(name: str) -> tuple[list[str], FloatArray]:
     return head.split(","), np.array([line.split(",") for line in lines], dtype=np.float64)
 
 
-def _file(name: str) -> Any:
+def _file(name: str) -> Traversable:
     from importlib.resources import files
 
     return files("fewatoms.datasets").joinpath("data", name)

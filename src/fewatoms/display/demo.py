@@ -12,7 +12,7 @@ from fewatoms.demo import Job
 from fewatoms.solution import Solution
 
 GREY, BLUE, RED = "#9a9a9a", "#0b6fa4", "#c1440e"
-SMALL = 8
+FINE = 8
 HEIGHTS = {"features": 3.8, "completion": 3.8, "decomposition": 2.6}  # inches
 
 
@@ -33,7 +33,7 @@ def demo_figure(results: Sequence[tuple[Job, Solution]], path: str | Path) -> No
 
 def _plain(axis: Any, title: str) -> None:
     axis.set_title(title, fontsize=10)
-    axis.tick_params(labelsize=SMALL)
+    axis.tick_params(labelsize=FINE)
     for side in ("top", "right"):
         axis.spines[side].set_visible(False)
 
@@ -47,7 +47,7 @@ def _features(row: Any, job: Job, s: Solution) -> None:
     bars.set_yticks(range(len(names)), names)
     bars.invert_yaxis()
     bars.axvline(0, color="black", linewidth=0.8)
-    bars.set_xlabel("coefficient, measurements in standard deviations", fontsize=SMALL)
+    bars.set_xlabel("coefficient, measurements in standard deviations", fontsize=FINE)
     _plain(bars, f"{s.cardinality} features of {len(job.data.names)}, by name")
     some = ~job.data.shown
     true, found = job.data.progression[some], s.predict(job.data.columns[some])
@@ -98,8 +98,8 @@ def _against(axis: Any, true: Any, found: Any, across: str, up: str) -> None:
     ends = [min(true.min(), found.min()), max(true.max(), found.max())]
     axis.plot(ends, ends, color=GREY, linewidth=1)
     axis.plot(true, found, "o", color=BLUE, markersize=3, alpha=0.6)
-    axis.set_xlabel(across, fontsize=SMALL)
-    axis.set_ylabel(up, fontsize=SMALL)
+    axis.set_xlabel(across, fontsize=FINE)
+    axis.set_ylabel(up, fontsize=FINE)
 
 
 DRAWINGS = {"features": _features, "completion": _completion, "decomposition": _decomposition}
