@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,7 +18,12 @@ def listing() -> str:
     for area, found in areas.AREAS.items():
         lines.append(f"{area:<{width}}  {areas.TITLES[area]}: all of the following")
         lines += [f"{p.name:<{width}}  {p.title}" for p in found]
-    lines += [f"{'all':<{width}}  everything", f"{'compare':<{width}}  an earlier version beside this one, row by row"]
+    lines += [
+        f"{'all':<{width}}  everything",
+        f"{'bench':<{width}}  everything, a file for each area in benchmarks/results, and the page of results",
+        f"{'page':<{width}}  the page of results alone, from those files",
+        f"{'compare':<{width}}  an earlier version beside this one, row by row",
+    ]
     return "\n".join(lines)
 
 
@@ -28,17 +34,19 @@ def parser() -> argparse.ArgumentParser:
         epilog=f"names:\n{listing()}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    p.add_argument("name", nargs="?", help="an area, a part of one, all, or compare; without it, the names are listed")
+    p.add_argument("name", nargs="?", help="one of the names below; without it, they are listed")
     p.add_argument("--quick", action="store_true", help="smaller sizes, one draw: seconds instead of minutes")
     p.add_argument("--seeds", type=int, metavar="N", help="draws of each problem; every part has its own default")
     p.add_argument("--first-seed", type=int, default=0, metavar="S", help="seeds are S, S + 1, ...")
     p.add_argument("--repeat", type=int, metavar="N", help="runs of each fit, of which the middle time counts")
+    p.add_argument("--spend", type=float, metavar="S", help="no repetition of a fit begins after so many CPU seconds")
     p.add_argument("--data", metavar="DIR", help="real data; else FEWATOMS_DATA, or ../shared/data")
     p.add_argument("--only", nargs="+", default=[], metavar="WHO", help="names as they stand in the tables")
     p.add_argument(
         "--timeout", type=float, default=300.0, metavar="S", help="wall seconds of one fit in its own process"
     )
     p.add_argument("--out", metavar="FILE", help="every row: .json (with machine, versions, bars) or .csv")
+    p.add_argument("--results", metavar="DIR", help="a file for each area; bench: benchmarks/results, if not said")
     p.add_argument("--figure", metavar="DIR", help="draw those parts that have a figure")
     p.add_argument("--before", metavar="PATH", help="compare: another checkout, with the package in PATH/src")
     p.add_argument("--parts", nargs="+", default=["all"], metavar="NAME", help="compare: these areas or parts only")
@@ -51,6 +59,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if asked.name is None:
         say(listing())
         return
+    if asked.name in ("bench", "page"):
+        from benchmarks import front, kept, page
+
+        folder = Path(asked.results or kept.FOLDER)
+        if asked.name == "bench" and front.run(asked.quick, asked.data, folder):
+            raise SystemExit(1)
+        if asked.name == "page":
+            say("\n".join(f"written: {name}" for name in page.write(folder=folder)))
+        return
     options = Options(
         asked.quick,
         asked.seeds,
@@ -60,6 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         tuple(asked.only),
         asked.timeout,
         bool(asked.figure),
+        math.inf if asked.spend is None else asked.spend,
     )
     if asked.name == "compare":
         if asked.before is None:
@@ -81,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             from benchmarks import figures
 
             say(f"Drawn in {figures.draw(part, results, Path(asked.figure), options.quick)}.")
-    report.finish(asked.out)
+    report.finish(asked.out, Path(asked.results) if asked.results else None)
 
 
 def _parts(p: argparse.ArgumentParser, name: str) -> list[areas.Part]:

@@ -26,7 +26,7 @@ THREADS = dict.fromkeys(
 PACKAGES = (
     "fewatoms", "numpy", "scipy", "numba", "scikit-learn", "celer", "skglm", "abess", "spgl1", "cmfrec",
     "scikit-surprise", "fancyimpute", "pymanopt", "tensorly", "rpca", "cvxpy", "scs", "adelie", "fastsparsegams",
-    "spams-bin", "skscope",
+    "spams-bin", "skscope", "okridge", "l0bnb",
 )  # fmt: skip
 
 
@@ -124,6 +124,11 @@ def versions(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
         except metadata.PackageNotFoundError:
             found[name] = "not installed"
     return found
+
+
+def load() -> float:
+    """How many processes wanted to run in the last minute, on average; NaN where nobody counts."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else math.nan
 
 
 def machine() -> dict[str, Any]:

@@ -6,15 +6,18 @@ import csv
 import json
 import math
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks import measure
+from benchmarks import kept, measure
+from benchmarks.measure import load
 from benchmarks.records import ABSENT, FIGURES, Part, Record
 from benchmarks.results import Results, Verdict, slope, verdicts
 
+KEPT = ("quick", "seeds", "first_seed", "repeat", "spend", "timeout")  # settings that a file tells of
 ASIDE = ("cpu", "products")  # figures with a column of their own
 
 
@@ -23,6 +26,9 @@ class Report:
 
     def __init__(self, settings: Record) -> None:
         facts, versions = measure.machine(), measure.versions()
+        self.settings, self.parts = settings, dict[str, list[Record]]()
+        self._began = self._started = time.perf_counter()
+        self._load = load()
         self.document: Record = {
             "settings": settings, "machine": facts, "versions": versions, "rows": [], "bars": [], "skipped": [],
         }  # fmt: skip
@@ -35,6 +41,7 @@ class Report:
         say("CPU seconds, one thread: the middle of draws and repetitions; +-: half of their range, in percent.")
 
     def begin(self, part: Part) -> None:
+        self._started = time.perf_counter()
         title = f"{part.name}: {part.title}"
         say(f"\n{title}\n{'=' * len(title)}")
 
@@ -56,8 +63,12 @@ class Report:
         found = verdicts(part, results, quick)
         self.document["bars"] += [{"part": part.name, **asdict(v)} for v in found]
         bars_table(found)
+        skipped = [s for s in self.document["skipped"] if s["part"] == part.name]
+        self.parts.setdefault(part.name.split(".")[0], []).append(
+            kept.part_record(part, results, found, skipped, quick, time.perf_counter() - self._started)
+        )
 
-    def finish(self, file: str | None) -> None:
+    def finish(self, file: str | None, folder: Path | None = None) -> None:
         bars = self.document["bars"]
         judged = [b for b in bars if b["met"] is not None]
         missed = [b for b in judged if not b["met"]]
@@ -68,6 +79,11 @@ class Report:
         if file:
             write(file, self.document)
             say(f"Written to {file}.")
+        if folder:
+            settings = {name: self.settings[name] for name in KEPT}
+            loads, seconds = (self._load, load()), time.perf_counter() - self._began
+            for area, parts in self.parts.items():
+                say(f"Written to {kept.write(folder, kept.document(area, settings, loads, seconds, parts))}.")
 
 
 def rows_table(part: Part, results: Results) -> None:

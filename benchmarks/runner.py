@@ -32,6 +32,7 @@ class Options:
     only: tuple[str, ...] = ()
     timeout: float = 300.0
     figures: bool = False  # whether somebody will draw what is found
+    spend: float = math.inf  # CPU seconds of one fit after which it is not repeated
 
     def draws(self, part: Part) -> range:
         count = self.seeds or (part.drawn_quickly if self.quick else part.draws)
@@ -101,7 +102,7 @@ def answered(part: Part, case: Case, who: Who, seed: int, options: Options) -> R
     found, best = row, math.inf
     for setting in who.settings or (None,):
         asked = replace(who, words={**who.words, "setting": setting}) if who.settings else who
-        trial = _tried(row, case, problem, asked, options.repetitions(part))
+        trial = _tried(row, case, problem, asked, options.repetitions(part), options.spend)
         trial = trial if options.figures else replace(trial, shown=None)
         if trial.note:
             return trial
@@ -117,7 +118,7 @@ def answered(part: Part, case: Case, who: Who, seed: int, options: Options) -> R
     return found
 
 
-def _tried(row: Row, case: Case, problem: Any, who: Who, repeat: int) -> Row:
+def _tried(row: Row, case: Case, problem: Any, who: Who, repeat: int, spend: float = math.inf) -> Row:
     tool = adapter(who)
     if isinstance(problem, Batch):
         tool, repeat = problem.one_by_one(tool), 1
@@ -125,11 +126,11 @@ def _tried(row: Row, case: Case, problem: Any, who: Who, repeat: int) -> Row:
     if not ready.ok:
         return replace(row, note=ready.note)
     seconds: list[float] = []
-    for _ in range(repeat):
+    while len(seconds) < repeat and sum(seconds) <= spend:
         outcome, extra = _run(lambda: tool.solve(problem, ready.value, **who.words), case.memory)
         if not outcome.ok:
             return replace(row, note=outcome.note)
-        seconds += getattr(outcome.value, "seconds", (outcome.cpu,))
+        seconds += getattr(outcome.value, "seconds", (outcome.cpu,))  # of a batch, those of all its fits
     judged = measure.timed(problem.judge, outcome.value)
     if not judged.ok:
         return replace(row, note=judged.note)

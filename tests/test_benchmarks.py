@@ -139,7 +139,7 @@ def test_listing_names_every_part(capsys):
     cli.main([])
     lines = capsys.readouterr().out.splitlines()
     named = {line.split()[0] for line in lines}
-    assert named == {"all", "compare", *areas.AREAS, *(p.name for p in areas.parts("all"))}
+    assert named == {"all", "bench", "page", "compare", *areas.AREAS, *(p.name for p in areas.parts("all"))}
     assert all(len(line.split()) > 1 for line in lines)
 
 

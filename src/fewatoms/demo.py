@@ -1,108 +1,158 @@
-"""The main job on six small problems made here: what the library does, seen in half a minute."""
+"""Three jobs on real data: few features by name, a table with holes, ink told apart from paper; half a minute."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fewatoms import datasets
-from fewatoms._types import Array
-from fewatoms.atoms import NonnegativeOneHot, PSDRankOne, RankOne, SignedOneHot
+from fewatoms._types import FloatArray
+from fewatoms.atoms import RankOne, SignedOneHot
 from fewatoms.doors import fit
-from fewatoms.operators import Identity, Quadratic, Sampling
+from fewatoms.operators import Identity, MatrixOperator, Sampling
+from fewatoms.path import fit_path
 from fewatoms.records import Progress
 from fewatoms.solution import Solution
 
 Callback = Callable[[Progress], object]
+TRIED = range(1, 13)  # of which folds choose
+LEFT_OUT, HIDDEN = 0.25, 0.3  # shares of patients and of months that are not shown
+RANK = 2
 
 
 @dataclass(frozen=True)
 class Job:
-    """One problem: what is asked, how to solve it, and the truth to draw beside the answer."""
+    """One job: what is asked, how it is done, what to say about the answer, and what a picture of it needs."""
 
     title: str
     asked: str
     solve: Callable[[Callback | None], Solution]
-    truth: Any
+    told: Callable[[Solution], list[str]]
+    data: Any
     kind: str  # which drawing in display/ shows it
+    called: Mapping[str, Any] = field(default_factory=dict)  # what rows and columns are called, for a report
 
 
 def jobs(seed: int = 0) -> list[Job]:
-    """The six problems, from one seed."""
+    """The three, with what is left out or hidden drawn from one seed."""
     rng = np.random.default_rng(seed)
-    return [_blocks(), _regression(rng), _spectra(rng), _completion(rng), _background(rng), _phases(rng)]
+    return [_features(rng), _completion(rng), _ink()]
 
 
-def _blocks() -> Job:
-    data = datasets.blocksig()
+# Few features, by name
+
+
+@dataclass(frozen=True, eq=False)
+class Patients:
+    """shown : those that are fitted; the others are there to be predicted."""
+
+    columns: FloatArray
+    names: tuple[str, ...]
+    progression: FloatArray
+    shown: NDArray[np.bool_]
+
+    def explained(self, s: Solution) -> float:
+        """The share of the variance of patients not shown that the answer explains."""
+        y = self.progression[~self.shown]
+        left = y - s.predict(self.columns[~self.shown])
+        return float(1 - np.sum(left**2) / np.sum((y - y.mean()) ** 2))
+
+
+def _features(rng: np.random.Generator) -> Job:
+    d = datasets.diabetes()
+    patients = Patients(d.columns, d.names, d.progression, rng.random(d.progression.size) >= LEFT_OUT)
 
     def solve(callback: Callback | None) -> Solution:
-        return fit(data.M, data.b, atoms=SignedOneHot(1024), k=71, misfit=1e-3, callback=callback)
+        some = patients.shown
+        M = MatrixOperator(patients.columns[some], patients.names)
+        atoms = SignedOneHot(len(patients.names))
+        path = fit_path(M, patients.progression[some], atoms=atoms, k=TRIED, free="intercept", callback=callback, rng=0)
+        path.choose_k("cv")
+        return path.best
 
-    return Job("Blocks in a Haar basis", "71 wavelets, misfit 1e-3", solve, data.b, "signal")
+    def told(s: Solution) -> list[str]:
+        assert s.names is not None
+        terms = " ".join(f"{c:+.1f} {name}" for name, c in zip(s.names, s.coefficients, strict=True))
+        return [
+            f"progression = {float(s.free_coefficients[0]):.0f} {terms}",
+            f"explains {patients.explained(s):.0%} of the variance of {np.sum(~patients.shown)} patients not shown",
+        ]
 
-
-def _regression(rng: np.random.Generator) -> Job:
-    data = datasets.sparse_regression(200, 1000, 20, noise=0.1, rng=rng)
-
-    def solve(callback: Callback | None) -> Solution:
-        return fit(data.M, data.b, atoms=SignedOneHot(1000), k=20, callback=callback)
-
-    return Job("Sparse regression, 10 % noise", "20 features, smallest loss", solve, data.x, "stems")
-
-
-def _spectra(rng: np.random.Generator) -> Job:
-    channels = np.linspace(0.0, 1.0, 240)
-    library = sum(
-        rng.uniform(0.3, 1.0, 80)
-        * np.exp(-(((channels[:, None] - rng.uniform(0, 1, 80)) / rng.uniform(0.01, 0.06, 80)) ** 2))
-        for _ in range(4)
+    return Job(
+        "Diabetes: which of 64 features", f"k of 1 to {TRIED[-1]} chosen by folds", solve, told, patients, "features"
     )
-    shares = np.zeros(80)
-    shares[rng.choice(80, 4, replace=False)] = [0.5, 0.25, 0.15, 0.1]
-    mixed = library @ shares
-    mixed += 0.01 * np.linalg.norm(mixed) / np.sqrt(mixed.size) * rng.standard_normal(mixed.size)
 
-    def solve(callback: Callback | None) -> Solution:
-        return fit(library, mixed, atoms=NonnegativeOneHot(80), k=4, misfit=0.02, callback=callback)
 
-    return Job("Unmixing a spectrum", "4 materials of 80, misfit 2 %", solve, (channels, library, mixed), "spectrum")
+# A table with holes
+
+
+@dataclass(frozen=True, eq=False)
+class Months:
+    """seen : those that are fitted; the others are there to be filled in."""
+
+    values: FloatArray
+    years: tuple[int, ...]
+    seen: NDArray[np.bool_]
+
+    def error(self, filled: FloatArray) -> float:
+        """Of the months that were hidden, in degrees: the root of the mean square."""
+        return float(np.sqrt(np.mean((filled - self.values)[~self.seen] ** 2)))
+
+    def filled(self, s: Solution) -> FloatArray:
+        rows, cols = np.indices(self.values.shape)
+        return np.asarray(s.predict(rows.ravel(), cols.ravel()), dtype=np.float64).reshape(self.values.shape)
+
+    @property
+    def usual(self) -> FloatArray:
+        """The mean of each month over the years where it was seen."""
+        means = np.nanmean(np.where(self.seen, self.values, np.nan), axis=0)
+        return np.broadcast_to(means, self.values.shape)
 
 
 def _completion(rng: np.random.Generator) -> Job:
-    data = datasets.low_rank(120, 90, 3, observed=0.3, noise=0.01, rng=rng)
+    d = datasets.sea_temperatures()
+    seen = rng.random(d.values.shape) >= HIDDEN
+    seen[0], seen[:, 0] = True, True  # every year and every month is seen somewhere
+    months = Months(d.values, d.years, seen)
+    rows, cols = np.nonzero(seen)
 
     def solve(callback: Callback | None) -> Solution:
-        M = Sampling(data.rows, data.cols, data.shape)
-        return fit(M, data.values, atoms=RankOne(*data.shape), k=3, misfit=0.02, callback=callback)
+        M = Sampling(rows, cols, d.values.shape)
+        return fit(M, d.values[seen], atoms=RankOne(*d.values.shape), k=RANK, free="biases", callback=callback, rng=0)
 
-    return Job("Completing a matrix, 30 % seen", "rank 3, misfit 2 %", solve, data, "matrix")
+    def told(s: Solution) -> list[str]:
+        hidden, usual = months.error(months.filled(s)), months.error(months.usual)
+        return [
+            f"{int((~seen).sum())} hidden months filled in to {hidden:.2f} °C; the mean of each month: {usual:.2f} °C"
+        ]
+
+    asked = f"rank {RANK} and biases, from {seen.mean():.0%} of the months"
+    return Job(
+        "Sea temperatures with holes", asked, solve, told, months, "completion", {"rows": d.years, "cols": d.months}
+    )
 
 
-def _background(rng: np.random.Generator) -> Job:
-    data = datasets.low_rank_plus_sparse(60, 50, 2, corrupted=0.05, rng=rng)
-    shape = data.X.shape
+# Ink and paper
+
+
+def _ink() -> Job:
+    grey = datasets.handwriting().astype(np.float64)
 
     def solve(callback: Callback | None) -> Solution:
-        sets = RankOne(*shape) + SignedOneHot(shape)
-        return fit(Identity(shape), data.X, atoms=sets, k=(2, data.sparse.nnz), misfit=1e-4, callback=callback)
+        sets = RankOne(*grey.shape) + SignedOneHot(grey.shape)
+        return fit(Identity(grey.shape), grey, atoms=sets, k=(1, None), callback=callback)
 
-    return Job("Robust PCA, 5 % corrupted", f"rank 2 + {data.sparse.nnz} entries, misfit 1e-4", solve, data, "sum")
+    def told(s: Solution) -> list[str]:
+        ink = np.asarray(s.parts[1].coefficients)
+        return [f"{ink.size} of {grey.size} pixels stand out of the paper, {np.mean(ink < 0):.0%} of them darker: ink"]
 
-
-def _phases(rng: np.random.Generator) -> Job:
-    data = datasets.phases(64, 6 * 64, rng=rng)
-
-    def solve(callback: Callback | None) -> Solution:
-        return fit(Quadratic(data.A), data.b, atoms=PSDRankOne(64), k=1, misfit=1e-6, callback=callback)
-
-    return Job("Phase retrieval", "1 matrix v v*, misfit 1e-6", solve, data.x, "phases")
+    return Job("Ink and paper", "rank 1 + as many pixels as stand out", solve, told, grey, "decomposition")
 
 
-def aligned(left: Array, truth: Array) -> Array:
-    """A vector multiplied by the unit number that brings it nearest to the truth: phases are known up to that."""
-    overlap = np.vdot(left, truth)
-    return left * (overlap / abs(overlap)) if overlap != 0 else left
+def lines(results: Sequence[tuple[Job, Solution]]) -> list[str]:
+    """What was found, in words, a few lines for each job."""
+    return [f"{job.title.split(':')[0]}: {line}" for job, s in results for line in job.told(s)]

@@ -16,8 +16,11 @@ def test_demo_prints_a_table_and_draws(tmp_path, capsys, monkeypatch):
     assert call[:2] == ["fewatoms", "demo"]
     assert cli.main(call[1:]) == 0
     out = capsys.readouterr().out
-    for word in ("problem", "atoms", "misfit", "products", "certificate", "Phase retrieval", "P3"):
+    for word in ("job", "atoms", "misfit", "products", "certificate", "Ink and paper", "bmi", "Where to look next"):
         assert word in out
+    page = (tmp_path / "demo.html").read_text(encoding="utf-8")
+    for word in ("Diabetes", "Sea temperatures", "Ink and paper", "bmi x bp", "What is proven"):
+        assert word in page
     assert figure.read_bytes().startswith(b"\x89PNG")
 
 
@@ -38,8 +41,8 @@ def test_demo_without_extras_still_tells_everything(monkeypatch, capsys):
     call = demo.examples.splitlines()[0].split()
     assert cli.main(call[1:]) == 0
     captured = capsys.readouterr()
-    assert "Robust PCA" in captured.out
-    assert captured.err.count("done:") == 6
+    assert "Sea temperatures" in captured.out
+    assert captured.err.count("done:") == 3
 
 
 def test_figure_without_matplotlib_is_refused_before_any_work(monkeypatch, capsys):

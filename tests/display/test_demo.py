@@ -1,19 +1,18 @@
-"""The figure of the demo: a panel for each job, with what was found in its title, in the format of the file's name."""
+"""The figure of the demo: a row for each job, with what was found in its titles, in the format of the file's name."""
 
 import pytest
 
 from fewatoms.demo import jobs
 from fewatoms.display import demo_figure
-from fewatoms.display.demo import DRAWINGS
+from fewatoms.display.demo import DRAWINGS, HEIGHTS
 
 figures = pytest.importorskip("matplotlib.figure", reason="matplotlib is not installed")
 
 
 @pytest.fixture(scope="module")
 def results():
-    """Two quick jobs, solved."""
-    chosen = [job for job in jobs(0) if job.kind in ("spectrum", "phases")]
-    return [(job, job.solve(None)) for job in chosen]
+    """All jobs, done."""
+    return [(job, job.solve(None)) for job in jobs(0)]
 
 
 @pytest.fixture
@@ -31,7 +30,7 @@ def drawn(monkeypatch):
 
 
 def test_there_is_a_drawing_for_every_kind():
-    assert {job.kind for job in jobs(0)} == set(DRAWINGS)
+    assert {job.kind for job in jobs(0)} == set(DRAWINGS) == set(HEIGHTS)
 
 
 @pytest.mark.parametrize(("name", "start"), [("a.png", b"\x89PNG"), ("a.svg", b"<?xml")])
@@ -40,14 +39,16 @@ def test_the_name_says_the_format(results, tmp_path, name, start):
     assert (tmp_path / name).read_bytes().startswith(start)
 
 
-def test_a_panel_for_each_job_and_the_rest_empty(results, drawn, tmp_path):
-    demo_figure(results, tmp_path / "two.png")
+def test_a_row_for_each_job(results, drawn, tmp_path):
+    demo_figure(results, tmp_path / "three.png")
     (figure,) = drawn
-    panels = figure.axes
-    assert [axis.axison for axis in panels] == [True, True, False]
-    for axis, (job, solution) in zip(panels, results, strict=False):
-        title = axis.get_title()
-        assert title.startswith(job.title)
-        words = "1 atom," if solution.cardinality == 1 else f"{solution.cardinality} atoms,"
-        assert f"\n{words} misfit {solution.misfit:.1e}" in title
-        assert axis.lines
+    rows = figure.subfigs
+    assert len(rows) == len(results) == 3
+    for row, (job, _) in zip(rows, results, strict=True):
+        assert row.get_suptitle() == f"{job.title}: {job.asked}"
+    features, months, ink = rows
+    (_, s), (table, filled), (_, parts) = results
+    assert [t.get_text() for t in features.axes[0].get_yticklabels()] == list(s.names)
+    assert f"{table.data.error(table.data.filled(filled)):.2f} °C" in months.axes[2].get_title()
+    assert str(len(parts.parts[1].indices)) in ink.axes[2].get_title()
+    assert [len(axis.images) for axis in ink.axes] == [1, 1, 1]

@@ -1,4 +1,5 @@
-"""Problems whose answer is known: the five Sparco constructions, and planted sparse, low-rank and phase data."""
+"""Problems whose answer is known: the five Sparco constructions, and planted sparse, low-rank and phase data;
+and small real data."""
 
 from ._dataset import Dataset
 from .planted import (
@@ -10,6 +11,7 @@ from .planted import (
     phases,
     sparse_regression,
 )
+from .real import Diabetes, SeaTemperatures, diabetes, handwriting, sea_temperatures
 from .sparco import (
     SPARCO,
     CausalConvolution,
@@ -29,16 +31,21 @@ __all__ = [
     "CosinesAndSpikes",
     "DCTSynthesis",
     "Dataset",
+    "Diabetes",
     "HaarSynthesis",
     "LowRankData",
     "LowRankPlusSparseData",
     "PhaseData",
+    "SeaTemperatures",
     "blocksig",
     "cosspike",
+    "diabetes",
     "gcosspike",
+    "handwriting",
     "low_rank",
     "low_rank_plus_sparse",
     "phases",
+    "sea_temperatures",
     "sgnspike",
     "sparse_regression",
     "spiketrn",

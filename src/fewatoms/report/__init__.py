@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from fewatoms._types import Array
     from fewatoms.callbacks import Trace
     from fewatoms.path import Path
+    from fewatoms.report.extras import Extras
     from fewatoms.solution import Solution
     from fewatoms.solutions import Solutions
 
@@ -95,6 +96,22 @@ def answers(
     extras = Extras(title, None, notes, names, frame=frame_of(frame))
     extras.refuse(None if not len(self) else _numbered(self[0]), ())
     write(file, kind.page(self, extras))
+
+
+def several(
+    file: File,
+    answers: Sequence[tuple[Solution, Extras]],
+    table: Sequence[Sequence[str]],
+    *,
+    title: str,
+    notes: Sequence[str] = (),
+) -> None:
+    """Write a report of several answers, one of each kind, below a table with its heads first."""
+    from fewatoms.report import plain
+    from fewatoms.report import together as kind
+    from fewatoms.report.shell import write
+
+    write(file, kind.page(title, answers, plain.cells(table), notes))
 
 
 def predictions(

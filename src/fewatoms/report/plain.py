@@ -51,12 +51,17 @@ def _column(head: str, values: Array) -> Column:
 
 def printed(title: str, lines: Sequence[str], table: Sequence[Sequence[str]], notes: Sequence[str]) -> str:
     """What a command prints, as a page."""
-    shown = ""
-    if table:
-        heads, *rows = table
-        columns = [
-            Column(head, [name(cell) for cell in cells], [shell.cut(cell) for cell in cells], words=True)
-            for head, cells in zip(heads, zip(*rows, strict=True), strict=True)
-        ]
-        shown = shell.table("What was found; the buttons sort it", columns)
-    return shell.page(title, "", [Section("found", "What was found", shell.paragraphs(*lines, *notes) + shown)])
+    inside = shell.paragraphs(*lines, *notes) + cells(table)
+    return shell.page(title, "", [Section("found", "What was found", inside)])
+
+
+def cells(table: Sequence[Sequence[str]]) -> str:
+    """A table of words, with its heads first; nothing where there is none."""
+    if not table:
+        return ""
+    heads, *rows = table
+    columns = [
+        Column(head, [name(cell) for cell in column], [shell.cut(cell) for cell in column], words=True)
+        for head, column in zip(heads, zip(*rows, strict=True), strict=True)
+    ]
+    return shell.table("What was found; the buttons sort it", columns)

@@ -28,7 +28,7 @@ from fewatoms.methods.listed.support import Support, SupportFits
 FALL = 1e-9  # the share by which an exchange must lower the objective
 WHOLE = 2e7  # multiplications, for each budget, that the Gram matrix of all atoms may cost
 FIRST, EACH, EACH_BLOCK = 128, 12, 6  # atoms that a search begins with at least, and for each one asked for
-ROUNDS = 6  # in which sizes tell each other what they found outside of the working set
+TELLINGS = 6  # in which sizes tell each other what they found outside of the working set
 OUTWARD = 12  # looks outside of the working set, for each support
 RUNGS = 24  # of a ladder of penalties
 SHRINK = 0.7  # from one rung to the next
@@ -137,7 +137,7 @@ class Search(Stages):
         if again:
             with ledger.counted("sweep", len(ridges) + 1, sweeps):
                 table = self._swept_from_rungs(low, table)
-        for _ in range(ROUNDS):
+        for _ in range(TELLINGS):
             self._settled(table, top)
             if not self._grown(table):
                 break

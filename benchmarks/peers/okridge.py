@@ -1,0 +1,25 @@
+"""okridge: k atoms with a small ridge by branch and bound, with a proven gap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks.peers import needs
+from benchmarks.peers.answers import Support
+from benchmarks.peers.refits import refit
+
+RIDGE = 1e-6  # of unit columns: none to speak of, but it asks for one
+
+
+@needs("okridge", prepare=lambda problem, **words: problem.unit)
+def branch_and_bound(problem: Any, M: Any, *, seconds: float = 5.0, gap: float = 1e-4) -> Support:
+    """Until the gap is that small or the time is over; `seconds` below zero: its beam search alone."""
+    from okridge.tree import BNBTree
+
+    b = problem.target
+    y = b * (np.sqrt(b.size) / np.linalg.norm(b))  # in the units of a column of noise
+    tree = BNBTree(X=np.ascontiguousarray(M), y=y, lambda2=RIDGE)
+    _, x, *_ = tree.solve(k=problem.k, gap_tol=gap, time_limit=seconds)
+    return refit(M, b, np.flatnonzero(x))

@@ -1,0 +1,204 @@
+"""The page of results says what the files say, and nothing else; where a peer wins is told."""
+
+import json
+import math
+import re
+from pathlib import Path
+
+import pytest
+from benchmarks import areas, charts, cli, front, kept, page, report, runner
+from benchmarks.records import FIGURES, Row
+from benchmarks.results import Results, verdicts
+from benchmarks.standing import compared, counts
+
+ROOT = Path(__file__).resolve().parents[1]
+
+measured = pytest.mark.skipif(not any(kept.FOLDER.glob("*.json")), reason="nothing has been measured yet")
+
+
+@measured
+def test_page_and_pictures_are_those_of_the_files():
+    readme = (ROOT / page.README).read_text(encoding="utf-8")
+    for name, text in page.files(readme=readme).items():
+        assert (ROOT / name).read_text(encoding="utf-8") == text, f"{name}: make results writes it anew"
+
+
+@measured
+def test_every_number_in_tables_of_answers_is_in_the_files():
+    """Read back from the page, row by row."""
+    text = (ROOT / page.PAGE).read_text(encoding="utf-8")
+    for record in kept.read().values():
+        for part in record["parts"]:
+            section = text.partition(f"### `{part['name']}`")[2].partition("\n### ")[0].partition("\n## ")[0]
+            rows = [line.split(" | ") for line in section.splitlines() if line.startswith("| ")]
+            told = {(row[0].removeprefix("| "), row[1]): row for row in rows}
+            for answer in part["answers"]:
+                row = told[answer["case"].replace("|", "\\|"), answer["who"]]
+                assert {cell.strip(" |") for cell in row[2:]} <= _said(answer), (part["name"], row)
+                figures = {page.shown(name, v) for name, v in answer["figures"].items() if name != "cpu"}
+                assert figures <= {cell.strip(" |") for cell in row}
+
+
+def _said(answer):
+    """What a row may say, as it is written."""
+    spread = "-" if answer["spread"] is None else report.number(100 * answer["spread"], 0)
+    cpu = "-" if answer["cpu"] is None else report.number(answer["cpu"])
+    figures = {page.shown(name, v) for name, v in answer["figures"].items()}
+    return {str(answer["runs"]), cpu, spread, answer["note"], "-", ""} | figures
+
+
+@measured
+def test_every_area_was_measured_with_all_that_a_reader_needs():
+    found = kept.read()
+    assert set(found) == set(areas.AREAS)
+    for area, record in found.items():
+        assert record["area"] == area
+        assert record["form"] in ("quick", "full")
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d", record["date"])
+        assert record["versions"]["numpy"]
+        assert len(record["load"]) == 2
+        assert {"processor", "cores", "memory_gb", "python"} <= set(record["machine"])
+        assert [p["name"] for p in record["parts"]] == [p.name for p in areas.parts(area)]
+        for part in record["parts"]:
+            assert part["answers"] or part["skipped"]
+            for answer in part["answers"]:
+                assert {"cpu", "spread", "runs", "least", "most"} <= set(answer)
+        assert "/" not in json.dumps(record["settings"])  # no path of the machine
+
+
+# Standing
+
+
+def answer(case, who, cpu, **figures):
+    return {"case": case, "who": who, "draws": 1, "runs": 3, "cpu": cpu, "spread": 0.1, "least": cpu, "most": cpu,
+            "figures": figures, "note": ""}  # fmt: skip
+
+
+def part(*answers, judged=("misfit",)):
+    return {"name": "vectors.made", "title": "made here", "judged": list(judged), "remarks": [], "smaller": {},
+            "answers": list(answers), "bars": [], "skipped": [], "seconds": 1.0}  # fmt: skip
+
+
+def outcomes(*answers, judged=("misfit",)):
+    return {f.figure: (f.outcome, f.peer) for f in compared(part(*answers, judged=judged))}
+
+
+def test_who_wins():
+    ours = answer("c", "fewatoms", 1.0, misfit=0.1)
+    assert outcomes(ours, answer("c", "A", 2.0, misfit=0.2)) == {"misfit": ("ours", "A"), "cpu": ("ours", "A")}
+    assert outcomes(ours, answer("c", "A", 0.5, misfit=0.1)) == {"misfit": ("equal", "A"), "cpu": ("peer", "A")}
+    assert outcomes(ours, answer("c", "A", 0.5, misfit=0.2))["cpu"] == ("peer, but worse", "A")
+    assert outcomes(ours, answer("c", "A", 1.05, misfit=0.05)) == {"misfit": ("peer", "A"), "cpu": ("equal", "A")}
+    both = outcomes(ours, answer("c", "A", 0.1, misfit=0.2), answer("c", "B", 3.0, misfit=0.1))
+    assert both == {"misfit": ("equal", "B"), "cpu": ("ours", "B")}  # the fastest of those who are as good
+
+
+def test_more_may_be_better_and_nothing_is_the_worst():
+    ours = answer("c", "fewatoms", 1.0, share=0.5)
+    assert outcomes(ours, answer("c", "A", 2.0, share=0.6), judged=("share",))["share"] == ("peer", "A")
+    missed = answer("c", "fewatoms", 1.0, atoms=None)
+    assert outcomes(missed, answer("c", "A", 2.0, atoms=9), judged=("atoms",))["atoms"] == ("peer", "A")
+    assert outcomes(answer("c", "fewatoms", 1.0, atoms=9), answer("c", "A", 2.0, atoms=None), judged=("atoms",)) == {
+        "cpu": ("ours", "A")
+    }
+
+
+def test_the_truth_is_no_peer_and_our_own_name_comes_first():
+    told = answer("c", "fewatoms, told more", 0.1, misfit=0.0)
+    ours = answer("c", "fewatoms", 1.0, misfit=0.1)
+    assert outcomes(told, ours, answer("c", "truth", 0.1, misfit=0.0)) == {}
+    (first, _) = compared(part(told, ours, answer("c", "A", 2.0, misfit=0.2)))
+    assert first.who == "fewatoms"
+    assert counts([first])["ours"] == 1
+
+
+def test_a_page_is_made_of_files_alone(tmp_path):
+    record = kept.document(
+        "vectors", {"quick": True}, (0.5, 9.0), 12.0,
+        [part(answer("c", "fewatoms", 1.0, misfit=0.1), answer("c", "A", 0.25, misfit=0.05))],
+    )  # fmt: skip
+    kept.write(tmp_path, record)
+    readme = f"before\n{page.BEGIN}\nold\n{page.END}\nafter"
+    made = page.files(tmp_path, readme)
+    text = made[page.PAGE]
+    assert "| `vectors.made` | misfit | 0 | 0 | 1 | 0 | 0 | 1 | 0 |" in text
+    assert "| `vectors.made` | c | CPU seconds | fewatoms | 1 | A | 0.25 | 4 |" in text
+    assert "The machine was shared while vectors was measured" in text
+    assert made[page.README].startswith(f"before\n{page.BEGIN}\n| area |")
+    assert made[page.README].endswith(f"{page.END}\nafter")
+    assert "old" not in made[page.README]
+    assert page.README not in page.files(tmp_path, "no block")
+    assert made[page.PICTURES / "time.svg"].count("<title>") == 1
+    with pytest.raises(SystemExit, match="make bench"):
+        page.files(tmp_path / "nothing")
+
+
+def test_what_is_kept_of_rows():
+    planted = areas.part("vectors.cases")
+    case = planted.cases[0]
+    rows = [
+        Row(planted.name, case.name, "fewatoms", seed, cpu, {"misfit": misfit, "share": 1.0})
+        for seed, (cpu, misfit) in enumerate([((1.0, 3.0, 2.0), 0.1234567891), ((4.0,), math.inf)])
+    ]
+    results = Results(rows)
+    record = kept.rounded(kept.part_record(planted, results, verdicts(planted, results, True), [], True, 3.0))
+    (found,) = record["answers"]
+    assert (found["draws"], found["runs"], found["cpu"], found["least"], found["most"]) == (2, 4, 3.0, 1.0, 4.0)
+    assert found["figures"] == {"misfit": None, "share": 1.0}
+    assert record["judged"] == ["misfit", "share"]
+    json.dumps(record, allow_nan=False)
+    assert kept.rounded(0.123456789) == 0.123457
+
+
+def test_judged_figures_have_a_better_side():
+    for one in areas.parts("all"):
+        judged = kept.judged(one)
+        assert judged
+        assert all(FIGURES[name].better for name in judged)
+        assert not set(judged) & set(kept.TIMES)
+
+
+def test_pictures_are_the_same_for_the_same_numbers():
+    found = compared(part(answer("c & d", "fewatoms", 1.0, misfit=0.1), answer("c & d", "A", 1e9, misfit=1e-9)))
+    once = charts.dots("title", found)
+    assert once == charts.dots("title", found)
+    assert "c &amp; d" in once
+    places = [float(x) for x in re.findall(r'<circle cx="([\d.]+)" cy="[\d.]+" r="4" fill="[^"]+" fill-opacity', once)]
+    assert all(0 < x < charts.WIDTH for x in places)  # even those beyond the scale
+    assert places[0] > charts._place(1.0) > places[1]
+
+
+def test_an_area_writes_its_file(tmp_path, capsys):
+    cli.main(["vectors.sparco", "--quick", "--only", "fewatoms", "--results", str(tmp_path)])
+    record = kept.read(tmp_path)["vectors"]
+    assert [a["who"] for a in record["parts"][0]["answers"]] == ["fewatoms"] * 5
+    assert record["form"] == "quick"
+    assert "Written to" in capsys.readouterr().out
+
+
+def test_repetitions_end_when_enough_is_spent():
+    case = areas.part("vectors.sparco").cases[0]
+    problem = runner.drawn(case, 0, True, Path())
+    row = Row("p", case.name, "fewatoms", 0)
+    assert len(runner._tried(row, case, problem, case.who[0], 3).cpu) == 3
+    assert len(runner._tried(row, case, problem, case.who[0], 3, 0.0).cpu) == 1
+
+
+def test_the_front_door_measures_every_area_and_says_what_failed(monkeypatch, tmp_path, capsys):
+    asked = []
+
+    class Done:
+        returncode = 0
+
+    def ran(command, **how):
+        asked.append(command)
+        done = Done()
+        done.returncode = int(command[3] == "phase")
+        return done
+
+    monkeypatch.setattr(front.subprocess, "run", ran)
+    monkeypatch.setattr(front.page, "write", lambda folder: [page.PAGE])
+    assert front.run(True, "somewhere", tmp_path) == 1
+    assert [command[3] for command in asked] == list(areas.AREAS)
+    assert all("--quick" in command and "somewhere" in command for command in asked)
+    assert "phase ended with code 1" in capsys.readouterr().out
