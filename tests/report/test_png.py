@@ -17,7 +17,7 @@ def read(pixels):
     return np.asarray(images.open(io.BytesIO(base64.b64decode(body))).convert("RGBA"))
 
 
-@pytest.mark.parametrize("anchors", [png.SEQUENTIAL, png.DIVERGING, png.GREYS])
+@pytest.mark.parametrize("anchors", [png.SEQUENTIAL, png.DIVERGING, png.SHADES])
 @pytest.mark.parametrize("missing", [False, True])
 def test_pictures_are_read_back(anchors, missing):
     values = np.random.default_rng(0).uniform(-1, 1, (7, 11))
