@@ -2,8 +2,8 @@
 What a certificate shows
 ========================
 
-A dual vector y looks at every feature: the size of M*y there says how well it is aligned. Features below the threshold are in no
-solution of the relaxation; that is proven, by the duality gap, for this y.
+A dual vector y looks at every feature: the size of M*y there says how well it is aligned. Features below the threshold
+are in no solution of the relaxation; that is proven, by the duality gap, for this y.
 """
 
 import matplotlib.pyplot as plt

@@ -22,7 +22,7 @@ used = [7, 21, 38, 52]
 # %%
 # Shares of four pigments follow brightness and colours of a flower.
 
-photo = load_sample_image("flower.jpg")[40:424:6, 200:584:6] / 255.0
+photo = load_sample_image("flower.jpg")[40:424:16, 200:584:16] / 255.0
 h, w, _ = photo.shape
 weights = np.concatenate([photo**2, 1 - photo.mean(axis=2, keepdims=True)], axis=2).reshape(-1, 4)
 weights[weights < np.sort(weights, axis=1)[:, [1]]] = 0  # three at a time

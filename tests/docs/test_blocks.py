@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import fewatoms as fa
-
 from reading import ROOT, Page
 
 # Pages with tests of their own, which run their blocks and look at what they give.
