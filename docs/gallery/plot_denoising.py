@@ -13,7 +13,7 @@ from sklearn.datasets import load_sample_image
 
 import fewatoms as fa
 
-photo = load_sample_image("china.jpg").mean(axis=2)[100:340:3, 192:480:3] / 255
+photo = load_sample_image("china.jpg").mean(axis=2)[100:280:3, 192:408:3] / 255
 rng = np.random.default_rng(0)
 noise = 0.08
 noisy = photo + noise * rng.standard_normal(photo.shape)
