@@ -2,7 +2,7 @@
 Unmixing: which pigments are in a painting, and how much of each
 ================================================================
 
-A camera with 60 bands looks at a painting. Every pixel is a mixture of at most three pigments of a library of twenty-four;
+A camera with 60 bands looks at a painting. Every pixel is a mixture of at most three of the 24 pigments of a library;
 amounts are not negative. The regions of the painting are those of a photograph.
 """
 
