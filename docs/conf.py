@@ -78,6 +78,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "show_signature": False,
     "remove_config_comments": True,
+    "write_computation_times": False,  # its page would fetch scripts from elsewhere
     "min_reported_time": 3600,
     "abort_on_example_error": True,
     "image_scrapers": ("matplotlib",),

@@ -2,7 +2,7 @@
 Unmixing: which pigments are in a painting, and how much of each
 ================================================================
 
-A camera with 60 bands looks at a painting. Every pixel is a mixture of at most three pigments of a library of sixty;
+A camera with 60 bands looks at a painting. Every pixel is a mixture of at most three of the 24 pigments of a library;
 amounts are not negative. The regions of the painting are those of a photograph.
 """
 
@@ -13,16 +13,16 @@ from sklearn.datasets import load_sample_image
 import fewatoms as fa
 
 rng = np.random.default_rng(0)
-bands, pigments = np.linspace(0, 1, 60), 60
+bands, pigments = np.linspace(0, 1, 60), 24
 centres, widths = rng.random((pigments, 3)), 0.03 + 0.12 * rng.random((pigments, 3))
 bumps = np.exp(-(((bands[:, None, None] - centres) / widths) ** 2) / 2)
 library = 0.2 + bumps @ np.ones(3) * (0.5 + rng.random(pigments))  # a column for each pigment
-used = [7, 21, 38, 52]
+used = [3, 9, 14, 20]
 
 # %%
 # Shares of four pigments follow brightness and colours of a flower.
 
-photo = load_sample_image("flower.jpg")[40:424:6, 200:584:6] / 255.0
+photo = load_sample_image("flower.jpg")[40:424:12, 200:584:12] / 255.0
 h, w, _ = photo.shape
 weights = np.concatenate([photo**2, 1 - photo.mean(axis=2, keepdims=True)], axis=2).reshape(-1, 4)
 weights[weights < np.sort(weights, axis=1)[:, [1]]] = 0  # three at a time

@@ -51,6 +51,7 @@ def test_pages_are_in_the_contents():
     for page in (ROOT / "docs").rglob("*.md"):
         for block in re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.S):
             entries = [line.strip() for line in block.splitlines() if line.strip() and not line.startswith(":")]
+            entries = [re.sub(r".*<(.+)>", r"\1", entry) for entry in entries]  # Title <page>
             named |= {(page.parent / entry).resolve() for entry in entries}
     for page in (ROOT / "docs").rglob("*.md"):
         if "_build" not in page.parts and page.name != "index.md":
