@@ -53,17 +53,17 @@ def test_every_area_was_measured_with_all_that_a_reader_needs():
     assert set(found) == set(areas.AREAS)
     for area, record in found.items():
         assert record["area"] == area
-        assert record["form"] in ("quick", "full")
-        assert re.fullmatch(r"\d{4}-\d\d-\d\d", record["date"])
         assert record["versions"]["numpy"]
-        assert len(record["load"]) == 2
         assert {"processor", "cores", "memory_gb", "python"} <= set(record["machine"])
         assert [p["name"] for p in record["parts"]] == [p.name for p in areas.parts(area)]
-        for part in record["parts"]:
-            assert part["answers"] or part["skipped"]
-            for answer in part["answers"]:
-                assert {"cpu", "spread", "runs", "least", "most"} <= set(answer)
-        assert "/" not in json.dumps(record["settings"])  # no path of the machine
+        for one in record["parts"]:
+            assert one["form"] in ("quick", "full")
+            assert re.fullmatch(r"\d{4}-\d\d-\d\d", one["date"])
+            assert len(one["load"]) == 2
+            assert "/" not in json.dumps(one["settings"])  # no path of the machine
+            assert one["answers"] or one["skipped"] or not areas.part(one["name"]).shown(one["form"] == "quick")
+            for found_by in one["answers"]:
+                assert {"cpu", "spread", "runs", "least", "most"} <= set(found_by)
 
 
 # Standing
@@ -76,7 +76,8 @@ def answer(case, who, cpu, **figures):
 
 def part(*answers, judged=("misfit",)):
     return {"name": "vectors.made", "title": "made here", "judged": list(judged), "remarks": [], "smaller": {},
-            "answers": list(answers), "bars": [], "skipped": [], "seconds": 1.0}  # fmt: skip
+            "answers": list(answers), "bars": [], "skipped": [], "seconds": 1.0, "load": [0.5, 9.0],
+            "date": "2026-01-31", "form": "quick", "settings": {}}  # fmt: skip
 
 
 def outcomes(*answers, judged=("misfit",)):
@@ -114,9 +115,9 @@ def test_the_truth_is_no_peer_and_our_own_name_comes_first():
 
 def test_a_page_is_made_of_files_alone(tmp_path):
     record = kept.document(
-        "vectors", {"quick": True}, (0.5, 9.0), 12.0,
-        [part(answer("c", "fewatoms", 1.0, misfit=0.1), answer("c", "A", 0.25, misfit=0.05))],
-    )  # fmt: skip
+        "vectors", [part(answer("c", "fewatoms", 1.0, misfit=0.1), answer("c", "A", 0.25, misfit=0.05))]
+    )
+    record["machine"]["cores"] = 2
     kept.write(tmp_path, record)
     readme = f"before\n{page.BEGIN}\nold\n{page.END}\nafter"
     made = page.files(tmp_path, readme)
@@ -133,6 +134,26 @@ def test_a_page_is_made_of_files_alone(tmp_path):
         page.files(tmp_path / "nothing")
 
 
+QUICKLY = kept.Conditions({"quick": True}, 3.0, (0.1, 0.2))
+
+
+def test_parts_that_are_not_measured_again_stay(tmp_path):
+    def names():
+        return [(p["name"], p["seconds"]) for p in kept.read(tmp_path)["vectors"]["parts"]]
+
+    def record(name, seconds, **changes):
+        one = {**part(), "name": name, "seconds": seconds}
+        return {**kept.document("vectors", [one]), **changes}
+
+    kept.write(tmp_path, record("vectors.real", 1.0))
+    kept.write(tmp_path, record("vectors.sparco", 2.0))
+    assert names() == [("vectors.sparco", 2.0), ("vectors.real", 1.0)]
+    kept.write(tmp_path, record("vectors.real", 3.0))
+    assert names() == [("vectors.sparco", 2.0), ("vectors.real", 3.0)]
+    kept.write(tmp_path, record("vectors.real", 4.0, versions={"numpy": "99"}))  # the others are of another world
+    assert names() == [("vectors.real", 4.0)]
+
+
 def test_what_is_kept_of_rows():
     planted = areas.part("vectors.cases")
     case = planted.cases[0]
@@ -141,7 +162,7 @@ def test_what_is_kept_of_rows():
         for seed, (cpu, misfit) in enumerate([((1.0, 3.0, 2.0), 0.1234567891), ((4.0,), math.inf)])
     ]
     results = Results(rows)
-    record = kept.rounded(kept.part_record(planted, results, verdicts(planted, results, True), [], True, 3.0))
+    record = kept.rounded(kept.part_record(planted, results, verdicts(planted, results, True), [], QUICKLY))
     (found,) = record["answers"]
     assert (found["draws"], found["runs"], found["cpu"], found["least"], found["most"]) == (2, 4, 3.0, 1.0, 4.0)
     assert found["figures"] == {"misfit": None, "share": 1.0}
@@ -172,7 +193,7 @@ def test_an_area_writes_its_file(tmp_path, capsys):
     cli.main(["vectors.sparco", "--quick", "--only", "fewatoms", "--results", str(tmp_path)])
     record = kept.read(tmp_path)["vectors"]
     assert [a["who"] for a in record["parts"][0]["answers"]] == ["fewatoms"] * 5
-    assert record["form"] == "quick"
+    assert record["parts"][0]["form"] == "quick"
     assert "Written to" in capsys.readouterr().out
 
 
