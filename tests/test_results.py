@@ -4,6 +4,7 @@ import json
 import math
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from benchmarks import areas, charts, cli, front, kept, page, report, runner
@@ -55,13 +56,13 @@ def test_every_area_was_measured_with_all_that_a_reader_needs():
         assert record["area"] == area
         assert record["versions"]["numpy"]
         assert {"processor", "cores", "memory_gb", "python"} <= set(record["machine"])
-        assert [p["name"] for p in record["parts"]] == [p.name for p in areas.parts(area)]
+        assert [p["name"] for p in record["parts"]] == [p.name for p in areas.parts(area) if p.shown(True)]
         for one in record["parts"]:
             assert one["form"] in ("quick", "full")
             assert re.fullmatch(r"\d{4}-\d\d-\d\d", one["date"])
             assert len(one["load"]) == 2
             assert "/" not in json.dumps(one["settings"])  # no path of the machine
-            assert one["answers"] or one["skipped"] or not areas.part(one["name"]).shown(one["form"] == "quick")
+            assert one["answers"] or one["skipped"]
             for found_by in one["answers"]:
                 assert {"cpu", "spread", "runs", "least", "most"} <= set(found_by)
 
@@ -205,21 +206,22 @@ def test_repetitions_end_when_enough_is_spent():
     assert len(runner._tried(row, case, problem, case.who[0], 3, 0.0).cpu) == 1
 
 
-def test_the_front_door_measures_every_area_and_says_what_failed(monkeypatch, tmp_path, capsys):
+def test_the_front_door_measures_every_part_and_says_what_failed(monkeypatch, tmp_path, capsys):
     asked = []
-
-    class Done:
-        returncode = 0
+    codes = {"phase.noise": [1], "vectors.cases": [-11, 0], "exact.fuzz": [-11, -11]}
 
     def ran(command, **how):
         asked.append(command)
-        done = Done()
-        done.returncode = int(command[3] == "phase")
-        return done
+        return SimpleNamespace(returncode=codes.get(command[3], [0])[sum(c[3] == command[3] for c in asked) - 1])
 
     monkeypatch.setattr(front.subprocess, "run", ran)
     monkeypatch.setattr(front.page, "write", lambda folder: [page.PAGE])
-    assert front.run(True, "somewhere", tmp_path) == 1
-    assert [command[3] for command in asked] == list(areas.AREAS)
+    assert front.run(True, "somewhere", tmp_path) == 2
+    names = [command[3] for command in asked]
+    assert list(dict.fromkeys(names)) == [p.name for p in areas.parts("all") if p.shown(True)]
+    assert {name: names.count(name) for name in codes} == {"phase.noise": 1, "vectors.cases": 2, "exact.fuzz": 2}
     assert all("--quick" in command and "somewhere" in command for command in asked)
-    assert "phase ended with code 1" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "phase.noise ended with code 1" in told
+    assert "exact.fuzz ended with code -11" in told
+    assert "vectors.cases ended" not in told
