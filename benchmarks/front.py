@@ -1,4 +1,4 @@
-"""The front door, `python -m benchmarks bench`: every part in a process of its own, a file for each area, then the page."""
+"""The front door, `python -m benchmarks bench`: a process for each part, a file for each area, then the page."""
 
 from __future__ import annotations
 
