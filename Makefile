@@ -8,7 +8,7 @@ QUIET := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg
 # What runs every time: not the long tests, nor those that need a browser or install packages.
 ORDINARY := not soak and not pages and not packaging
 
-.PHONY: demo test lint types tests coverage soak pages packaging bench results clean
+.PHONY: demo test lint types tests coverage soak docs pages packaging bench results clean
 
 demo: $(VENV)/.demo
 	$(BIN)/fewatoms demo --figure demo.png --report demo.html --overwrite
@@ -37,10 +37,16 @@ coverage: $(VENV)/.dev
 soak: $(VENV)/.dev
 	$(QUIET) $(BIN)/python -m pytest -n 2 -m "not pages and not packaging"
 
-# Reports in a real browser: Debian's chromium, and axe-core where npm can get it; pictures of them in build/screenshots.
-# Without a browser these tests are skipped, and say why.
-pages: $(VENV)/.dev $(VENV)/.axe
-	$(QUIET) FEWATOMS_SCREENSHOTS=build/screenshots $(BIN)/python -m pytest -m pages tests/pages
+# Pages in docs/_build/html: warnings are errors, the scripts of the gallery run. Gallery and API pages are made anew
+# where sources changed.
+docs: $(VENV)/.docs
+	$(QUIET) $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+# The pages as built, and reports in a real browser: Debian's chromium, and axe-core where npm can get it; pictures of them
+# in build/screenshots. Without a browser these tests are skipped, and say why.
+pages: docs $(VENV)/.dev $(VENV)/.axe
+	$(QUIET) FEWATOMS_SCREENSHOTS=build/screenshots $(BIN)/python -m pytest -n 2 -m "pages or soak" tests/pages tests/docs
 
 # Everything of benchmarks in its quick form, ten minutes; FORM= measures the full one, which takes hours.
 FORM ?= --quick
@@ -75,10 +81,16 @@ $(VENV)/.bench: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --no-deps "adelie>=1.1" "okridge>=0.1.1" || true
 	touch $@
 
+$(VENV)/.docs: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	$(BIN)/python -m compileall -q src
+	touch $@
+
 # The tests say what is missing where it could not be had.
 $(VENV)/.axe: $(VENV)/bin/python
 	if command -v npm > /dev/null; then npm install --silent --no-audit --no-fund --prefix $(VENV)/axe axe-core@4 || true; fi
 	touch $@
 
 clean:
-	rm -rf $(VENV) build demo.png demo.html .coverage .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build docs/_build docs/auto_gallery docs/api/generated demo.png demo.html .coverage .mypy_cache \
+		.pytest_cache .ruff_cache

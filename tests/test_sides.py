@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import naive
-from fewatoms import kernels
+from fewatoms import Sampling, kernels
+from fewatoms.methods.lowrank.entries import row_by_row
 from fewatoms.sides import NONE, Side, at_entries
 
 P, Q = 9, 7
@@ -104,3 +105,24 @@ def test_products_with_what_is_left(weighted, biased, way):
     left, right = rng.standard_normal((P, 2)), rng.standard_normal((Q, 2))
     X = left @ right.T + (own[:, None] + other if biased else 0.0)
     np.testing.assert_allclose(at_entries(side, left, right, own, other), X[rows, cols], atol=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("share", [0.0, 0.2, 1.0])
+def test_some_entries_held_out(weighted, share):
+    """Both parts are what an operator of their own would make of them."""
+    p, q, rng = 9, 7, np.random.default_rng(3)
+    rows, cols = np.divmod(rng.permutation(p * q)[:30], q)
+    values, weights = rng.standard_normal(30), rng.uniform(1.0, 2.0, 30) if weighted else None
+    M = Sampling(rows, cols, (p, q))
+    out = rng.random(30) < share
+    parts = row_by_row(M, values, weights).parted(M.row_by_row(out)[2])
+    for part, some in zip(parts, (~out, out), strict=True):
+        if not some.any():
+            assert part.values.size == 0
+            assert not part.starts.any()
+            continue
+        alone = Sampling(rows[some], cols[some], (p, q))
+        wanted = row_by_row(alone, values[some], None if weights is None else weights[some])
+        for name in ("starts", "others", "values", "weights"):
+            np.testing.assert_array_equal(getattr(part, name), getattr(wanted, name))

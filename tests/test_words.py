@@ -1,5 +1,6 @@
 """The one place that speaks: messages of answers, notes, certificates in prose."""
 
+import math
 import re
 from dataclasses import replace
 
@@ -118,7 +119,10 @@ def test_notes():
     assert words.negative_intensities(2, 9) == "2 of 9 intensities are negative, which only noise explains"
     assert words.underdetermined(5, 3) == "5 unknowns are more than 3 measurements can determine"
     assert "3 pairs of entries" in words.asymmetric(3)
-    assert words.stands_out(7, 0.25).startswith("7 entries stand out of noise of standard deviation 0.25")
+    assert words.stands_out(7, 0.25, 3.5) == (
+        "7 entries stand out of noise of standard deviation 0.25, by 3.5 times as much or more"
+    )
+    assert words.stands_out(0, 0.25, math.inf) == "0 entries stand out of noise of standard deviation 0.25"
 
 
 def test_certificates_in_prose():
@@ -162,3 +166,15 @@ def test_claims_have_kinds():
         assert claims[0].kind == "checked"
         assert {claim.kind for claim in claims} <= kinds
         assert "\n".join(claim.text for claim in claims) == str(answer(name).certificate)
+
+
+@pytest.mark.parametrize("name", ["completion, ridge", "biases", "ridge"])
+def test_a_floor_is_the_lower_end_of_the_relaxation(name):
+    """Both are one quantity where the relaxation is what was asked without k: one figure, not two roundings of it."""
+    claims = words.claims(answer(name).certificate)
+    floors = [claim.text for claim in claims if claim.kind == "floor"]
+    for floor in floors:
+        (least,) = re.findall(r"below (\S+);", floor)
+        (ends,) = [claim.text for claim in claims if claim.kind == "relaxation"]
+        assert f"has its optimum between {least} and " in ends
+    assert bool(floors) == (name != "ridge")

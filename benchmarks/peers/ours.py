@@ -121,6 +121,14 @@ def completion_watched(problem: Any, ready: Any, *, seconds: float, method: str 
     return replace(answer, facts=facts, trace=tuple(trace))
 
 
+def _seen(problem: Any) -> tuple[Any, Array]:
+    """A matrix, or those of its entries that are given."""
+    import fewatoms as fa
+
+    X, seen = problem.X, problem.seen
+    return (fa.Identity(X.shape), X) if seen is None else (fa.Sampling(*np.nonzero(seen), X.shape), X[seen])
+
+
 @needs("fewatoms")
 def pursuit(problem: Any, ready: Any, *, stop: float = 0.0, **words: Any) -> Ours:
     """Principal component pursuit; stopped, if one is told, at the first answer with so small an objective."""
@@ -133,15 +141,15 @@ def pursuit(problem: Any, ready: Any, *, stop: float = 0.0, **words: Any) -> Our
     X = problem.X
     atoms = fa.RankOne(*X.shape) | fa.SignedOneHot(X.shape)
     told = spelled(fa, misfit=problem.misfit, callback=look if stop else None, **words)
-    s = fa.fit(fa.Identity(X.shape), X, atoms=atoms, **told)
+    s = fa.fit(*_seen(problem), atoms=atoms, **told)
     return Ours(s, _facts(s), certified=True)
 
 
 @needs("fewatoms")
 def separated(problem: Any, ready: Any, *, k: Any = None, traced: float = 0.0, gauges: str = "", **words: Any) -> Ours:
-    """Low rank plus few entries; None leaves a number to us. With `traced` the least residual after each iterate is
-    kept, for at most so many CPU seconds; `gauges` scales the two sets: "told", by those of the answer, or "usual", by
-    the weight of pursuit."""
+    """Low rank plus few entries; None leaves a number to us, "told" is the problem's. With `traced` the least residual
+    after each iterate is kept, for at most so many CPU seconds; `gauges` scales the two sets: "told", by those of the
+    answer, or "usual", by the weight of pursuit."""
     import fewatoms as fa
 
     X = problem.X
@@ -158,8 +166,9 @@ def separated(problem: Any, ready: Any, *, k: Any = None, traced: float = 0.0, g
         if spent > traced:
             raise StopIteration
 
-    told = spelled(fa, k=k or problem.k, callback=look if traced else None, **_scaled(words, X))
-    s = fa.fit(fa.Identity(X.shape), X, atoms=low + few, **told)
+    wanted = tuple(own if said == "told" else said for said, own in zip(k or problem.k, problem.k, strict=True))
+    told = spelled(fa, k=wanted, callback=look if traced else None, **_scaled(words, X))
+    s = fa.fit(*_seen(problem), atoms=low + few, **told)
     return Ours(s, _facts(s), trace=tuple(trace))
 
 

@@ -21,7 +21,8 @@ FAR = 20  # grey levels
 
 
 def relative(difference: Vector, reference: Vector) -> float:
-    return float(np.linalg.norm(difference) / np.linalg.norm(reference))
+    """To nothing, in units of its own."""
+    return float(np.linalg.norm(difference) / (np.linalg.norm(reference) or 1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +31,7 @@ class Matrix:
 
     k : the rank of L and the number of entries of S; misfit : what is asked of pursuit
     truth : L and S, where known; background : of a video; picture : the shape of a column
+    seen : which entries are given, if not all
     """
 
     X: Vector
@@ -38,6 +40,7 @@ class Matrix:
     truth: tuple[Vector, Vector] | None = None
     background: Vector | None = None
     picture: tuple[int, ...] = ()
+    seen: Vector | None = None
 
     @cached_property
     def gauges(self) -> tuple[float, float]:
@@ -60,6 +63,8 @@ class Matrix:
             figures["trimmed"] = relative(R - largest_entries(R, self.k[1]), self.X)
         figures |= {"residual": relative(self.X - L - S, self.X), "entries": float(np.count_nonzero(S) / S.size)}
         if self.truth is not None:
+            figures["right_rank"] = float(figures.get("rank") == self.k[0])
+            figures |= _overlap(S != 0, self.truth[1] != 0)
             figures |= {n: relative(a - t, t) for n, a, t in zip(("low", "sparse"), (L, S), self.truth, strict=True)}
         if answer.certified:
             figures |= answer.proven()
@@ -67,10 +72,19 @@ class Matrix:
         return figures, {"trace": answer.trace, "pictures": pictures}
 
 
+def _overlap(found: Vector, true: Vector) -> dict[str, float]:
+    """How many of the entries found are true, and of the true ones found; 1 where there are none to ask about."""
+    both = np.count_nonzero(found & true)
+    return {
+        "precision": both / max(1, np.count_nonzero(found)) if found.any() else 1.0,
+        "recall": both / max(1, np.count_nonzero(true)) if true.any() else 1.0,
+    }
+
+
 def small(name: str) -> Any:
     if name == "sky":
         return sky(32, 20, 10, 0.0, 0)
-    if name == "planted":
+    if name in ("drawn", "stack", "planted"):
         return planted(60, 20, 2, 0.1, 0)
     return planted(2000, 64, 2, 0.05, 0)  # enough that loops are compiled which would not be for fewer
 
@@ -94,6 +108,49 @@ def planted(p: int, q: int, rank: int, share: float, seed: int) -> Matrix:
     d = datasets.low_rank_plus_sparse(p, q, rank, corrupted=share, rng=seed)
     L, S = d.low_rank_left @ d.low_rank_right.T, d.sparse.toarray()
     return Matrix(d.X, (rank, int(np.count_nonzero(S))), misfit=1e-3, truth=(L, S))
+
+
+def drawn(seed: int, *, share: float = 1.0) -> Matrix:
+    """A small table: 20 to 60 rows, 10 to 40 columns, rank 1 to 3, 5 to 10 % gross errors, little noise."""
+    rng = np.random.default_rng([seed, 1])
+    p, q, rank = int(rng.integers(20, 61)), int(rng.integers(10, 41)), int(rng.integers(1, 4))
+    noise, wrong = rng.uniform(0.01, 0.1), rng.uniform(0.05, 0.1)
+    L = rng.standard_normal((p, rank)) @ rng.standard_normal((rank, q))
+    seen = rng.random(L.shape) < share
+    S = np.where(seen & (rng.random(L.shape) < wrong), rng.choice([-1.0, 1.0], L.shape), 0.0)
+    S *= rng.uniform(2.0, 10.0, L.shape)
+    E = noise * rng.standard_normal(L.shape)
+    X = np.where(seen, L + S + E, 0.0)
+    misfit = relative(E[seen], X)
+    return Matrix(X, (rank, int(np.count_nonzero(S))), misfit, (L, S), seen=None if share == 1 else seen)
+
+
+STACKS = ("moving", "lingering", "light", "shade", "still")
+
+
+def stack(kind: str, side: int, frames: int, seed: int) -> Matrix:
+    """A film of a still wall, one column per frame, grey levels as integers.
+
+    moving : a block crosses it. lingering : it stops for three tenths of the frames. light : besides, a lamp on one
+    side goes up and down. shade : the block, and a soft shade around it. still : nothing moves
+    """
+    rng = np.random.default_rng([seed, STACKS.index(kind)])
+    y, x = np.mgrid[:side, :side] / side
+    wall = 120 + 40 * np.sin(5 * x + 1) * np.cos(4 * y) + 20 * rng.standard_normal((side, side))
+    lamp = np.zeros(frames) if kind != "light" else np.sin(2 * np.pi * np.arange(frames) / frames)
+    L = wall[:, :, None] + 40 * x[:, :, None] * lamp
+    S, size = np.zeros_like(L), side // 5
+    for t in range(frames if kind != "still" else 0):
+        at = t / (frames - 1)
+        at = (min(at, 0.35) + max(at - 0.65, 0.0)) / 0.7 if kind == "lingering" else at
+        left, top = round(at * (side - size)), side // 3
+        if kind == "shade":
+            S[top + size : top + 2 * size, left : left + size, t] = -30.0
+        S[top : top + size, left : left + size, t] = 230.0 - L[top : top + size, left : left + size, t]
+    X = np.clip(np.round(L + S + 2.0 * rng.standard_normal(L.shape)), 0, 255).reshape(-1, frames)
+    L, S = L.reshape(X.shape), S.reshape(X.shape)
+    misfit = 2.0 * math.sqrt(X.size) / float(np.linalg.norm(X))
+    return Matrix(X, (2 if kind == "light" else 1, int(np.count_nonzero(S))), misfit, (L, S))
 
 
 # Pixels plus waves

@@ -204,6 +204,8 @@ class FreeColumns:
 class Biases:
     """Row and column biases and a centre, for sampled entries of a matrix and least squares.
 
+    Parameters
+    ----------
     ridge : float, "auto" or None
         What the biases pay: ridge / 2 times their squares. None: as much as the factors do without a bound, nothing
         with one. "auto" (with `fit(..., ridge="auto")`, the default without a bound): what predicts entries held out

@@ -35,6 +35,10 @@ class Deadline:
 
     It serves one fit, or one path: another one needs a deadline of its own, since the clock goes on. Work that nobody
     can interrupt (one product with M, one decomposition) is finished first.
+
+    Parameters
+    ----------
+    seconds : float
     """
 
     def __init__(self, seconds: float) -> None:
@@ -118,6 +122,13 @@ class Bar:
     It is drawn while the run lasts, and its last line stays. Where standard error is no terminal nothing is shown,
     unless `always` says so: in a notebook the line is rewritten then, in a file there is a new one now and then. rich
     draws it where that is installed. `with Bar() as show:` makes one bar of several runs.
+
+    Parameters
+    ----------
+    title : str
+        Written before the figures.
+    always : bool
+        Whether to draw where standard error is no terminal.
     """
 
     def __init__(self, title: str = "fit", *, always: bool = False) -> None:
@@ -146,7 +157,13 @@ bar = Bar  # as it was called when it had to be entered by hand, which it may be
 
 
 class Together:
-    """Several callbacks, one after the other; all of them are called before a StopIteration of one ends the run."""
+    """Several callbacks, one after the other; all of them are called before a StopIteration of one ends the run.
+
+    Parameters
+    ----------
+    *callbacks : callables
+        Each takes a Progress.
+    """
 
     def __init__(self, *callbacks: Callback) -> None:
         self.callbacks = callbacks

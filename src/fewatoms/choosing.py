@@ -68,6 +68,14 @@ def budgets_of(problem: Problem, k: object) -> list[Budget]:
     return budgets
 
 
+def in_order(budgets: Sequence[Budget]) -> tuple[IntArray, bool]:
+    """The order of budgets by size, and whether sizes follow each other: else neighbours are far apart."""
+    single = not any(budget.parts or budget.most is None for budget in budgets)
+    most = np.array([budget.most or 0 if single else 0 for budget in budgets])
+    order = np.argsort(most, kind="stable")
+    return order, single and bool((np.diff(most[order]) == 1).all())
+
+
 def with_ridge(problem: Problem, way: Way) -> Problem:
     """The problem with the ridge that predicts rows left out best, where that is left to us over atoms that can be
     listed."""
@@ -177,10 +185,16 @@ def given(problem: Problem, folds: Iterable[object]) -> list[Split]:
 
 
 def cross_validated(
-    problem: Problem, budgets: Sequence[Budget], prices: Sequence[Price], folds: Sequence[Split], way: Way
-) -> tuple[FloatArray, float]:
+    problem: Problem,
+    budgets: Sequence[Budget],
+    prices: Sequence[Price],
+    folds: Sequence[Split],
+    way: Way,
+    times: int = 1,
+) -> tuple[FloatArray, FloatArray]:
     """The loss on the rows of each fold of the fit to the others, summed, for each price (rows) and budget (columns),
-    and the standard error of the lowest one."""
+    and the standard errors of these sums over the folds: 0 where there is one fold alone. Both are those of one round
+    where each row is left out several `times`: rounds that share their rows do not make errors smaller."""
     found: list[FloatArray] = []
     for i, split in enumerate(folds):
         with ledger.counted("fold", i, len(folds)):
@@ -192,9 +206,8 @@ def cross_validated(
             break
     each = np.stack(found)
     total = each.sum(axis=0)
-    lowest = each.reshape(len(found), -1)[:, int(total.argmin())]
-    spread = float(lowest.std(ddof=1)) if len(found) > 1 else 0.0
-    return total, spread * math.sqrt(len(found))
+    spread = each.std(axis=0, ddof=1) if len(found) > 1 else np.zeros(total.shape)
+    return total / times, spread * math.sqrt(len(found) / times)
 
 
 def _left_out(

@@ -19,9 +19,9 @@ from fewatoms.records import Progress
 from fewatoms.solution import Solution
 
 Callback = Callable[[Progress], object]
-TRIED = range(1, 13)  # of which folds choose
+FEW_SIZES = range(1, 13)  # of which folds choose
 LEFT_OUT, HIDDEN = 0.25, 0.3  # shares of patients and of months that are not shown
-RANK = 2
+PATTERNS = 2  # of the year, beside the biases
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,9 @@ def _features(rng: np.random.Generator) -> Job:
         some = patients.shown
         M = MatrixOperator(patients.columns[some], patients.names)
         atoms = SignedOneHot(len(patients.names))
-        path = fit_path(M, patients.progression[some], atoms=atoms, k=TRIED, free="intercept", callback=callback, rng=0)
+        path = fit_path(
+            M, patients.progression[some], atoms=atoms, k=FEW_SIZES, free="intercept", callback=callback, rng=0
+        )
         path.choose_k("cv")
         return path.best
 
@@ -83,7 +85,12 @@ def _features(rng: np.random.Generator) -> Job:
         ]
 
     return Job(
-        "Diabetes: which of 64 features", f"k of 1 to {TRIED[-1]} chosen by folds", solve, told, patients, "features"
+        "Diabetes: which of 64 features",
+        f"k of 1 to {FEW_SIZES[-1]} chosen by folds",
+        solve,
+        told,
+        patients,
+        "features",
     )
 
 
@@ -122,7 +129,8 @@ def _completion(rng: np.random.Generator) -> Job:
 
     def solve(callback: Callback | None) -> Solution:
         M = Sampling(rows, cols, d.values.shape)
-        return fit(M, d.values[seen], atoms=RankOne(*d.values.shape), k=RANK, free="biases", callback=callback, rng=0)
+        atoms = RankOne(*d.values.shape)
+        return fit(M, d.values[seen], atoms=atoms, k=PATTERNS, free="biases", callback=callback, rng=0)
 
     def told(s: Solution) -> list[str]:
         hidden, usual = months.error(months.filled(s)), months.error(months.usual)
@@ -130,7 +138,7 @@ def _completion(rng: np.random.Generator) -> Job:
             f"{int((~seen).sum())} hidden months filled in to {hidden:.2f} °C; the mean of each month: {usual:.2f} °C"
         ]
 
-    asked = f"rank {RANK} and biases, from {seen.mean():.0%} of the months"
+    asked = f"rank {PATTERNS} and biases, from {seen.mean():.0%} of the months"
     return Job(
         "Sea temperatures with holes", asked, solve, told, months, "completion", {"rows": d.years, "cols": d.months}
     )

@@ -64,6 +64,10 @@ def load(file: PathLike) -> Solution | Solutions | Path | LowRank:
     """Read what the `save` of an answer wrote: a Solution, Solutions, a Path or a LowRank model, each as it was.
 
     M and b are not in it: `s.attach(M, b)` gives them back. Nothing in the file is executed.
+
+    Parameters
+    ----------
+    file : str or path
     """
     name = _checks.file_name(file)
     try:

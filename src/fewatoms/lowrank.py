@@ -18,6 +18,8 @@ CHUNK = 1 << 16  # entries of a row looked at together
 class LowRank:
     """X = left @ right.T, with biases beside it if there are any. Nothing of the size of X is ever formed.
 
+    Parameters
+    ----------
     left, right : (p, k) and (q, k) arrays
     biases : FittedBiases or None
     ridge : (on the factors, on the biases), as new rows and columns are fitted with
@@ -122,6 +124,8 @@ class LowRank:
             On the factors of the new part; by default that of the fit. A few entries of a new row may want more of it
             than the fit to many.
 
+        Notes
+        -----
         Everything that was there stays as it is. Each new row is a ridge regression of its entries on `right` (where
         they leave it undetermined, the shortest answer); it may have no entries, and is then predicted by the biases
         alone.

@@ -17,12 +17,14 @@ from fewatoms.atoms import AtomicSet
 from fewatoms.budget import Budget
 from fewatoms.choosing import (
     REPEATS,
+    STEADY,
     apart,
     budgets_of,
     cross_validated,
     elbow,
     grid_of,
     held_out,
+    in_order,
     information,
     preferred,
     refuse_several,
@@ -61,14 +63,14 @@ def fit_path(M: object, b: npt.ArrayLike, *, k: Iterable[object], **words: Unpac
     M, b : as for `fit`
     k : iterable of budgets, e.g. range(1, 51)
         In any order; each once.
-    ridge : float, sequence of floats, or "auto"
-        For atoms that can be listed several ridges are fitted, and `choose_k` chooses among them too; "auto" stands for
-        a grid of six: 0 to 3, or .001 to .3 for losses of classes.
-    atoms, ... : as for `fit`
+    **words : as for `fit`
+        For atoms that can be listed `ridge` may be a sequence of floats: several are fitted, and `choose_k` chooses
+        among them too; "auto" stands for a grid of six: 0 to 3, or .001 to .3 for losses of classes.
 
     Returns
     -------
-    Path: path[k] is the Solution for k; `path.choose_k("cv")` and its like choose one; `path.plot()` draws.
+    Path
+        path[k] is the Solution for k; `path.choose_k("cv")` and its like choose one; `path.plot()` draws.
     """
     given = words.get("ridge")
     ridges = ridges_of(given)
@@ -106,7 +108,14 @@ def choose_k(
     **words: Unpack[Words],
 ) -> BudgetLike | Chosen:
     """The k that `by` prefers among those of an iterable: `fit_path(M, b, ...).choose_k(by)`. With several ridges, or
-    "auto", both: a tuple with `k` and `ridge`."""
+    "auto", both: a tuple with `k` and `ridge`.
+
+    Parameters
+    ----------
+    M, b, k : as for `fit_path`
+    by, folds, repeats, rule : as for `Path.choose_k`
+    **words : as for `fit_path`
+    """
     words["callback"] = callback = callbacks.read(words.get("callback"))
     with callbacks.entered(callback):
         path = fit_path(M, b, k=k, **words)
@@ -121,6 +130,7 @@ class Path:
     ridges, ridge : what coefficients pay, and the one of these that answers are for: the one chosen last, or the first
     losses, misfits : arrays in the order of k
     scores : what `choose_k` compared, by the name of the way
+    errors : their standard errors over the folds, for "cv"
     chosen : the k chosen last, or None
 
     `path[k]` is the Solution for k; `len(path)`, iteration over the k and `k in path` work as for a mapping. Files and
@@ -137,6 +147,7 @@ class Path:
         self.ridge = self.ridges[0]
         self._answers = {ridge: dict(zip(self.k, given, strict=True)) for ridge, given in answers.items()}
         self.scores: dict[str, FloatArray] = {}
+        self.errors: dict[str, FloatArray] = {}
         self.chosen: BudgetLike = None
 
     @property
@@ -227,7 +238,8 @@ class Path:
         }
         asked = None if self._settled_by_entries else (replace(problem, budget=Budget(), slack=0.0), Way(METHODS))
         path = Path(asked, self._budgets, answers)
-        path.ridge, path.chosen, path.scores = self.ridge, self.chosen, dict(self.scores)
+        path.ridge, path.chosen = self.ridge, self.chosen
+        path.scores, path.errors = dict(self.scores), dict(self.errors)
         return path
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -244,9 +256,10 @@ class Path:
         }
         shape = (len(self.k),) if len(self.ridges) == 1 else (len(self.ridges), len(self.k))
         scores = np.stack([*self.scores.values()]) if self.scores else np.zeros((0, *shape))
+        arrays = {"scores": scores} | {f"errors of {by}": error for by, error in self.errors.items()}
         answers = [answers[k].kept() for answers in self._answers.values() for k in self.k]
-        told["called"] = kept.section(answers[0].told["asked"])["called"]  # once for all: M may have many columns
-        return Kept("path", told, {"scores": scores}, tuple(_called(answer, None) for answer in answers))
+        told["called"] = kept.section(answers[0].told["asked"])["called"]  # once: M may have many columns
+        return Kept("path", told, arrays, tuple(_called(answer, None) for answer in answers))
 
     # Choosing ---------------------------------------------------------------------------------------------------------
 
@@ -286,12 +299,10 @@ class Path:
         rng : seed or Generator
             Of the split of the rows; the default is a fixed one.
         callback : as for `fit`
-            Heard while rows are left out; StopIteration ends the choice with the folds that are done, or with the first
-            one as far as it came.
+            Heard while rows are left out; StopIteration ends the choice with the folds done, or the first one so far.
         """
-        ways = WAYS if len(self.ridges) == 1 else WAYS[:2]
+        ways, among = (WAYS, "") if len(self.ridges) == 1 else (WAYS[:2], " where ridges are compared")
         if by not in ways:
-            among = "" if len(self.ridges) == 1 else " where ridges are compared"
             raise ValueError(f"by must be one of {', '.join(map(repr, ways))}{among}; got {by!r}")
         if rule not in ("best", "1se"):
             raise ValueError(f"rule must be 'best' or '1se'; got {rule!r}")
@@ -302,24 +313,26 @@ class Path:
             splits, times = split(problem, folds, repeats, 1 if len(self.ridges) == 1 else REPEATS, rng)
         elif by == "held-out" and not (self._settled_by_entries and share is None and rng is None):
             splits = apart(problem, [held_out(problem, 0.2 if share is None else share, rng)])
-        price = _checks.number("gamma", gamma) if by == "ebic" else 0.0
         with way.listening():
             if splits is None:
-                scores, error = self._compared(by, price)[None], None
+                scores, errors = self._compared(by, _checks.number("gamma", gamma))[None], None
             else:
-                scores, error = cross_validated(problem, self._budgets, self._prices, splits, way)
-            scores = scores / times
+                scores, errors = cross_validated(problem, self._budgets, self._prices, splits, way, times)
+                if by == "cv":
+                    self.errors[by] = errors if len(self.ridges) > 1 else errors[0]
             self.scores[by] = scores if len(self.ridges) > 1 else scores[0]
-            steady = splits is not None and rule == "best"
-            self._settle(scores, error if rule == "1se" else None, way, steady=steady)
+            lowest = None if errors is None or rule == "best" else float(errors.flat[int(scores.argmin())])
+            self._settle(scores, lowest, way, steady=splits is not None and rule == "best")
         return self.chosen
 
-    def _compared(self, by: str, price: float) -> FloatArray:
+    def _compared(self, by: str, gamma: float) -> FloatArray:
         """Scores for which nothing is left out now."""
         answers = [self._solutions[k] for k in self.k]
         if by == "held-out":
             return np.array([s.held_out for s in answers], dtype=np.float64)
-        return elbow(self._problem, answers) if by == "elbow" else information(self._problem, answers, price)
+        if by == "elbow":
+            return elbow(self._problem, answers)
+        return information(self._problem, answers, gamma if by == "ebic" else 0.0)
 
     @property
     def _prices(self) -> list[Price]:
@@ -333,22 +346,23 @@ class Path:
         """Whether a ridge was chosen for each k by entries held out."""
         return any(s.held_out is not None for s in self._solutions.values())
 
+    @property
+    def averaged(self) -> bool:
+        """Whether scores of rows left out are averaged with those of neighbouring sizes to choose the best one."""
+        return in_order(self._budgets)[1] and len(self.k) >= STEADY
+
     def _settle(self, scores: FloatArray, error: float | None, way: Way, *, steady: bool) -> None:
         """Take the answer with the best score, and search it once more."""
         sizes = np.array([[answers[k].cardinality for k in self.k] for answers in self._answers.values()])
-        single = not any(budget.parts or budget.most is None for budget in self._budgets)
-        most = np.array([budget.most or 0 if single else 0 for budget in self._budgets])
-        order = np.argsort(most, kind="stable")
-        steady = steady and single and bool((np.diff(most[order]) == 1).all())  # else neighbours are far apart
-        row, place = preferred(scores[:, order], sizes[:, order], error, steady=steady)
+        order, beside = in_order(self._budgets)
+        row, place = preferred(scores[:, order], sizes[:, order], error, steady=steady and beside)
         column = int(order[place])
         self.ridge, self.chosen = self.ridges[row], self.k[column]
         problem = self._problem.with_budget(self._budgets[column])
         if len(self.k) * len(self.ridges) > 1 and problem.price.ridge is not None and not way.stopped:
-            start = self.best
             problem = problem.paying(self._prices[row])
-            (again,) = solve(problem, [problem.budget], replace(way, start=start))
-            if again.objective < start.objective * (1 - 1e-9):
+            (again,) = solve(problem, [problem.budget], replace(way, start=self.best))
+            if again.objective < self.best.objective * (1 - 1e-9):
                 self._solutions[self.chosen] = again
 
     # Drawing ----------------------------------------------------------------------------------------------------------
@@ -372,6 +386,7 @@ def restored(it: Kept) -> Path:
     path = Path(None, budgets, {r: answers[i * len(budgets) :][: len(budgets)] for i, r in enumerate(ridges)})
     path.ridge = kept.real(told["ridge"])
     path.scores = dict(zip(map(str, kept.rows(told["ways"])), it.arrays["scores"], strict=True))
+    path.errors = {by: it.arrays[f"errors of {by}"] for by in path.scores if f"errors of {by}" in it.arrays}
     path.chosen = None if chosen is None else path.k[kept.whole(chosen)]
     return path
 

@@ -13,9 +13,11 @@ from fewatoms._types import Array
 def align(x: Any, reference: Any) -> Array:
     """x times the phase (the sign, if both are real) that brings it nearest to `reference`.
 
-    x, reference : (n,) arrays, or (n, k) factors L of the same matrix L L^H. A factor is multiplied by the unitary
-        (orthogonal, if both are real) matrix that brings it nearest: for points of a plane or of space, which are known
-        from their distances, by a rotation or reflection.
+    Parameters
+    ----------
+    x, reference : (n,) arrays, or (n, k) factors L of the same matrix L L^H
+        A factor is multiplied by the unitary (orthogonal, if both are real) matrix that brings it nearest: for points
+        of a plane or of space, which are known from their distances, by a rotation or reflection.
     """
     x, reference = _pair(x, reference)
     if x.ndim == 1:
@@ -26,7 +28,13 @@ def align(x: Any, reference: Any) -> Array:
 
 
 def relative_error(x: Any, reference: Any) -> float:
-    """|align(x, reference) - reference| / |reference|."""
+    """|align(x, reference) - reference| / |reference|.
+
+    Parameters
+    ----------
+    x, reference : (n,) arrays, or (n, k) factors
+        As for `align`.
+    """
     x, reference = _pair(x, reference)
     size = float(np.linalg.norm(reference))
     if size == 0:

@@ -105,6 +105,8 @@ class Point:
         free : (m_new, q) array or data frame, optional
             The free columns for the new data; an intercept needs none.
 
+        Notes
+        -----
         Neither the matrix nor x is formed.
         """
         if cols is None:

@@ -146,6 +146,12 @@ class P1(Relaxation):
     convex as f* is, at least, and atoms of the solution have an alignment above lam with M*y*: what Theorem 2 says of
     y, radius, epsilon and safe set, holds as it does without a ridge, from every y and with a gap that is never
     infinite. Where lengths of images cannot be read without products the constraint stays: h = 0 where it is met.
+
+    Parameters
+    ----------
+    problem : Problem
+    lam : float
+        lambda, what the gauge costs.
     """
 
     name = "P1"
@@ -195,7 +201,14 @@ class P1(Relaxation):
 
 
 class P2(Relaxation):
-    """minimise f(b - Mx) subject to gauge(x) <= tau; dual: minimise f*(y) - <b, y> + tau support(M*y)."""
+    """minimise f(b - Mx) subject to gauge(x) <= tau; dual: minimise f*(y) - <b, y> + tau support(M*y).
+
+    Parameters
+    ----------
+    problem : Problem
+    tau : float
+        The largest gauge allowed.
+    """
 
     name = "P2"
 
@@ -231,8 +244,15 @@ class P2(Relaxation):
 
 
 class P3(Relaxation):
-    """minimise gauge(x) subject to f(b - Mx) <= alpha; dual: minimise over y and beta > 0
-    beta (f*(y / beta) + alpha) - <b, y> subject to support(M*y) <= 1."""
+    """minimise gauge(x) subject to f(b - Mx) <= alpha; dual: see below.
+
+    The dual: minimise over y and beta > 0 beta (f*(y / beta) + alpha) - <b, y> subject to support(M*y) <= 1.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its alpha is the bound.
+    """
 
     name = "P3"
 

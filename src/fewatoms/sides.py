@@ -30,6 +30,16 @@ class Side:
     values: FloatArray
     weights: FloatArray
 
+    def parted(self, out: Array) -> tuple[Side, Side]:
+        """The entries for which a mask is not set, and those for which it is: few of them."""
+        rows = np.searchsorted(self.starts, np.flatnonzero(out), side="right") - 1
+        before = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=self.starts.size - 1))])
+        return self._of(self.starts - before, ~out), self._of(before, out)
+
+    def _of(self, starts: Array, some: Array) -> Side:
+        weights = self.weights[some] if self.weights.size else self.weights
+        return Side(starts, self.others[some], self.values[some], weights)
+
     def solve(self, features: Array, offset: FloatArray, ridge: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Per row, the coefficients of its ridge regression on features of the other side, and twice the minimum."""
         return kernels.row_solves(self.values, self.weights, offset, features, ridge, self.starts, self.others)

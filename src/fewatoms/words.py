@@ -290,8 +290,9 @@ def asymmetric(pairs: int) -> str:
     return f"{pairs} pairs of entries (i, j) and (j, i) differ: a symmetric matrix fits their means"
 
 
-def stands_out(count: int, deviation: float) -> str:
-    return f"{count} entries stand out of noise of standard deviation {deviation:.3g}, by 3 times as much or more"
+def stands_out(count: int, deviation: float, times: float) -> str:
+    told = f"{count} entries stand out of noise of standard deviation {deviation:.3g}"
+    return f"{told}, by {times:.3g} times as much or more" if count and times < 1e3 else told
 
 
 # Certificates --------------------------------------------------------------------------------------------------------
@@ -377,11 +378,11 @@ def _of_the_relaxation(proven: Certificate, known: Relaxed) -> list[Claim]:
     if not bounded and not (name == "P3" and math.isinf(known.tau_lower)):
         text = f"No feasible pair of the relaxation {about} was found: its gap is not known."
         told.append(Claim("unknown", text))
-    elif bounded and not (own and least > 0):
-        text = f"Proven: the relaxation {about} has its optimum within {high - low:.3g} of {high:.6g}."
-        told.append(Claim("relaxation", text))
-    itself = name == "P1" and parameter == (ridge if on_gauge else 0.0)
-    if ridge and itself and bounded:
+    itself = ridge > 0 and name == "P1" and parameter == (ridge if on_gauge else 0.0)
+    if bounded and not (own and least > 0):
+        where = f"between {low:.6g} and {high:.6g}" if itself else f"within {high - low:.3g} of {high:.6g}"
+        told.append(Claim("relaxation", f"Proven: the relaxation {about} has its optimum {where}."))
+    if itself and bounded:
         what = f"loss + {ridge:.6g} gauge" if on_gauge else "an objective"
         text = f"So no x, with any number of atoms, has {what} below {low:.6g}; this one has {proven.objective:.6g}."
         told.append(Claim("floor", text))

@@ -37,7 +37,7 @@ TEXTS = {
     "infinite.csv": b"a,b,y\n1,inf,3\n2,5,6\n7,8,10\n",
     "infinite_target.csv": b"a,b,y\n1,2,inf\n2,5,6\n7,8,10\n",
     "weights.csv": b"a,w,y\n1,-1,3\n2,1,6\n7,2,10\n",
-    "zero_weights.csv": b"a,w,y\n1,0,3\n2,1,6\n7,2,10\n",
+    "zero_weights.csv": b"a,w,y\n1,0,3\n2,0,6\n7,0,10\n",
     "word_weights.csv": b"a,w,y\n1,big,3\n2,small,6\n7,big,10\n",
     "groups.csv": b"column,set\na,1\nb,1\n",
     "strange_groups.csv": b"name,group\nzebra,1\nyak,1\n",

@@ -197,7 +197,7 @@ unmix scene.npy --library word_library.csv -k 1       | --drop
 unmix scene.npy --library spectra.csv -k 2 --drop zebra | zebra
 unmix square.npy --library spectra.csv -k 2           | --pixels
 unmix square.npy --library square.npy -k 2            | open
-unmix cube.npy --library spectra.csv -k 2             | axes
+unmix cube.npy --library spectra.csv -k 2 --spectra columns | axes
 unmix houses.npz --library spectra.csv -k 2           | houses.npz
 unmix scene.npy --library spectra.csv -k 2 --out there.csv | --overwrite
 split frames                                          | --rank
@@ -216,6 +216,7 @@ split video.npy --rank 1 --out full                   | --overwrite
 split video.npy --rank 1 --out there.csv              | folder
 split video.npy --rank 1 --out nowhere/parts          | folder
 split video.npy --rank 1 --format bmp                 | bmp
+split video.npy --rank 1 --out parts.gif              | --format
 demo --figure x.foo                                   | .png
 doctor --summary there.json                           | --overwrite
 """

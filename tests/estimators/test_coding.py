@@ -56,7 +56,9 @@ def test_fewer_atoms_where_fewer_will_do():
     signals = np.vstack([D[4], D[4] + D[5]])
     codes = SparseCoder(D, None, misfit=1e-6).fit_transform(signals)
     assert np.count_nonzero(codes, axis=1).tolist() == [1, 2]
-    assert SparseCoder(D, 99).fit(X).answers(X[:2]).cardinality.max() <= 30
+    assert SparseCoder(D, len(D)).fit(X).answers(X[:2]).cardinality.max() <= 30
+    with pytest.raises(ValueError, match=f"k must be at most the number of atoms, {len(D)}; got 99"):
+        SparseCoder(D, 99).fit(X).answers(X[:2])
 
 
 def test_bad_signals_have_a_status_and_stop_nobody():

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewatoms.estimators.ids import Ids, measured, pairs
+from fewatoms.estimators.pairs import measured, pairs
+from fewatoms.ids import Ids
 
 COLUMNS = {
     "integers": [7, 3, 7, 100],
@@ -35,6 +36,24 @@ def test_codes_name_the_ids(column):
     assert ids.codes("ids", column).tolist() == codes.tolist()
     again = pickle.loads(pickle.dumps(ids))
     assert again.codes("ids", column[:2]).tolist() == codes[:2].tolist()
+
+
+def test_truth_and_numbers_are_kept_apart():
+    ids, codes = Ids.of("ids", [True, 1, 1.0, False, 0])
+    assert [ids.values[i] is True for i in codes] == [True, False, False, False, False]
+    assert len(ids) == 4
+    assert ids.codes("ids", [1, True]).tolist() == [codes[1], codes[0]]
+    assert Ids.of("ids", [1, 2])[0].codes("ids", [True]).tolist() == [-1]
+    assert [c.tolist() for c in pairs("X", [(True, 1), (1, 1)])] == [[True, 1], [1, 1]]
+    assert pairs("X", [(True, 1), (1, 1)])[0][0] is True
+
+
+@pytest.mark.parametrize(
+    "column", [["nan", "NA", ""], np.array(["nan", "NA"]), pd.Series(["nan", "NA"], dtype="string")]
+)
+def test_text_is_never_missing(column):
+    ids, codes = Ids.of("ids", column)
+    assert ids.values[codes].tolist() == list(column)
 
 
 def test_ids_are_sorted_where_they_have_an_order():

@@ -96,11 +96,15 @@ def test_ridges_are_chosen_as_a_path_does():
     np.testing.assert_allclose(e.scores_, path.scores["cv"])
 
 
-def test_k_above_the_number_of_features_allows_all():
-    e = SparseRegressor(40).fit(X, Y)
+def test_k_above_the_number_of_features_is_refused_and_a_range_is_cut():
+    with pytest.raises(ValueError, match=r"k must be at most the number of features \(or groups\), 8; got 40"):
+        SparseRegressor(40).fit(X, Y)
+    with pytest.raises(ValueError, match="at most the number of features"):
+        SparseRegressorCV([9, 10], 0.0).fit(X, Y)
+    e = SparseRegressor(8).fit(X, Y)
     assert e.k_ == 8
     np.testing.assert_allclose(e.coef_, np.linalg.lstsq(X - X.mean(0), Y - Y.mean(), rcond=None)[0], rtol=1e-8)
-    assert SparseRegressorCV([1, 9, 10], 0.0).fit(X, Y).path_.k == [1, 8]
+    assert SparseRegressorCV([1, 8, 9, 10], 0.0).fit(X, Y).path_.k == [1, 8]
 
 
 # Splits ---------------------------------------------------------------------------------------------------------------
@@ -234,6 +238,15 @@ def test_groups_by_label_by_number_and_by_name(groups, labels):
 def test_groups_that_cannot_be(groups, kind, told):
     with pytest.raises(kind, match=told):
         SparseRegressor(1, groups=groups).fit(FRAME, Y)
+
+
+@pytest.mark.parametrize("clothes", NAMED)
+def test_a_table_is_a_frame_of_the_kind_that_was_fitted(clothes):
+    frame = CLOTHES[clothes](X)
+    table = SparseRegressor(2).fit(frame, Y).solution_.table()
+    assert type(table) is type(frame)
+    names = table["name"].to_pylist() if clothes == "arrow" else list(table["name"])
+    assert sorted(names) == ["age", "bp"]
 
 
 def test_names_need_a_frame():

@@ -142,9 +142,11 @@ class Page:
             raise RuntimeError(json.dumps(told["exceptionDetails"])[:2000])
         return told["result"].get("value")
 
-    def press(self, key, code, number):
-        for kind in ("rawKeyDown", "keyUp"):
-            self.ask("Input.dispatchKeyEvent", type=kind, key=key, code=code, windowsVirtualKeyCode=number)
+    def press(self, key, number, text=""):
+        """A key, by its name and number; `text` is what it would write."""
+        for kind in ("keyDown" if text else "rawKeyDown", "keyUp"):
+            words = {"text": text} if text and kind == "keyDown" else {}
+            self.ask("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=number, **words)
 
     def screenshot(self, file, *, whole=True):
         """A picture of the page, from its top to its end."""

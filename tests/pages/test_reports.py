@@ -43,7 +43,8 @@ def test_a_large_path_is_small_and_quick(opened, pages):
     page = opened("large path")
     usable = page.run("performance.timing.loadEventEnd - performance.timing.navigationStart")
     slides = page.run(
-        "[0, 10, 30, 49, 25].map(at => { const range = document.querySelector('#path-range'), start = performance.now();"
+        "[0, 10, 30, 49, 25].map(at => { const range = document.querySelector('#path-range');"
+        "const start = performance.now();"
         "range.value = at; range.dispatchEvent(new Event('input')); document.body.offsetHeight;"
         "return performance.now() - start; })"
     )
@@ -62,7 +63,7 @@ def test_the_slider_of_a_path_moves_table_picture_and_figures(opened):
     page.run("document.querySelector('#path-range').focus()")
     marks = "[...document.querySelectorAll('[data-marks]')].map(mark => mark.getAttribute('transform'))"
     before = page.run(marks)
-    page.press("ArrowLeft", "ArrowLeft", 37)
+    page.press("ArrowLeft", 37)
     s = path[path.k[at - 1]]
     assert page.run("document.querySelector('#path-range').getAttribute('aria-valuetext')") == f"k = {path.k[at - 1]}"
     assert page.run("document.querySelector('output').textContent") == f"k = {path.k[at - 1]}"
@@ -74,9 +75,9 @@ def test_the_slider_of_a_path_moves_table_picture_and_figures(opened):
     after = page.run(marks)
     assert len(before) == 5
     assert all(a != b for a, b in zip(before, after, strict=True))
-    page.press("Home", "Home", 36)
+    page.press("Home", 36)
     assert len(page.run(ROWS)) == 1
-    page.press("End", "End", 35)
+    page.press("End", 35)
     assert len(page.run(ROWS)) == 50
     assert page.complaints() == []
 
@@ -89,8 +90,7 @@ def test_tables_are_sorted_by_the_buttons_in_their_heads(opened):
         return [float(row[2]) for row in page.run(ROWS)]
 
     page.run(f"{button}[1].focus()")
-    page.press("Enter", "Enter", 13)
-    page.run(f"{button}[1].click()") if page.run("!document.querySelector('[data-path] th[aria-sort]')") else None
+    page.press("Enter", 13, "\r")
     assert sizes() == sorted(sizes(), reverse=True)
     head = "document.querySelectorAll('[data-path] th[data-sort]')[1].getAttribute('aria-sort')"
     assert page.run(head) == "descending"
@@ -98,7 +98,7 @@ def test_tables_are_sorted_by_the_buttons_in_their_heads(opened):
     assert sizes() == sorted(sizes())
     assert page.run(head) == "ascending"
     page.run("document.querySelector('#path-range').focus()")
-    page.press("ArrowLeft", "ArrowLeft", 37)  # another k is sorted in the same way
+    page.press("ArrowLeft", 37)  # another k is sorted in the same way
     assert sizes() == sorted(sizes())
     page.run(f"{button}[0].click()")
     names = [row[0] for row in page.run(ROWS)]
@@ -111,7 +111,7 @@ def test_frames_have_a_slider(opened):
     shown = "[...document.querySelectorAll('.step')].map(step => step.hidden)"
     assert page.run(shown) == [False] + [True] * 7
     page.run("document.querySelector('#frames-range').focus()")
-    page.press("ArrowRight", "ArrowRight", 39)
+    page.press("ArrowRight", 39)
     assert page.run(shown) == [True, False] + [True] * 6
     assert page.run("document.querySelector('#frames-range').getAttribute('aria-valuetext')") == "frame 1"
     assert page.run("[...document.images].every(image => image.complete && image.naturalWidth > 0)")
@@ -143,7 +143,7 @@ def test_what_users_call_things_does_nothing(name, opened):
     page = opened(name)
     if name == "nasty path":
         page.run("document.querySelector('#path-range').focus()")
-        page.press("End", "End", 35)
+        page.press("End", 35)
     assert page.run("window.hit") is None
     assert page.run("document.querySelectorAll('img[src=x]').length") == 0
     assert page.complaints() == []
@@ -167,11 +167,11 @@ def test_the_policy_holds(opened):
 
 def test_the_keyboard_gets_everywhere(opened):
     page = opened("large path")
-    page.press("Tab", "Tab", 9)
+    page.press("Tab", 9)
     assert page.run("document.activeElement.className") == "skip"
     kinds = set()
     for _ in range(40):
-        page.press("Tab", "Tab", 9)
+        page.press("Tab", 9)
         kinds.add(page.run("document.activeElement.tagName + (document.activeElement.type ?? '')"))
     assert {"A", "INPUTrange", "BUTTONbutton", "DIV"} <= kinds
     assert page.run("document.querySelectorAll('h1').length") == 1

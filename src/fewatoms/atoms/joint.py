@@ -13,6 +13,11 @@ class Joint(AtomicSet):
     the rows of a group), with free coefficients for every column.
 
     How many columns there are is known when data are given; by itself the set exposes nothing.
+
+    Parameters
+    ----------
+    inner : AtomicSet
+        SignedOneHot, NonnegativeOneHot or Groups.
     """
 
     centrosymmetric = finite = attained = True

@@ -85,6 +85,11 @@ class SignedOneHot(OneHot):
     """A = {+e_i, -e_i}: x is a sparse vector; the gauge is the 1-norm, the support function the largest entry.
 
     `SignedOneHot((p, q))` is the same over the entries of a matrix; its indices are (row, column) pairs.
+
+    Parameters
+    ----------
+    shape : int or (p, q)
+        The length of x, or the shape of a matrix.
     """
 
     centrosymmetric = True
@@ -105,7 +110,13 @@ class SignedOneHot(OneHot):
 
 
 class NonnegativeOneHot(OneHot):
-    """A = {e_i}: x is sparse and nonnegative; the gauge is the sum of the entries, infinite if one is negative."""
+    """A = {e_i}: x is sparse and nonnegative; the gauge is the sum of the entries, infinite if one is negative.
+
+    Parameters
+    ----------
+    shape : int or (p, q)
+        The length of x, or the shape of a matrix.
+    """
 
     centrosymmetric = False
 
@@ -123,6 +134,11 @@ class NonnegativeCone(NonnegativeOneHot):
     Atoms are the rays e_i; the gauge is 0 on the orthant and infinite elsewhere, so the relaxation is the loss over
     the orthant (nonnegative least squares). |M|_A is infinite: there is no epsilon, and the methods that need a
     bounded set (conditional gradient, bundle, level set) do not apply.
+
+    Parameters
+    ----------
+    shape : int or (p, q)
+        The length of x, or the shape of a matrix.
     """
 
     bounded = False

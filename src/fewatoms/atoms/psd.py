@@ -26,6 +26,11 @@ class PSDRankOne(AtomicSet):
 
     With Sampling, entries of one triangle or of both may be given; where (i, j) and (j, i) differ, least squares fits
     their mean.
+
+    Parameters
+    ----------
+    n : int
+        Rows, and columns.
     """
 
     attained = takes_complex = True

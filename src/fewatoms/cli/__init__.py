@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import fewatoms
-from fewatoms.cli import complete, demo, doctor, fit, path, predict, split, unmix
+from fewatoms.cli import complete, demo, doctor, fit, path, predict, reproduce, split, unmix
 from fewatoms.cli.options import CODES, Parser, examples
 from fewatoms.cli.session import done
 
@@ -37,6 +37,6 @@ def _parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"fewatoms {fewatoms.__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
-    for command in (fit, path, predict, complete, unmix, split, demo, doctor):
+    for command in (fit, path, predict, complete, unmix, split, demo, reproduce, doctor):
         command.add(commands)
     return parser

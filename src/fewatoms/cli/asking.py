@@ -45,13 +45,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--effort", choices=("quick", "normal", "thorough"), default="normal", help="how hard to look")
     parser.add_argument("--no-intercept", action="store_true", help="no constant beside the atoms")
     parser.add_argument(
-        "--categorical", action="append", default=[], metavar="COL", help="columns of 0 and 1, one group"
+        "--categorical", action="append", default=[], metavar="COL[,COL]", help="columns of 0 and 1, one group"
     )
-    parser.add_argument(
-        "--drop", action="append", default=[], metavar="COL", help="leave a column out (repeat it for more)"
-    )
+    parser.add_argument("--drop", action="append", default=[], metavar="COL[,COL]", help="leave columns out")
+    parser.add_argument("--id", metavar="COL", help="what rows are called: left out, and copied to predictions")
     parser.add_argument("--missing", choices=("error", "drop", "mean"), default="error", help="missing values")
-    parser.add_argument("--weights", metavar="COL", help="the column with weights of the rows")
+    parser.add_argument("--weights", metavar="COL", help="the column with weights of the rows; 0 leaves one out")
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +92,10 @@ def _agree(options: argparse.Namespace) -> None:
         (options.target is not None and options.target == options.weights, "--target and --weights must differ"),
         (options.target in options.drop, "--target must not be dropped as well"),
         (options.weights is not None and options.weights in options.drop, "--weights must not be dropped as well"),
+        (
+            options.id is not None and options.id in (options.target, options.weights, *options.categorical),
+            "--id must be a column of its own: not that of --target, --weights or --categorical",
+        ),
         (bool({*options.categorical} & {*options.drop}), "--categorical and --drop must name different columns"),
         (options.target in options.categorical, "--target holds classes: say --classes instead of --categorical"),
     ):
@@ -109,8 +112,8 @@ def _of_grid(options: argparse.Namespace) -> Question:
         table = io.read_table(options.data)
         few = ", ".join(map(repr, table.names[:8])) + (", ..." if len(table.names) > 8 else "")
         raise refused(f"--target must name the column to explain; {options.data} has {few}")
-    if options.categorical or options.drop or options.weights or options.group_by:
-        raise refused("--categorical, --drop, --weights and --group-by are for tables: name the --target column")
+    if options.categorical or options.drop or options.weights or options.group_by or options.id:
+        raise refused("--categorical, --drop, --id, --weights and --group-by are for tables: name the --target column")
     grid = io.read_grid(options.data)
     if grid.target is None:
         raise refused(f"{options.data} has no target beside its matrix: name the --target column (1, 2, ...)")
@@ -127,16 +130,15 @@ def _of_table(options: argparse.Namespace, session: Session) -> Question:
     from fewatoms.operators import MatrixOperator
 
     table = io.read_table(options.data)
-    if not table.rows:
-        raise refused(f"{table.source}: there are no rows below the header")
+    options = _spread(options, table)
+    table, weights = _counting(table, options, session)
     target = _target(table, options)
-    without = [*options.drop, *([options.weights] if options.weights else [])]
+    without = [*options.drop, *(name for name in (options.weights, options.id) if name is not None)]
     how, notes = recipe(
-        table, options.target, categorical=options.categorical, without=without, missing=options.missing
+        table, options.target, categorical=options.categorical, without=without, missing=options.missing, id=options.id
     )
     for note in notes:
         session.note(note)
-    weights = None if options.weights is None else table.numeric([options.weights])[:, 0]
     gone = np.array([v is None for v in target]) if target.dtype.kind == "O" else np.isnan(target)
     gone = gone if weights is None else gone | np.isnan(weights)
     if gone.any() and options.missing == "error":
@@ -160,11 +162,45 @@ def _of_table(options: argparse.Namespace, session: Session) -> Question:
     return Question(M, b, words, how, groups)
 
 
+def _spread(options: argparse.Namespace, table: Table) -> argparse.Namespace:
+    """Options in which each column that is named stands by itself."""
+    from fewatoms.cli.design import spread
+
+    words = {"drop": spread(table, options.drop), "categorical": spread(table, options.categorical)}
+    options = argparse.Namespace(**{**vars(options), **words})
+    _agree(options)
+    return options
+
+
+def _counting(table: Table, options: argparse.Namespace, session: Session) -> tuple[Table, Array | None]:
+    """The rows that count, and their weights: those of weight 0 are as if they were not there."""
+    import numpy as np
+
+    from fewatoms import io
+
+    if options.weights is None:
+        return table, None
+    weights = table.numeric([options.weights])[:, 0]
+    if (weights < 0).any():
+        demand = "weights must be positive, or 0 for rows that do not count"
+        raise refused(f"{table.source}: {demand}; column {options.weights!r} has {np.nanmin(weights):g}")
+    some = weights != 0
+    if not some.any():
+        raise refused(f"{table.source}: some weights must be positive; those of column {options.weights!r} are all 0")
+    if some.all():
+        return table, weights
+    session.note(f"{int((~some).sum())} of {table.rows} rows have weight 0 and do not count")
+    return io.Table({name: column[some] for name, column in table.columns.items()}, table.source), weights[some]
+
+
 def _target(table: Table, options: argparse.Namespace) -> Array:
+    from fewatoms.cli.design import dated
+
     target = table.column(options.target)
     if target.dtype.kind == "O" and not options.classes:
         told = repr(next((v for v in target if v is not None), None))
-        raise refused(f"{table.source}: target column {options.target!r} holds text, {told} for one: say --classes")
+        how = "turn dates into numbers first, such as days since the first" if dated(target) else "say --classes"
+        raise refused(f"{table.source}: target column {options.target!r} holds text, {told} for one: {how}")
     return target
 
 
@@ -272,9 +308,9 @@ def few(asked: list[int] | None, ask: Question, session: Session) -> list[int]:
     ks = list(range(1, min(USUAL, most) + 1)) if asked is None else asked
     if min(ks) > ask.rows:
         raise refused(f"-k must be at most the number of rows, {ask.rows}; got {min(ks)}")
-    kept = [k for k in ks if k <= most]
+    kept, kind = [k for k in ks if k <= most], "columns" if ask.groups is None else "groups"
     if not kept:
-        raise refused(f"-k must be at most the number of columns (or groups) in use, {ask.atoms}; got {min(ks)}")
+        raise refused(f"-k must be at most the number of {kind} in use, {ask.atoms}; got {min(ks)}")
     if len(kept) < len(ks):
-        session.note(f"-k is tried up to {max(kept)}: there are {ask.rows} rows and {ask.atoms} columns")
+        session.note(f"-k is tried up to {max(kept)}: there are {ask.rows} rows and {ask.atoms} {kind} in use")
     return kept

@@ -12,7 +12,7 @@ from fewatoms.cli.session import Session
 from fewatoms.cli.tables import figure
 
 if TYPE_CHECKING:
-    from fewatoms.cli.pairs import Completed
+    from fewatoms.cli.pairs import Given, Pairs
     from fewatoms.cli.summary import Plain
     from fewatoms.doors import Words
     from fewatoms.io import Entries, Table
@@ -26,8 +26,9 @@ list of ranks (1,2,4 or 1:10), or none, the rank is chosen by entries held out, 
 unless --ridge is a number.
 
 --out gets the whole matrix: a table of all entries, or a matrix (.npy, .npz); with --predict the entries of a
-table of pairs instead, with --top the N best of each row that were not given. Ends of a scale that are
-negative are written --clip=-1:1."""
+table of pairs instead, with --top the N best of each row that were not given. In the whole matrix given
+entries stay as they are; with --predict a pair that was given gets what the model says of it, as any other.
+Ends of a scale that are negative are written --clip=-1:1."""
 examples = """\
   fewatoms complete ratings.csv --rank 2 --out filled.csv
   fewatoms complete ratings.csv --rank 1 --biases --clip 1:5 --top 3 --out best.csv
@@ -58,29 +59,32 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from fewatoms import io
-    from fewatoms.cli.pairs import which
+    from fewatoms.cli.pairs import Given, which
 
     session = Session(options)
     whole = options.predict is None and options.top is None
     session.claim("out", options.out, (*OUTPUTS, *MATRICES) if whole else OUTPUTS)
     session.claim("model", options.model, (".npz",))
     if not whole and options.out is None:
-        raise io.Refused("--predict and --top need --out FILE")
+        word = "--top" if options.predict is None else "--predict"
+        raise io.Refused(f"{word} says what --out gets: say --out FILE as well, such as --out {word[2:]}.csv")
     with session.timed("read"):
         pairs = None if options.predict is None else io.read_table(options.predict)
         entries = io.read_entries(
             options.data, row=options.user, col=options.item, value=options.value, duplicates=options.duplicates
         )
         _refuse(entries, options, whole)
+        given = Given.of(entries)
+        del entries  # its codes are in the operator now
         if pairs is not None:
-            which(pairs, entries.row, entries.col)
-    shape = entries.row_ids.size, entries.col_ids.size
-    ranks = [k for k in (options.rank or _usual()) if k <= min(shape)]
+            which(pairs, given.row, given.col)
+    least = min(given.M.matrix_shape)
+    ranks = [k for k in (options.rank or _usual()) if k <= least]
     if not ranks:
-        raise io.Refused(f"--rank must be at most {min(shape)}, the smaller side of the matrix; got {options.rank}")
+        raise io.Refused(f"--rank must be at most {least}, the smaller side of the matrix; got {options.rank}")
     with session.working("complete") as callback:
-        s = _solved(entries, ranks, options, callback)
-    return _told(session, entries, s, ranks, pairs)
+        s = _solved(given, ranks, options, callback)
+    return _told(session, given, s, ranks, pairs)
 
 
 def _refuse(entries: Entries, options: argparse.Namespace, whole: bool) -> None:
@@ -104,66 +108,70 @@ def _usual() -> tuple[int, ...]:
     return RANKS
 
 
-def _solved(entries: Entries, ranks: list[int], options: argparse.Namespace, callback: Callback) -> Solution:
+def _solved(given: Given, ranks: list[int], options: argparse.Namespace, callback: Callback) -> Solution:
     import fewatoms as fa
     from fewatoms.ranks import best_rank
 
-    shape = entries.row_ids.size, entries.col_ids.size
+    M, values = given.M, given.values
     words: Words = {
-        "atoms": fa.RankOne(*shape), "free": "biases" if options.biases else None, "ridge": options.ridge,
+        "atoms": fa.RankOne(*M.matrix_shape), "free": "biases" if options.biases else None, "ridge": options.ridge,
         "callback": callback, "rng": options.seed,
     }  # fmt: skip
-    M = fa.Sampling(entries.rows, entries.cols, shape)
     if len(ranks) == 1:
-        return fa.fit(M, entries.values, k=ranks[0], **words)
+        return fa.fit(M, values, k=ranks[0], **words)
     if options.rank is None:
-        return best_rank(M, entries.values, ranks, **words)
-    path = fa.fit_path(M, entries.values, k=ranks, **words)
+        return best_rank(M, values, ranks, **words)
+    path = fa.fit_path(M, values, k=ranks, **words)
     path.choose_k("held-out", rng=options.seed, callback=callback)
     return path.best
 
 
-def _told(session: Session, entries: Entries, s: Solution, ranks: list[int], pairs: Table | None) -> int:
-    import numpy as np
-
+def _told(session: Session, given: Given, s: Solution, ranks: list[int], pairs: Table | None) -> int:
     from fewatoms.cli import models
-    from fewatoms.cli.pairs import Completed
+    from fewatoms.cli.pairs import Pairs
     from fewatoms.cli.summary import of_answer, plain
 
     options = session.options
-    ids = entries.row_ids, entries.col_ids
-    done = Completed(s.model, *ids, entries.row, entries.col, entries.value, options.clip)
-    session.write("model", lambda path: models.write(path, done.model, done.plain(), done.arrays()))
-    session.write("out", lambda path: _written(path, session, done, entries, pairs))
-    trace = session.trace if len(ranks) == 1 else None
-    session.write(
-        "report",
-        lambda path: s.report(
-            path, title=session.title, trace=trace, notes=session.notes, rows=ids[0].tolist(), cols=ids[1].tolist()
-        ),
-    )
-    p, q = (len(some) for some in ids)
+    done = Pairs.of(s.model, given, options.clip)
+    session.write("model", lambda path: models.write(path, s.model, done.plain(), done.arrays()))
+    session.write("out", lambda path: _written(path, session, done, given, pairs))
+    session.write("report", lambda path: _reported(path, session, s, given, len(ranks) == 1))
+    (p, q), m = given.M.matrix_shape, int(given.values.size)
     summary: dict[str, Plain] = {
-        "data": {"source": entries.source, "rows": p, "columns": q, "entries": int(entries.values.size)},
+        "data": {"source": given.source, "rows": p, "columns": q, "entries": m},
         "asked": {"rank": plain(ranks), "biases": options.biases, "clip": plain(options.clip)},
-        "answer": {**of_answer(s), "rank": int(s.cardinality)},
+        "answer": {**of_answer(s, session), "rank": int(s.cardinality)},
     }
     table = [["entries", "rows", "columns", "rank", "misfit", "ridge", "held out"]]
     held = "" if s.held_out is None else figure(float(s.held_out))
-    shown = " ".join(figure(float(r)) for r in np.atleast_1d(s.ridge))
-    table.append([str(entries.values.size), str(p), str(q), str(s.cardinality), figure(float(s.misfit)), shown, held])
-    return session.finish(s.success, summary, [s.message], table)
+    shown = _ridges(s, options.biases)
+    table.append([str(m), str(p), str(q), str(s.cardinality), figure(float(s.misfit)), shown, held])
+    return session.finish(s.success, summary, [session.said(s.message)], table)
 
 
-def _written(path: Path, session: Session, done: Completed, entries: Entries, pairs: Table | None) -> None:
+def _reported(path: Path, session: Session, s: Solution, given: Given, alone: bool) -> None:
+    rows, cols = given.row_ids.tolist(), given.col_ids.tolist()
+    trace = session.trace if alone else None
+    s.report(path, title=session.title, trace=trace, notes=session.notes, rows=rows, cols=cols)
+
+
+def _ridges(s: Solution, biases: bool) -> str:
+    """What is paid, in words: for the factors, and for the biases where there are any."""
+    import numpy as np
+
+    factors, beside = (float(r) for r in np.broadcast_to(s.ridge, 2))
+    return f"{figure(factors)} on factors" + (f", {figure(beside)} on biases" if biases else "")
+
+
+def _written(path: Path, session: Session, done: Pairs, given: Given, pairs: Table | None) -> None:
     """What was asked for."""
     from fewatoms import io
 
     if pairs is not None:
         io.write_table(path, done.predicted(session, pairs))
     elif session.options.top is not None:
-        io.write_table(path, done.best(session.options.top, entries))
+        io.write_table(path, done.best(session.options.top))
     elif path.suffix.lower() in MATRICES:
-        io.write_grid(path, done.filled(entries))
+        io.write_grid(path, done.filled(given))
     else:
-        io.write_table(path, done.listed(done.filled(entries)))
+        io.write_table(path, done.listed(done.filled(given)))

@@ -81,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
     session.write("figure", lambda path: _drawn(results, str(path)))
     session.write("report", lambda path: _reported(results, path, [HEADS, *rows], [*found, *session.notes]))
     done = all(s.success for _, s in results)
-    return session.finish(done, _summary(results), [*found, "", *NEXT, ""], [HEADS, *rows])
+    return session.finish(done, _summary(results, session), [*found, "", *NEXT, ""], [HEADS, *rows])
 
 
 def _reported(results: list[tuple[Job, Solution]], path: Path, table: list[Sequence[str]], notes: list[str]) -> None:
@@ -92,11 +92,12 @@ def _reported(results: list[tuple[Job, Solution]], path: Path, table: list[Seque
     report.several(path, answers, table, title="fewatoms demo: three jobs on real data", notes=notes)
 
 
-def _summary(results: list[tuple[Job, Solution]]) -> dict[str, Plain]:
+def _summary(results: list[tuple[Job, Solution]], session: Session) -> dict[str, Plain]:
     from fewatoms.cli.summary import of_answer
 
     answers: list[Plain] = [
-        {"problem": job.title, "asked": job.asked, "found": list(job.told(s)), **of_answer(s)} for job, s in results
+        {"problem": job.title, "asked": job.asked, "found": list(job.told(s)), **of_answer(s, session)}
+        for job, s in results
     ]
     return {"answer": {"problems": answers}}
 

@@ -3,6 +3,7 @@ say nothing. A `Recipe` does the same to new tables, and goes into the file of a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from fewatoms.io import Table
 
 LEVELS = 1000  # that one column may have
+DATE = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})(\D|$)", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -63,11 +65,13 @@ class Recipe:
 
     target : the name of the column that is explained
     missing : "error", "drop" or "mean"
+    id : the name of the column that says what rows are called, if one does
     """
 
     target: str
     missing: str
     columns: tuple[Column, ...] = field(repr=False)
+    id: str | None = None
 
     @property
     def made(self) -> tuple[str, ...]:
@@ -100,7 +104,7 @@ class Recipe:
             {"name": c.name, "levels": None if c.levels is None else [*c.levels], "means": [*c.means], "base": c.base}
             for c in self.columns
         ]
-        return {"target": self.target, "missing": self.missing, "columns": columns}
+        return {"target": self.target, "missing": self.missing, "columns": columns, "id": self.id}
 
     @classmethod
     def read(cls, header: Plain) -> Recipe:
@@ -110,11 +114,12 @@ class Recipe:
             levels = None if each["levels"] is None else tuple(str(v) for v in kept.rows(each["levels"]))
             means = tuple(kept.real(v) for v in kept.rows(each["means"]))
             columns.append(Column(str(each["name"]), levels, means, str(each["base"])))
-        return cls(str(told["target"]), str(told["missing"]), tuple(columns))
+        named = told.get("id")
+        return cls(str(told["target"]), str(told["missing"]), tuple(columns), None if named is None else str(named))
 
 
 def recipe(
-    table: Table, target: str, *, categorical: Sequence[str], without: Sequence[str], missing: str
+    table: Table, target: str, *, categorical: Sequence[str], without: Sequence[str], missing: str, id: str | None
 ) -> tuple[Recipe, list[str]]:
     """What to do with the columns of a table, and notes about those that are left out."""
     for name in [*categorical, *without]:
@@ -123,10 +128,7 @@ def recipe(
     texts = [name for name in among if table.columns[name].dtype.kind == "O" and name not in categorical]
     texts = [name for name in texts if not as_words(table.columns[name])[1].all()]
     if texts:
-        raise refused(
-            f"{table.source}: columns must hold numbers; {names.told(texts)} {'holds' if len(texts) == 1 else 'hold'} "
-            f"text: say --categorical {texts[0]} to make columns of 0 and 1 of it, or --drop {texts[0]}"
-        )
+        raise refused(_of_texts(table, texts))
     columns: list[Column] = []
     idle: list[str] = []
     empty: list[str] = []
@@ -143,7 +145,39 @@ def recipe(
     ]
     if not columns:
         raise refused(f"{table.source}: no column is left that could explain {target!r}")
-    return Recipe(target, missing, tuple(columns)), notes
+    return Recipe(target, missing, tuple(columns), id), notes
+
+
+def spread(table: Table, given: Sequence[str]) -> list[str]:
+    """The columns that an option names: each by itself, or several with commas between them."""
+    found: list[str] = []
+    for name in given:
+        parts = [part.strip() for part in name.split(",")]
+        found += [name] if name in table.columns or len(parts) == 1 else parts
+    return [*dict.fromkeys(found)]
+
+
+def dated(column: Array) -> bool:
+    """Whether text looks like dates or times."""
+    there = [str(value) for value in column if value is not None]
+    return bool(there) and all(map(DATE.match, there))
+
+
+def _of_texts(table: Table, texts: Sequence[str]) -> str:
+    """Columns of text that cannot be used, and what to do about them."""
+    dates = [name for name in texts if dated(table.columns[name])]
+    words = [name for name in texts if name not in dates]
+    advice = []
+    if words:
+        advice.append(f"--categorical {','.join(words)} makes columns of 0 and 1 of words, --drop leaves columns out")
+    if dates:
+        which = names.told(dates) if words else "dates"
+        advice.append(
+            f"{which} must become numbers first, such as years, months or days since the first, or --drop "
+            f"{','.join(dates)}"
+        )
+    hold = "holds" if len(texts) == 1 else "hold"
+    return f"{table.source}: columns must hold numbers; {names.told(texts)} {hold} text: {'; '.join(advice)}"
 
 
 def _column(table: Table, name: str, categorical: bool) -> Column | None:

@@ -30,7 +30,7 @@ OPTIONAL = {
     "h5py": ("hdf5", "MATLAB files of version 7.3"),
     "Pillow": ("images", "folders of images, GIF and TIFF for `fewatoms split`"),
     "rich": ("progress", "progress bars and tables with borders"),
-    "matplotlib": ("plot", "figures: `fewatoms demo --figure`, `fewatoms path --plot`"),
+    "matplotlib": ("plot", "figures: `fewatoms demo --figure`, `fewatoms path --plot`, `fewatoms reproduce`"),
 }
 
 

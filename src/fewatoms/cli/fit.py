@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fewatoms.cli.asking import Question
     from fewatoms.cli.summary import Plain
     from fewatoms.doors import Words
+    from fewatoms.path import Path
     from fewatoms.run import Callback
     from fewatoms.solution import Solution
 
@@ -57,32 +58,39 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError("--misfit goes with a single -k, or none")
     ks = None if options.k is None and options.misfit is not None else asking.few(options.k, ask, session)
     with session.working("fit") as callback:
-        s = _solved(ask, ks, options, callback)
+        s, path = _solved(ask, ks, options, callback)
         if options.loss == "huber" and options.delta is None:
-            s = _solved(asking.robust(ask, s), ks, options, callback)
-    return told(session, ask, s, {"k": ks, "misfit": options.misfit})
+            s, path = _solved(asking.robust(ask, s), ks, options, callback)
+    return told(session, ask, s, path, {"k": ks, "misfit": options.misfit})
 
 
-def _solved(ask: Question, ks: list[int] | None, options: argparse.Namespace, callback: Callback) -> Solution:
+def _solved(
+    ask: Question, ks: list[int] | None, options: argparse.Namespace, callback: Callback
+) -> tuple[Solution, Path | None]:
+    """The answer, and the path that it was chosen from if it was."""
     import fewatoms as fa
+    from fewatoms.cli.choice import folds_of
 
     words: Words = {**ask.words, "callback": callback}
     if ks is None or len(ks) == 1:
         words["misfit"] = options.misfit
-        return fa.fit(ask.M, ask.b, k=None if ks is None else ks[0], **words)
+        return fa.fit(ask.M, ask.b, k=None if ks is None else ks[0], **words), None
     path = fa.fit_path(ask.M, ask.b, k=ks, **words)
-    path.choose_k("cv", folds=min(5, ask.rows), rng=options.seed, callback=callback)
-    return path.best
+    path.choose_k("cv", folds=folds_of(ask.rows), rng=options.seed, callback=callback)
+    return path.best, path
 
 
-def told(session: Session, ask: Question, s: Solution, asked: dict[str, object]) -> int:
+def told(session: Session, ask: Question, s: Solution, path: Path | None, asked: dict[str, object]) -> int:
     """Write and print an answer about a table."""
     import numpy as np
 
     from fewatoms import io
-    from fewatoms.cli import models
+    from fewatoms.cli import choice, models
     from fewatoms.cli.summary import of_answer, plain
 
+    if session.cut_short is None:
+        with session.timed("work"):
+            _ = s.certificate.gap  # over columns at hand it costs a product or two, and the summary tells it
     records = _records(s, ask)
     how: dict[str, Plain] = {"kind": "table", "recipe": None if ask.recipe is None else ask.recipe.plain()}
     session.write("model", lambda path: models.write(path, s, how))
@@ -91,16 +99,19 @@ def told(session: Session, ask: Question, s: Solution, asked: dict[str, object])
     trace = session.trace if once and session.options.loss != "huber" else None  # of one fit, not of many
     session.write("report", lambda path: s.report(path, title=session.title, trace=trace, notes=session.notes))
     session.write("table", lambda path: io.write_table(path, columns or {"name": np.array([], dtype=object)}))
+    way, accuracy = ("cv", "best", ask.rows), _accuracy(s, ask)
+    chosen = [] if path is None else choice.lines(path, *way)
     classes = None if s.classes is None else plain(np.asarray(s.classes))
     summary: dict[str, Plain] = {
         "data": {"source": session.options.data, "target": session.options.target, "rows": ask.rows,
                  "columns": int(ask.M.shape[1]), "classes": classes},
         "asked": plain(asked),
-        "answer": {**of_answer(s), "intercept": plain(s.intercept), "table": plain(records)},
+        "answer": {**of_answer(s, session), "accuracy": accuracy, "intercept": plain(s.intercept),
+                   "table": plain(records), "choice": None if path is None else choice.told(path, *way)},
     }  # fmt: skip
     rows = [[_cell(head, value) for head, value in record.items()] for record in records]
     table = [list(records[0]), *rows] if records else []
-    return session.finish(s.success, summary, [s.message, *_beside(s)], table)
+    return session.finish(s.success, summary, [session.said(s.message), *_fitted(s, accuracy), *chosen], table)
 
 
 def _records(s: Solution, ask: Question) -> list[dict[str, object]]:
@@ -119,9 +130,29 @@ def _records(s: Solution, ask: Question) -> list[dict[str, object]]:
     return found
 
 
-def _beside(s: Solution) -> list[str]:
-    """The intercept, where it is one number."""
-    return [] if s.classes is not None and len(s.classes) > 2 else [f"intercept: {figure(float(s.intercept))}"]
+def _accuracy(s: Solution, ask: Question) -> float | None:
+    """The share of rows whose likeliest class is theirs; None for numbers."""
+    import numpy as np
+
+    if s.classes is None:
+        return None
+    likeliest = np.asarray(s.classes)[s.predict_proba(ask.M).argmax(axis=1)]
+    return float((likeliest == ask.b).mean())
+
+
+def _fitted(s: Solution, accuracy: float | None) -> list[str]:
+    """How well it fits, and the intercept: one number, or one for each of several classes."""
+    import numpy as np
+
+    several = s.classes is not None and len(s.classes) > 2
+    told = [figure(float(s.intercept))] if not several else [
+        f"{name} {figure(value)}"
+        for name, value in zip(np.asarray(s.classes).tolist(), np.asarray(s.intercept).tolist(), strict=True)
+    ]  # fmt: skip
+    explained = "" if np.isnan(s.r2) else f"{'R2' if accuracy is None else 'share of the deviance'} {figure(s.r2)}"
+    right = "" if accuracy is None else f"accuracy {figure(accuracy)} on these rows"
+    fits = ", ".join(part for part in (right, explained) if part)
+    return [*([fits] if fits else []), f"{'intercepts' if several else 'intercept'}: {', '.join(told)}"]
 
 
 def _cell(head: str, value: object) -> str:

@@ -1,4 +1,4 @@
-"""A completed matrix with ids: entries, the best of each row, all of them, and the arrays that a file keeps."""
+"""A completed matrix in tables: pairs of ids, the best of each row, all entries, and the arrays that a file keeps."""
 
 from __future__ import annotations
 
@@ -6,101 +6,123 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy.sparse as sp
 
 from fewatoms import kept, names
 from fewatoms.cli.models import HOW
 from fewatoms.cli.options import refused
+from fewatoms.completed import Completed
+from fewatoms.ids import UNKNOWN, Ids
+from fewatoms.operators import Sampling
 
 if TYPE_CHECKING:
-    from fewatoms._types import Array, FloatArray
+    from fewatoms import io
+    from fewatoms._types import Array, FloatArray, IntArray, Matrix
     from fewatoms.cli.session import Session
-    from fewatoms.io import Entries, Table
+    from fewatoms.io import Table
     from fewatoms.kept import Plain
     from fewatoms.lowrank import LowRank
 
 ROWS, COLS = f"{HOW} rows", f"{HOW} cols"
+ANY = (-np.inf, np.inf)  # the scale of values that keep to none
 
 
 @dataclass(frozen=True, eq=False)
-class Completed:
-    """A low-rank model whose rows and columns have ids.
+class Given:
+    """Entries as a file had them, their places kept in the operator alone: there may be many.
 
-    row, col, value : what they are called
-    scale : the ends of the scale that predictions are kept to, or None
+    row, col, value : what the columns of ids and values are called
     """
 
-    model: LowRank
+    M: Sampling
+    values: FloatArray
     row_ids: Array
     col_ids: Array
     row: str
     col: str
     value: str
-    scale: tuple[float, float] | None
+    source: str
+
+    @classmethod
+    def of(cls, found: io.Entries) -> Given:
+        M = Sampling(found.rows, found.cols, found.shape)
+        names = found.row, found.col, found.value
+        return cls(M, found.values, found.row_ids, found.col_ids, *names, found.source)
+
+    @property
+    def seen(self) -> Matrix:
+        """Where they are."""
+        starts, cols, marks = self.M.row_by_row(np.ones(self.values.size, dtype=bool))
+        return sp.csr_array((marks, cols, starts), shape=self.M.matrix_shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """A completed matrix as tables have it.
+
+    row, col, value : what the columns of ids and values are called
+    """
+
+    matrix: Completed
+    row: str
+    col: str
+    value: str
+
+    @classmethod
+    def of(cls, model: LowRank, given: Given, scale: tuple[float, float] | None) -> Pairs:
+        """The matrix that was completed from these entries."""
+        rows, cols = Ids(given.row_ids), Ids(given.col_ids)
+        return cls(Completed(model, rows, cols, given.seen, None, scale or ANY), given.row, given.col, given.value)
 
     def plain(self) -> Plain:
-        scale: Plain = None if self.scale is None else [*self.scale]
+        scale: Plain = None if self.matrix.span == ANY else [*self.matrix.span]
         return {"kind": "pairs", "row": self.row, "col": self.col, "value": self.value, "scale": scale}
 
     def arrays(self) -> dict[str, Array]:
-        return {ROWS: _storable(self.row_ids), COLS: _storable(self.col_ids)}
+        return {ROWS: _storable(self.matrix.rows.values), COLS: _storable(self.matrix.cols.values)}
 
     @classmethod
-    def read(cls, model: LowRank, how: dict[str, Plain], arrays: dict[str, Array]) -> Completed:
+    def read(cls, model: LowRank, how: dict[str, Plain], arrays: dict[str, Array]) -> Pairs:
         ends = None if how["scale"] is None else [kept.real(v) for v in kept.rows(how["scale"])]
-        scale = None if ends is None else (ends[0], ends[1])
-        return cls(model, arrays[ROWS], arrays[COLS], str(how["row"]), str(how["col"]), str(how["value"]), scale)
-
-    def on_scale(self, values: FloatArray) -> FloatArray:
-        return values if self.scale is None else np.clip(values, *self.scale)
+        span = ANY if ends is None else (ends[0], ends[1])
+        matrix = Completed(model, Ids(arrays[ROWS]), Ids(arrays[COLS]), None, None, span)
+        return cls(matrix, str(how["row"]), str(how["col"]), str(how["value"]))
 
     def predicted(self, session: Session, table: Table) -> dict[str, Array]:
-        """The pairs of a table with their entries; none for ids that were not there."""
+        """The pairs of a table with what the model says of them; nothing for ids that were not there."""
         row, col = which(table, self.row, self.col)
         rows, cols = table.column(row), table.column(col)
-        i, j = _codes(rows, self.row_ids), _codes(cols, self.col_ids)
-        known = (i >= 0) & (j >= 0)
+        i, j = (
+            side.written("ids of pairs", some) for side, some in ((self.matrix.rows, rows), (self.matrix.cols, cols))
+        )
+        known = (i != UNKNOWN) & (j != UNKNOWN)
         if not known.all():
             session.note(f"{int((~known).sum())} of {known.size} pairs have ids that the model does not know: no value")
-        values = np.full(known.size, np.nan)
-        values[known] = self.on_scale(self.model.predict(i[known], j[known]))
-        return {row: _named(rows, i, self.row_ids), col: _named(cols, j, self.col_ids), self.value: values}
+        values = np.where(known, self.matrix.at(i, j), np.nan)
+        return {row: _named(rows, i, self.matrix.rows), col: _named(cols, j, self.matrix.cols), self.value: values}
 
-    def best(self, n: int, seen: Entries) -> dict[str, Array]:
+    def best(self, n: int) -> dict[str, Array]:
         """The n largest entries of each row that were not given."""
-        order = np.argsort(seen.rows, kind="stable")
-        cols = seen.cols[order]
-        ends = np.searchsorted(seen.rows[order], np.arange(self.row_ids.size + 1))
-        rows, found, values = [], [], []
-        for i in range(self.row_ids.size):
-            some, height = self.model.top(i, n, exclude=cols[ends[i] : ends[i + 1]])
-            rows.append(np.full(some.size, i))
-            found.append(some)
-            values.append(height)
-        at = np.concatenate(rows)
+        rows = np.arange(len(self.matrix.rows))
+        cols, values = self.matrix.best(rows, n, exclude_seen=True)
+        there = cols != UNKNOWN
         return {
-            self.row: self.row_ids[at],
-            self.col: self.col_ids[np.concatenate(found)],
-            self.value: self.on_scale(np.concatenate(values)),
+            self.row: self.matrix.rows.values[np.repeat(rows, there.sum(axis=1))],
+            self.col: self.matrix.cols.values[cols[there]],
+            self.value: values[there],
         }
 
-    def filled(self, given: Entries) -> FloatArray:
+    def filled(self, given: Given) -> FloatArray:
         """The whole matrix; entries that were given are as they were."""
-        X = self.model.left @ self.model.right.T
-        biases = self.model.biases
-        if biases is not None:
-            X += biases.center + biases.rows[:, None] + biases.cols
-        X = self.on_scale(X)
-        X[given.rows, given.cols] = given.values
+        X = self.matrix.whole()
+        X[given.M.positions] = given.values
         return X
 
     def listed(self, X: FloatArray) -> dict[str, Array]:
         """A whole matrix as a table of entries, row by row."""
         p, q = X.shape
-        return {
-            self.row: np.repeat(self.row_ids, q),
-            self.col: np.tile(self.col_ids, p),
-            self.value: X.ravel(),
-        }
+        rows, cols = self.matrix.rows.values, self.matrix.cols.values
+        return {self.row: np.repeat(rows, q), self.col: np.tile(cols, p), self.value: X.ravel()}
 
 
 def which(table: Table, row: str, col: str) -> tuple[str, str]:
@@ -124,35 +146,6 @@ def _as_ids(column: Array) -> Array:
     return column
 
 
-def _named(column: Array, codes: Array, ids: Array) -> Array:
+def _named(column: Array, codes: IntArray, ids: Ids) -> Array:
     """Ids as the model knows them, where all are known; else as they came."""
-    return np.asarray(ids[codes]) if (codes >= 0).all() else _as_ids(column)
-
-
-def _codes(column: Array, ids: Array) -> Array:
-    """Where ids stand among those of the model; -1 for strangers. Ids that are told apart by how they are written, such
-    as 7 and 007, are not known again in a column that was read as numbers."""
-    texts, numbers = ids.dtype.kind in "OU", column.dtype.kind != "O"
-    if not texts or not numbers:
-        known = {(str(name) if texts else float(name)): i for i, name in enumerate(ids.tolist())}
-        given = column.tolist() if texts or numbers else [_number(v) for v in column.tolist()]
-        return np.array([known.get(value, -1) for value in given], dtype=np.intp)
-    by_value: dict[float, list[int]] = {}
-    for i, name in enumerate(ids.tolist()):
-        by_value.setdefault(_number(name), []).append(i)
-    found = [by_value.get(value, [-1]) for value in column.tolist()]
-    unclear = next((i for i in found if len(i) > 1), None)
-    if unclear is not None:
-        one, other = (str(ids[i]) for i in unclear[:2])
-        raise refused(
-            f"ids of pairs must be text, as those of the model are: {one!r} and {other!r} are the same number; "
-            "give them in a Parquet file with text, or with a word among them"
-        )
-    return np.array([i[0] for i in found], dtype=np.intp)
-
-
-def _number(text: object) -> float:
-    try:
-        return float(str(text))
-    except ValueError:
-        return np.nan
+    return _as_ids(column) if (codes == UNKNOWN).any() else ids.at(codes)

@@ -12,7 +12,6 @@ from fewatoms.cli.session import Session
 from fewatoms.cli.tables import figure
 
 if TYPE_CHECKING:
-    from fewatoms._types import Array
     from fewatoms.cli.summary import Plain
     from fewatoms.doors import Words
     from fewatoms.path import Path
@@ -54,11 +53,13 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     import fewatoms as fa
+    from fewatoms.cli.choice import folds_of, refuse_rule
 
     session = Session(options)
     session.claim("path", options.out, (".npz",))
     session.claim("table", options.table, asking.OUTPUTS)
     session.claim("plot", options.plot, FIGURES)
+    refuse_rule(options.choose, options.rule)
     if options.plot is not None:
         _drawable()
     with session.timed("read"):
@@ -71,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
             words = {**asking.robust(ask, path[max(ks)]).words, "callback": callback}
             path = fa.fit_path(ask.M, ask.b, k=ks, **words)
         if options.choose != "none":
-            folds = {"folds": min(5, ask.rows)} if options.choose == "cv" else {}
+            folds = {"folds": folds_of(ask.rows)} if options.choose == "cv" else {}
             path.choose_k(options.choose, rule=options.rule, rng=options.seed, callback=callback, **folds)
     return _told(session, path, ask)
 
@@ -88,10 +89,11 @@ def _told(session: Session, path: Path, ask: asking.Question) -> int:
     import numpy as np
 
     from fewatoms import io
+    from fewatoms.cli import choice
     from fewatoms.cli.summary import of_answer, plain
 
-    way = session.options.choose
-    scores = _scores(path, way)
+    way, rule = session.options.choose, session.options.rule
+    scores, errors = choice.compared(path, way)
     answers = [path[k] for k in path]
     called = [_called(s.names if s.names is not None else s.indices) for s in answers]
     columns = {
@@ -100,6 +102,7 @@ def _told(session: Session, path: Path, ask: asking.Question) -> int:
         "misfit": path.misfits,
         "loss": path.losses,
         "score": np.full(len(path), np.nan) if scores is None else scores,
+        "error": np.full(len(path), np.nan) if errors is None else errors,
         "names": np.array([" ".join(some) for some in called], dtype=object),
     }
     session.write("path", path.save)
@@ -108,9 +111,10 @@ def _told(session: Session, path: Path, ask: asking.Question) -> int:
     session.write("plot", lambda file: _draw(path, file))
     lines: list[Plain] = [
         {
-            **of_answer(s),
+            **of_answer(s, session),
             "k": plain(k),
             "score": None if scores is None else plain(scores[i]),
+            "error": None if errors is None else plain(errors[i]),
             "names": plain(called[i]),
         }
         for i, (k, s) in enumerate(zip(path.k, answers, strict=True))
@@ -118,26 +122,18 @@ def _told(session: Session, path: Path, ask: asking.Question) -> int:
     summary: dict[str, Plain] = {
         "data": {"source": session.options.data, "target": session.options.target, "rows": ask.rows,
                  "columns": int(ask.M.shape[1])},
-        "asked": {"k": plain(path.k), "choose": way, "rule": session.options.rule},
-        "answer": {"chosen": plain(path.chosen), "ridge": plain(path.ridge), "path": lines},
+        "asked": {"k": plain(path.k), "choose": way, "rule": rule},
+        "answer": {"chosen": plain(path.chosen), "ridge": plain(path.ridge), "path": lines,
+                   "choice": None if path.chosen is None else choice.told(path, way, rule, ask.rows)},
     }  # fmt: skip
-    shown = [["k", "atoms", "misfit", "loss", f"score ({way})", "names"]]
+    shown = [["k", "atoms", "misfit", "loss", "R2", f"score ({way})", "error", "names"]]
     for i, (k, s) in enumerate(zip(path.k, answers, strict=True)):
-        score = "" if scores is None else figure(float(scores[i]))
-        names = _short(called[i])
-        shown.append([str(k), str(s.cardinality), figure(float(s.misfit)), figure(float(s.loss)), score, names])
-    chosen = [] if path.chosen is None else [f"chosen: k = {path.chosen}"]
+        figures = [figure(float(value)) for value in (s.misfit, s.loss, s.r2)]
+        scored = ["" if some is None else figure(float(some[i])) for some in (scores, errors)]
+        shown.append([str(k), str(s.cardinality), *figures, *scored, _short(called[i])])
+    how = "" if path.chosen is None else choice.said(path, way, rule, ask.rows)
+    chosen = [] if path.chosen is None else [f"chosen: k = {path.chosen}, {how}"]
     return session.finish(all(s.success for s in answers), summary, chosen, shown)
-
-
-def _scores(path: Path, way: str) -> Array | None:
-    """Of the ridge in force; None where nothing was chosen."""
-    import numpy as np
-
-    if way not in path.scores:
-        return None
-    scores = np.atleast_2d(path.scores[way])
-    return scores[path.ridges.index(path.ridge) if len(path.ridges) > 1 else 0]
 
 
 def _called(some: object) -> list[str]:

@@ -35,6 +35,7 @@ def add(commands: Commands) -> None:
         "fitted", metavar="MODEL", help="written by `fewatoms fit --out` or `fewatoms complete --model`"
     )
     parser.add_argument("data", metavar="FILE", help="new data")
+    parser.add_argument("--id", metavar="COL", help="a column to copy beside predictions (default: that of `fit --id`)")
     parser.add_argument("--out", metavar="FILE", help="write predictions there (.csv, .tsv, .parquet)")
 
 
@@ -47,8 +48,10 @@ def run(options: argparse.Namespace) -> int:
     with session.timed("read"):
         answer, how, arrays = models.read(options.fitted)
         table = io.read_table(options.data)
+        ids = _ids(options, how, table.names)
     with session.timed("work"):
         columns = PREDICTIONS[str(how.get("kind"))](session, answer, how, arrays, table)
+        columns = {**ids, **columns}
     session.write("predictions", lambda path: io.write_table(path, columns))
     model = cast("Solution", answer) if how.get("kind") == "table" else None
     session.write(
@@ -64,6 +67,25 @@ def run(options: argparse.Namespace) -> int:
         "answer": {"columns": [*columns], "predicted": len(first)},
     }
     return session.finish(True, summary, [])
+
+
+def _ids(options: argparse.Namespace, how: dict[str, Plain], there: tuple[str, ...]) -> dict[str, Array]:
+    """The column that says what rows are called, as it is written: the one asked for, or that of `fit --id` where the
+    new table has it."""
+    from fewatoms import io
+    from fewatoms.cli.design import Recipe
+
+    if how["kind"] != "table":
+        if options.id is not None:
+            raise io.Refused("--id is for tables: predictions of pairs have their ids already")
+        return {}
+    recipe = None if how["recipe"] is None else Recipe.read(how["recipe"])
+    target = "target" if recipe is None else recipe.target
+    if options.id == target:
+        raise io.Refused(f"--id must not be {target!r}, as the column of predictions is called")
+    usual = None if recipe is None or recipe.id not in there else recipe.id
+    name = usual if options.id is None else str(options.id)
+    return {} if name is None else io.read_table(options.data, columns=[name], as_text=[name]).columns
 
 
 def _of_table(
@@ -104,9 +126,9 @@ def _of_pairs(
     session: Session, answer: Solution | LowRank, how: dict[str, Plain], arrays: dict[str, Array], table: Table
 ) -> dict[str, Array]:
     """The entries of a completed matrix."""
-    from fewatoms.cli.pairs import Completed
+    from fewatoms.cli.pairs import Pairs
 
-    return Completed.read(cast("LowRank", answer), how, arrays).predicted(session, table)
+    return Pairs.read(cast("LowRank", answer), how, arrays).predicted(session, table)
 
 
 PREDICTIONS = {"table": _of_table, "pairs": _of_pairs}

@@ -149,6 +149,23 @@ class Session:
 
         return heard
 
+    @property
+    def cut_short(self) -> str | None:
+        """Who ended the work before it was done, in words; None if nobody did."""
+        return "Ctrl-C ended the work" if self.interrupted else "the deadline came first" if self.late else None
+
+    def said(self, message: str) -> str:
+        """The message of an answer, in which a callback that ended the work is called by its name here."""
+        from fewatoms.solution import Status
+        from fewatoms.words import sentence
+
+        if self.cut_short is None:
+            return message
+        who, stopped = sentence(self.cut_short), sentence(Status.STOPPED.value)
+        if stopped in message:
+            return message.replace(stopped, f"{who}; this is the best answer found so far.")
+        return f"{message} {who}: not all was looked at."
+
     def _look(self, progress: Progress) -> None:
         if self.interrupted:
             raise StopIteration

@@ -76,6 +76,8 @@ def _claim(session: Session) -> None:
     if session.options.out is None:
         return
     folder = Path(session.options.out)
+    if folder.suffix.lower() in {".gif", ".npy", ".npz", ".png"} and not folder.is_dir():
+        raise Refused(f"--out must be a folder, which gets both parts; {folder} is the name of a file: see --format")
     if folder.exists() and not folder.is_dir():
         raise Refused(f"--out must be a folder; {folder} is a file")
     if not folder.absolute().parent.is_dir():
@@ -115,12 +117,12 @@ def _told(session: Session, s: Solution, stack: Stack) -> int:
     summary: dict[str, Plain] = {
         "data": {"source": session.options.data, "frames": count, "shape": plain(stack.frames.shape[1:])},
         "asked": {"rank": session.options.rank, "entries": session.options.entries},
-        "answer": {**of_answer(s), "rank": int(low.cardinality), "entries": int(sparse.cardinality)},
+        "answer": {**of_answer(s, session), "rank": int(low.cardinality), "entries": int(sparse.cardinality)},
     }
     table = [["frames", "pixels", "rank", "foreground", "share", "misfit"]]
     share = f"{100 * sparse.cardinality / (count * pixels):.2f} %"
     table.append([str(count), str(pixels), str(low.cardinality), str(sparse.cardinality), share, figure(s.misfit)])
-    return session.finish(s.success, summary, [s.message], table)
+    return session.finish(s.success, summary, [session.said(s.message)], table)
 
 
 def _written(folder: Path, s: Solution, stack: Stack, form: str | None) -> None:

@@ -51,12 +51,12 @@ def plain(value: object) -> Plain:
     return value if value is None or isinstance(value, bool | int | str) else str(value)
 
 
-def of_answer(s: Solution) -> dict[str, Plain]:
-    """An answer of `fit` in numbers and words."""
+def of_answer(s: Solution, session: Session) -> dict[str, Plain]:
+    """An answer of `fit` in numbers and words; none is a success if the work was cut short."""
     return {
         "status": s.status.name,
-        "success": bool(s.success),
-        "message": s.message,
+        "success": bool(s.success) and session.cut_short is None,
+        "message": session.said(s.message),
         "atoms": int(s.cardinality),
         "loss": plain(float(s.loss)),
         "misfit": plain(float(s.misfit)),
@@ -70,11 +70,13 @@ def of_answer(s: Solution) -> dict[str, Plain]:
 
 
 def _proven(s: Solution) -> dict[str, Plain]:
-    """What is known already: nothing dear is computed for a summary."""
+    """What is known already: nothing dear is computed for it."""
     known = s.certificate.known()
     relaxed = known.relaxed
     named = None if relaxed is None else relaxed.named
     return {
+        "objective": plain(float(s.objective)),
+        "gauge": plain(float(known.gauge)),
         "within_budget": bool(known.within_budget),
         "meets_bound": plain(known.meets_bound),
         "relaxation": None if named is None else named.name,

@@ -16,16 +16,20 @@ if TYPE_CHECKING:
 
     from fewatoms._types import Array, FloatArray
     from fewatoms.cli.summary import Plain
+    from fewatoms.io import Grid
     from fewatoms.solutions import Solutions
 
 about = """\
-Scene and library are tables or matrices; which side of each counts the bands is found by their sizes, and
+Scene and library are tables or matrices, and the scene may be a cube of height, width and bands (.npy, .npz,
+.mat). Of matrices, which side of each counts the bands is found by their sizes, and
 where that is open --pixels and --spectra decide. In a library whose spectra are rows, a column of text has
 their names; --drop leaves out columns such as wavelengths. Amounts are not negative unless --signed says so;
 they need not add up to one.
 
 --out gets a line for each pixel and spectrum that is in it (tables), or the matrix of amounts, pixels as rows
-(.npy; .npz keeps it sparse). A pixel with missing values has no amounts, and is counted in a note."""
+(.npy; .npz keeps it sparse, with the names of the spectra). Of a cube the amounts are a cube as well, height,
+width and spectra, and lines have the row and the column of a pixel too. Pixels, rows and columns are numbered
+from 1. A pixel with missing values has no amounts, and is counted in a note."""
 examples = """\
   fewatoms unmix scene.npy --library spectra.csv -k 3
   fewatoms unmix scene.npy --library spectra.csv -k 2 --out amounts.csv
@@ -39,12 +43,16 @@ def add(commands: Commands) -> None:
     parser = command(
         commands, "unmix", run, said="each pixel of a scene as a mixture of a few spectra", about=about, shown=examples
     )
-    parser.add_argument("data", metavar="SCENE", help="pixels and bands: .npy, .npz, .mat, or a table of numbers")
+    parser.add_argument(
+        "data", metavar="SCENE", help="pixels and bands: .npy, .npz, .mat (also cubes), or a table of numbers"
+    )
     parser.add_argument("--library", required=True, metavar="FILE", help="spectra and bands")
     parser.add_argument("-k", type=count, required=True, metavar="K", help="spectra in a pixel at most")
     parser.add_argument("--pixels", choices=("rows", "columns"), help="what the pixels of the scene are")
     parser.add_argument("--spectra", choices=("rows", "columns"), help="what the spectra of the library are")
-    parser.add_argument("--drop", action="append", default=[], metavar="COL", help="leave a column of the library out")
+    parser.add_argument(
+        "--drop", action="append", default=[], metavar="COL[,COL]", help="leave columns of the library out"
+    )
     parser.add_argument("--signed", action="store_true", help="amounts may be negative")
     parser.add_argument("--effort", choices=("quick", "normal", "thorough"), default="normal", help="how hard to look")
     parser.add_argument("--out", metavar="FILE", help="write the amounts (.csv, .parquet, .npy, .npz)")
@@ -52,11 +60,13 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     import fewatoms as fa
+    from fewatoms import io
 
     session = Session(options)
     session.claim("out", options.out, (*OUTPUTS, *MATRICES))
     with session.timed("read"):
-        scene, library = _matched(options)
+        grid = io.read_scene(options.data)
+        scene, library = _matched(options, grid)
     p = library.values.shape[1]
     if options.k > min(library.values.shape):
         raise refused(f"-k must be at most {min(library.values.shape)}, for {p} spectra and "
@@ -66,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
         answers = fa.fit_many(
             library.values, scene, atoms=atoms, k=options.k, effort=options.effort, callback=callback, rng=options.seed
         )
-    return _told(session, answers, library)
+    return _told(session, answers, library, grid.sides)
 
 
 class Library(NamedTuple):
@@ -76,26 +86,28 @@ class Library(NamedTuple):
     names: list[str]
 
 
-def _matched(options: argparse.Namespace) -> tuple[Array, Library]:
+def _matched(options: argparse.Namespace, grid: Grid) -> tuple[Array, Library]:
     """Scene and library, both with bands as rows."""
     import numpy as np
     import scipy.sparse as sp
 
-    from fewatoms import io
-
-    grid = io.read_grid(options.data)
+    if grid.sides is not None and options.pixels == "columns":
+        raise refused(f"{options.data} has three axes, height, width and bands: leave out --pixels columns")
     scene = grid.values.toarray() if sp.issparse(grid.values) else np.asarray(grid.values)
+    by_cube = None if grid.sides is None else "rows"  # whose last axis counts bands
     found = [
         (one, library)
         for library in _libraries(options)
         for pixels, one in (("columns", scene), ("rows", scene.T))
-        if one.shape[0] == library.values.shape[0] and options.pixels in (None, pixels)
+        if one.shape[0] == library.values.shape[0] and (options.pixels or by_cube) in (None, pixels)
     ]
     if not found:
         sizes = " or ".join(str(library.values.shape[0]) for library in _libraries(options))
+        told = " x ".join(map(str, (*(grid.sides or scene.shape[:1]), scene.shape[1])))
+        last = "" if grid.sides is None else ", of whose three axes the last counts bands"
         raise refused(
             f"{options.data} and {options.library} must have one number of bands in common; the scene is "
-            f"{scene.shape[0]} x {scene.shape[1]}, the library has {sizes}"
+            f"{told}{last}, the library has {sizes}"
         )
     if len(found) > 1:
         scenes = {one.shape for one, _ in found}
@@ -113,11 +125,13 @@ def _libraries(options: argparse.Namespace) -> list[Library]:
     import numpy as np
 
     from fewatoms import io, names
+    from fewatoms.cli.design import spread
 
     table = io.read_table(options.library)
-    for name in options.drop:
+    without = spread(table, options.drop)
+    for name in without:
         table.column(name)
-    among = [name for name in table.names if name not in options.drop]
+    among = [name for name in table.names if name not in without]
     texts = [name for name in among if table.columns[name].dtype.kind == "O"]
     if len(texts) > 1:
         raise refused(f"{options.library}: one column may have names; {names.told(texts)} hold text: --drop some")
@@ -132,7 +146,7 @@ def _libraries(options: argparse.Namespace) -> list[Library]:
     return [as_rows] if texts else [as_columns, as_rows]
 
 
-def _told(session: Session, answers: Solutions, library: Library) -> int:
+def _told(session: Session, answers: Solutions, library: Library, sides: tuple[int, int] | None) -> int:
     import numpy as np
 
     from fewatoms.cli.summary import plain
@@ -144,7 +158,7 @@ def _told(session: Session, answers: Solutions, library: Library) -> int:
     for number, why in ((bad, "have missing or infinite values"), (stopped, "were not reached before the end")):
         if number:
             session.note(f"{number} of {len(answers)} pixels {why}: no amounts")
-    session.write("out", lambda path: _written(path, amounts, library.names))
+    session.write("out", lambda path: _written(path, amounts, library.names, sides))
     session.write(
         "report",
         lambda path: answers.report(path, title=session.title, notes=session.notes, names=library.names),
@@ -158,10 +172,11 @@ def _told(session: Session, answers: Solutions, library: Library) -> int:
     ]
     summary: dict[str, Plain] = {
         "data": {"source": session.options.data, "library": session.options.library, "pixels": len(answers),
+                 "shape": plain(sides),
                  "bands": int(library.values.shape[0]), "spectra": len(library.names)},
         "asked": {"k": session.options.k, "signed": session.options.signed},
-        "answer": {"success": bool(answers.success), "bad_pixels": bad, "stopped_pixels": stopped,
-                   "misfit_median": plain(middle), "table": used},
+        "answer": {"success": bool(answers.success) and session.cut_short is None,
+                   "bad_pixels": bad, "stopped_pixels": stopped, "misfit_median": plain(middle), "table": used},
     }  # fmt: skip
     table = [["spectrum", "pixels", "mean amount"]]
     table += [[library.names[i], str(pixels[i]), figure(total[i] / pixels[i])] for i in order[:COMMON]]
@@ -171,15 +186,19 @@ def _told(session: Session, answers: Solutions, library: Library) -> int:
     return session.finish(stopped == 0, summary, lines, table)
 
 
-def _written(path: Path, amounts: sp.csc_array, names: list[str]) -> None:
+def _written(path: Path, amounts: sp.csc_array, names: list[str], sides: tuple[int, int] | None) -> None:
+    """As a matrix, or as a table; pixels are numbered from 1, as everything is in tables."""
     import numpy as np
 
     from fewatoms import io
 
     if path.suffix.lower() in MATRICES:
-        io.write_grid(path, amounts.T.tocsr() if path.suffix.lower() == ".npz" else amounts.T.toarray())
+        sparse = path.suffix.lower() == ".npz" and sides is None
+        values = amounts.T.tocsr() if sparse else amounts.T.toarray()
+        io.write_grid(path, values if sides is None else values.reshape(*sides, -1), names)
         return
     spectra = amounts.indices
     pixels = np.repeat(np.arange(amounts.shape[1]), np.diff(amounts.indptr))
     called = np.array(names, dtype=object)[spectra]
-    io.write_table(path, {"pixel": pixels, "spectrum": called, "amount": amounts.data})
+    where = {} if sides is None else {"row": pixels // sides[1] + 1, "column": pixels % sides[1] + 1}
+    io.write_table(path, {"pixel": pixels + 1, **where, "spectrum": called, "amount": amounts.data})

@@ -42,6 +42,8 @@ class Dataset(ShortRepr):
     description
         One sentence.
 
+    Notes
+    -----
     Not done: arrays are neither copied nor locked, and b is not compared with M x, which may differ by noise.
     Two datasets are equal only if they are the same object.
     """

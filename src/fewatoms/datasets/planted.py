@@ -82,6 +82,8 @@ def sparse_regression(
     rng
         Whatever `numpy.random.default_rng` accepts; None means a fixed seed.
 
+    Notes
+    -----
     Not done: columns have norm one only on average; nothing ensures that x can be recovered.
 
     Reference: none in particular; with correlation this is the usual autoregressive design of the lasso literature.
@@ -138,6 +140,8 @@ def low_rank(
     rng
         Whatever `numpy.random.default_rng` accepts; None means a fixed seed.
 
+    Notes
+    -----
     Not done: with few entries, a row or a column may not be seen at all. The matrix is formed only if all of it is
     observed.
 
@@ -181,6 +185,8 @@ def low_rank_plus_sparse(
     rng
         Whatever `numpy.random.default_rng` accepts; None means a fixed seed.
 
+    Notes
+    -----
     Not done: no dense noise; nothing ensures that the two parts can be told apart.
 
     Reference: E. J. Candès, X. Li, Y. Ma, J. Wright, "Robust principal component analysis?", J. ACM 58, 2011.
@@ -215,6 +221,8 @@ def phases(n: int, m: int, *, complex: bool = True, rng: Seed = None) -> PhaseDa
     rng
         Whatever `numpy.random.default_rng` accepts; None means a fixed seed.
 
+    Notes
+    -----
     Not done: no noise; x is not normalised, and b fixes it at best up to one phase (or sign).
 
     Reference: E. J. Candès, T. Strohmer, V. Voroninski, "PhaseLift: exact and stable signal recovery from magnitude

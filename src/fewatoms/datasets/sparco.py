@@ -39,6 +39,8 @@ class HaarSynthesis(LinearOperator):  # type: ignore[misc]
     levels
         How often the averages are split, at most the number of times that n can be halved.
 
+    Notes
+    -----
     The coefficients are the n / 2**levels averages first, then the details from coarse to fine. Not done: signals whose
     length cannot be halved `levels` times are refused, not padded.
 
@@ -93,6 +95,8 @@ class DCTSynthesis(LinearOperator):  # type: ignore[misc]
     n
         Length of the signal.
 
+    Notes
+    -----
     Not done: no matrix is formed; both directions are fast transforms of SciPy.
 
     Reference: N. Ahmed, T. Natarajan, K. R. Rao, "Discrete cosine transform", IEEE Trans. Computers 23, 1974.
@@ -126,6 +130,8 @@ class CosinesAndSpikes(LinearOperator):  # type: ignore[misc]
     n
         Length of the signal. The first n coefficients are of cosines, the last n of spikes.
 
+    Notes
+    -----
     Not done: no matrix is formed.
     """
 
@@ -157,6 +163,8 @@ class CausalConvolution(LinearOperator):  # type: ignore[misc]
     n
         Length of input and output.
 
+    Notes
+    -----
     Not done: no matrix is formed. The products go through the fast Fourier transform, so their errors are small against
     the norm of the result, not against each of its entries.
     """
@@ -203,6 +211,8 @@ def blocksig(levels: int = 5, *, rng: Seed = None) -> Dataset:
     rng
         Checked and not used, as nothing is random here; it lets the five generators be called alike.
 
+    Notes
+    -----
     Not done: no noise; b is the signal itself, and M x equals it up to rounding.
 
     Reference: D. L. Donoho, I. M. Johnstone, "Ideal spatial adaptation by wavelet shrinkage", Biometrika 81, 1994.
@@ -232,6 +242,8 @@ def cosspike(rng: Seed = None) -> Dataset:
     rng
         Whatever `numpy.random.default_rng` accepts; None means a fixed seed.
 
+    Notes
+    -----
     Not done: no noise, and no floor for the spikes: a few may be too small to matter.
 
     Reference: Sparco, problem 3; Table 2 of the paper.
@@ -253,6 +265,8 @@ def gcosspike(rng: Seed = None) -> Dataset:
     rng
         Whatever `numpy.random.default_rng` accepts; None means a fixed seed.
 
+    Notes
+    -----
     Not done: no noise; M stays a product, the columns that belong to cosines are not of unit norm.
 
     Reference: Sparco, problem 5; Table 2 of the paper.
@@ -275,6 +289,8 @@ def sgnspike(rng: Seed = None) -> Dataset:
     rng
         Whatever `numpy.random.default_rng` accepts; None means a fixed seed.
 
+    Notes
+    -----
     Not done: no noise. M is a dense array, not an operator: it has no structure to use.
 
     Reference: Sparco, problem 7; Table 2 of the paper.
@@ -300,6 +316,8 @@ def spiketrn(rng: Seed = None) -> Dataset:
     rng
         Whatever `numpy.random.default_rng` accepts; None means a fixed seed.
 
+    Notes
+    -----
     Not done: no noise; spikes are not kept apart, nor away from the end, where the wavelet is cut off.
 
     Reference: Sparco, problem 903; Table 2 of the paper.

@@ -21,9 +21,9 @@ from fewatoms.choosing import FOLDS
 from fewatoms.doors import Words, fit
 from fewatoms.estimators.features import atoms_of
 from fewatoms.estimators.hearing import Hearing, tasks
+from fewatoms.estimators.pairs import gapped
 from fewatoms.estimators.seeds import seed
 from fewatoms.losses import Loss
-from fewatoms.names import Names
 from fewatoms.operators import MatrixOperator
 from fewatoms.path import Path, fit_path
 from fewatoms.solution import Solution
@@ -63,14 +63,17 @@ class Data:
     came: int
 
     @classmethod
-    def of(cls, X: Matrix, y: Array, weights: FloatArray, names: Names | None) -> Data:
+    def of(cls, X: Matrix, y: Array, weights: FloatArray, came: object) -> Data:
+        """Those of X as an array, and of what it came as."""
         rows = np.flatnonzero(weights)
         if not rows.size:
             raise ValueError("sample_weight must not be zero for all rows, nor class_weight for all classes")
         if rows.size < weights.size:
             X, y = X[rows], y[rows]
         own = weights[rows]
-        return cls(MatrixOperator(X, names, name="X"), y, None if (own == 1.0).all() else own, rows, weights.size)
+        M, frame = MatrixOperator(X, frames.names_of("X", came), name="X"), frames.framed("X", came)
+        M.framed = None if frame is None else frame.maker  # tables of answers are of the same kind
+        return cls(M, y, None if (own == 1.0).all() else own, rows, weights.size)
 
     def placed(self, some: Array) -> IntArray:
         """Where these of the rows that came are; those that were left out are nowhere."""
@@ -96,6 +99,16 @@ def remembered(estimator: object, X: object, *, reset: bool) -> None:
     frame = frames.framed("X", X)
     foreign = frame is not None and not SINCE_1_9 and not isinstance(frame, frames.PandasFrame)
     validate_data(estimator, _Headed(frame) if frame and foreign else X, reset=reset, skip_check_array=True)
+
+
+def with_gaps(estimator: object, X: object, *, reset: bool) -> FloatArray:
+    """A table with NaN for what is missing, whose columns are remembered or checked."""
+    table: FloatArray = check_array(
+        gapped(frames.table("X", X)), dtype=np.float64, ensure_all_finite="allow-nan", estimator=estimator,
+        input_name="X",
+    )  # fmt: skip
+    remembered(estimator, X, reset=reset)
+    return table
 
 
 def checked(estimator: object, X: object, y: object, *, numeric: bool) -> tuple[Matrix, Array]:
@@ -151,7 +164,7 @@ def compared(
         )
     if ks is not None and not _checks.several(ks):
         raise TypeError(f"ks must be several numbers of features such as range(1, 11); got {_checks.came(ks)}")
-    sizes = range(1, _most(data, words, folds) + 1) if ks is None else [*dict.fromkeys(at_most(k, count) for k in ks)]
+    sizes = range(1, _most(data, words, folds) + 1) if ks is None else _within(ks, count)
     asked: Words = {**words, "ridge": ridge}
     with _said():
         path = fit_path(data.M, data.y, k=sizes, **asked)
@@ -159,9 +172,18 @@ def compared(
     return path
 
 
-def at_most(k: object, count: int) -> int:
-    """So many of a number of atoms: all of them where k is larger."""
-    return min(_checks.integer("k", k, 1), count)
+def at_most(k: object, count: int, what: str = "features (or groups)") -> int:
+    """So many of a number of atoms; more than there are are refused."""
+    wanted = _checks.integer("k", k, 1)
+    if wanted > count:
+        raise ValueError(f"k must be at most the number of {what}, {count}; got {wanted}, n_features = {count}")
+    return wanted
+
+
+def _within(ks: Iterable[object], count: int) -> list[int]:
+    """Those of several k that there are features for; the largest of them if one is beyond, refused if all are."""
+    wanted = [*dict.fromkeys(_checks.integer("ks", k, 1) for k in ks)]
+    return [k for k in wanted if k <= count] or [at_most(k, count) for k in wanted]
 
 
 def _most(data: Data, words: Words, folds: Folds) -> int:

@@ -18,7 +18,6 @@ from fewatoms.doors import Words
 from fewatoms.estimators.base import Data, FewFeatures, answer, checked, weights_of
 from fewatoms.estimators.folds import Comparing
 from fewatoms.estimators.hearing import with_callbacks
-from fewatoms.frames import names_of
 from fewatoms.losses import Logistic, Loss, Multinomial
 from fewatoms.solution import Solution
 
@@ -32,7 +31,7 @@ class Classifier(ClassifierMixin, FewFeatures):
         values, came = checked(self, X, y, numeric=False)
         labels = plain(came)
         weights = weighed(weights_of(sample_weight, labels.size), labels, self.class_weight)
-        data = Data.of(values, labels, weights, names_of("X", X))
+        data = Data.of(values, labels, weights, X)
         loss: Loss = (Logistic if coded(data.y)[1].size == 2 else Multinomial)(data.weights)
         return self._fitted(data, lambda words: loss, lambda words: settle(data, words), X, y)
 

@@ -92,7 +92,7 @@ class SparseCoder(TransformerMixin, BaseEstimator):
     def _coded(self, values: Array) -> Solutions:
         count = self.dictionary_.shape[0]
         atoms = NonnegativeOneHot(count) if _checks.flag("positive", self.positive) else SignedOneHot(count)
-        k = None if self.k is None and self.misfit is not None else at_most(self.k, count)
+        k = None if self.k is None and self.misfit is not None else at_most(self.k, count, "atoms")
         with _checks.told_of("B", "X"), _checks.told_of("M", "dictionary"):
             return fit_many(
                 self.dictionary_.T, values.T, atoms=atoms, k=k, misfit=self.misfit,

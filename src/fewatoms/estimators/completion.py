@@ -10,15 +10,18 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.metrics import r2_score
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from fewatoms import _checks, frames
 from fewatoms._types import Array, FloatArray, Foreign, IntArray
 from fewatoms.atoms import RankOne
+from fewatoms.completed import Completed, Entries
 from fewatoms.doors import fit
-from fewatoms.estimators.entries import Entries, Filled, spanned, weighed
-from fewatoms.estimators.ids import UNKNOWN, Ids, column, gapped, listed, measured, pairs, told
+from fewatoms.estimators.base import with_gaps
+from fewatoms.estimators.entries import spanned, weighed
+from fewatoms.estimators.pairs import column, measured, pairs
 from fewatoms.estimators.seeds import seed
+from fewatoms.ids import UNKNOWN, Ids, listed, told
 from fewatoms.losses import LeastSquares
 from fewatoms.ranks import RANKS, best_rank
 from fewatoms.solution import Solution
@@ -43,8 +46,8 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     biases : bool
         Whether a centre, row and column biases stand beside the atoms.
     ridge : float or "auto", optional
-        On the nuclear norm. "auto": what predicts entries held out best. None: "auto" with biases and where the rank is
-        left open, 0 otherwise.
+        On the nuclear norm, and on the biases beside it. None, or "auto": what predicts entries held out best, 0 among
+        others. 0 is the plain fit of that rank, for data without noise.
     clip : (low, high) or "auto", optional
         Range that predictions keep to; "auto" is that of the values fitted.
     nonnegative : bool
@@ -113,7 +116,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.solution_ = solution = self._solved(entries)
         self.mean_ = entries.mean
         self.rank_, self.ridge_ = solution.cardinality, solution.ridge
-        self._filled = Filled(solution.model, entries.rows, entries.cols, entries.grid, self.mean_, span)
+        self._filled = Completed(solution.model, entries.rows, entries.cols, entries.grid, self.mean_, span)
         return self
 
     def _read(self, X: object, y: object, sample_weight: object, named: tuple[str | None, ...]) -> Entries:
@@ -148,16 +151,16 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _table(self, X: object, *, reset: bool = False) -> FloatArray:
         """A table with NaN for what is missing, its columns checked against those known."""
-        plain: Foreign = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
         if reset or hasattr(self, "n_features_in_"):
             try:
-                return validate_data(self, gapped(X), reset=reset, **plain)
+                return with_gaps(self, X, reset=reset)
             except ValueError as error:
                 if "could not convert" not in str(error):
                     raise
                 how = "entries with ids are fit(pairs, y), or fit(frame, user=..., item=..., value=...)"
                 raise ValueError(f"X must hold numbers where it is a table; {error}: {how}") from None
-        array: FloatArray = check_array(frames.table("X", X, tuple(map(str, self.col_ids_))), **plain)
+        named = frames.table("X", X, tuple(map(str, self.col_ids_)))
+        array: FloatArray = check_array(named, dtype=np.float64, ensure_all_finite="allow-nan")
         if array.shape[1] != len(self.col_ids_):
             raise ValueError(
                 f"X must be pairs of ids, or a table with one column for each of the {len(self.col_ids_)} ids in "
@@ -170,9 +173,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         rank = None if self.rank is None else _checks.integer("rank", self.rank, 1, min(p, q))
         biases, nonnegative = _checks.flag("biases", self.biases), _checks.flag("nonnegative", self.nonnegative)
         few = entries.values.size < 2  # of which none can be held out
-        ridge = self.ridge
-        if ridge is None:
-            ridge = "auto" if (biases or rank is None) and not few else 0.0
+        ridge = (0.0 if few else "auto") if self.ridge is None else self.ridge
         words: Foreign = {
             "atoms": RankOne(p, q, nonnegative=nonnegative),
             "loss": LeastSquares() if entries.weights is None else LeastSquares(entries.weights),
@@ -272,8 +273,8 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """The columns with the n largest predictions for each of these rows, largest first, and the predictions.
 
         Two arrays with a row per user: ids and scores; None and NaN where fewer than n are left. Where a data frame was
-        fitted, one of its kind with a row per recommendation. Users that are not known are served by the column biases;
-        without biases they are refused.
+        fitted, one of its kind with a row per recommendation, fewer than n where fewer are left. Users that are not
+        known are served by the column biases; without biases they are refused.
 
         users : ids, in a list, an array or a series; None for all that are known
         exclude_seen : leave out what the user has entries for

@@ -12,7 +12,6 @@ from fewatoms.doors import Words
 from fewatoms.estimators.base import Data, FewFeatures, answer, checked, weights_of
 from fewatoms.estimators.folds import Comparing
 from fewatoms.estimators.hearing import with_callbacks
-from fewatoms.frames import names_of
 from fewatoms.losses import Huber, LeastSquares, Loss
 from fewatoms.losses.huber import usual_delta
 from fewatoms.solution import Solution
@@ -26,7 +25,7 @@ class Regressor(RegressorMixin, FewFeatures):
 
     def _fit(self, X: object, y: object, sample_weight: object, settle: Callable[[Data, Words], Solution]) -> Self:
         values, target = checked(self, X, y, numeric=True)
-        data = Data.of(values, target, weights_of(sample_weight, target.size), names_of("X", X))
+        data = Data.of(values, target, weights_of(sample_weight, target.size), X)
         return self._fitted(data, lambda words: self._loss(data, words, settle), lambda w: settle(data, w), X, y)
 
     def _keep(self, solution: Solution) -> None:

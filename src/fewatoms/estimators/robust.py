@@ -9,13 +9,13 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from fewatoms import _checks
 from fewatoms._types import Array, FloatArray
 from fewatoms.atoms import RankOne, SignedOneHot
 from fewatoms.doors import fit
-from fewatoms.estimators.ids import gapped
+from fewatoms.estimators.base import with_gaps
 from fewatoms.estimators.seeds import seed
 from fewatoms.operators import Identity, Sampling
 
@@ -36,9 +36,11 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     Parameters
     ----------
     rank : int, optional
-        Of L at most. None: ranks are tried in turn as long as they pay (Schwarz's criterion).
+        Of L at most. None: ranks are tried in turn as long as they pay (Schwarz's criterion, by a robust scale of X - L
+        where `entries` is None too).
     entries : int, optional
-        Of S at most. None: those that stand out of the noise by more than three standard deviations.
+        Of S at most. None: those that stand out of the noise by three standard deviations or more, and by so many
+        that hardly any of them is noise.
     center : bool
         Whether the medians of the columns are taken out first. Without, as in the literature on low rank plus sparse,
         a mean is a component like others.
@@ -56,7 +58,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     mean_ : (q,) array; zeros unless center
     rank_ : r, how many components there are
     threshold_ : the size from which on residuals are gross errors for `transform`: three standard deviations of the
-        noise, estimated from the median of |X - L|, as `entries=None` does
+        noise, estimated from the median of |X - L|
     """
 
     def __init__(
@@ -120,7 +122,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return self.rank_
 
     def _table(self, X: object, *, reset: bool = False) -> FloatArray:
-        return validate_data(self, gapped(X), reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
+        return with_gaps(self, X, reset=reset)
 
     def transform(self, X: object) -> FloatArray:
         """The scores of rows: those of a regression on the components from which entries that stand out are left out.

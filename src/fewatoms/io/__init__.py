@@ -4,7 +4,7 @@ file needs them, and none unpickles."""
 from fewatoms.io.endings import IMAGES, READ, STACKS, TABLES, ending
 from fewatoms.io.entries import read_entries
 from fewatoms.io.frames import write_stack
-from fewatoms.io.grid import read_grid
+from fewatoms.io.grid import read_grid, read_scene
 from fewatoms.io.images import read_stack
 from fewatoms.io.outputs import claim, write_grid, write_table
 from fewatoms.io.records import Entries, Grid, Stack, Table
@@ -25,6 +25,7 @@ __all__ = [
     "ending",
     "read_entries",
     "read_grid",
+    "read_scene",
     "read_stack",
     "read_table",
     "write_grid",

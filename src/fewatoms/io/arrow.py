@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
@@ -169,6 +169,7 @@ class Parquet(Binary):
         with reading(self.source, "a Parquet file"):
             for batch in self.file.iter_batches(BATCH_ROWS, columns=own, use_threads=False):
                 yield [batch.column(name) for name in own]
+        pyarrow().default_memory_pool().release_unused()
 
 
 class Ipc(Binary):
@@ -197,9 +198,13 @@ class Ipc(Binary):
                 yield [batch.column(place) for place in places]
 
 
-def columns_of(it: Binary, columns: Sequence[str]) -> dict[str, Array]:
-    """Whole columns as tables have them: float64, or text."""
-    readers = [converter(it.source, name, kind) for name, kind in zip(columns, it.types(columns), strict=True)]
+def columns_of(it: Binary, columns: Sequence[str], as_text: Collection[str] = ()) -> dict[str, Array]:
+    """Whole columns as tables have them: float64, or text, also where that is asked for."""
+    kinds = zip(columns, it.types(columns), strict=True)
+    readers = [
+        _cleaned if name in as_text and read is _floats else read
+        for name, read in ((name, converter(it.source, name, kind)) for name, kind in kinds)
+    ]
     parts: list[list[Array]] = [[] for _ in columns]
     size = 0
     for batch in it.batches(columns):

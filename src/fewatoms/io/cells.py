@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -92,14 +92,18 @@ def objects(values: Sequence[object]) -> Array:
 
 
 def columns_of(
-    source: str, names: Sequence[str], batches: Callable[[], Iterator[Sequence[Cells]]], commas: bool
+    source: str,
+    names: Sequence[str],
+    batches: Callable[[], Iterator[Sequence[Cells]]],
+    commas: bool,
+    as_text: Collection[str] = (),
 ) -> dict[str, Array]:
-    """Columns from batches of cells: numbers where all are, otherwise text.
+    """Columns from batches of cells: numbers where all are, otherwise text, and text where that is asked for.
 
     A word that comes late makes a second pass, in which its column is text from the start, so that no column has to be
     kept twice. `commas`: numbers may have decimal commas, since nothing else is separated by them.
     """
-    words: set[int] = set()
+    words = {place for place, name in enumerate(names) if name in as_text}
     parts, late = _pass(source, len(names), batches(), words)
     if late:
         parts, _ = _pass(source, len(names), batches(), words | late)
@@ -107,7 +111,9 @@ def columns_of(
     for place, name in enumerate(names):
         column = np.concatenate(parts[place]) if parts[place] else np.empty(0)
         parts[place].clear()
-        columns[name] = with_commas(source, name, column) if commas and column.dtype.kind == "O" else column
+        columns[name] = (
+            with_commas(source, name, column) if commas and column.dtype.kind == "O" and name not in as_text else column
+        )
     return columns
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias, TypeVar
@@ -22,13 +22,15 @@ SMALL = 2**21  # bytes that the csv module reads before pyarrow is imported
 Content = TypeVar("Content")
 
 
-def typed_table(path: Path, source: str, kind: str, columns: Sequence[str] | None) -> Table:
-    """A table from text, Parquet, Feather or Arrow."""
+def typed_table(
+    path: Path, source: str, kind: str, columns: Sequence[str] | None, as_text: Collection[str] = ()
+) -> Table:
+    """A table from text, Parquet, Feather or Arrow; some columns as text, as they are written."""
     if kind in PARQUET:
-        return _binary(arrow.Parquet(path, source), columns)
+        return _binary(arrow.Parquet(path, source), columns, as_text)
     if kind in FEATHER:
-        return _binary(arrow.Ipc(path, source), columns)
-    return _text(text.layout(path, source), columns)
+        return _binary(arrow.Ipc(path, source), columns, as_text)
+    return _text(text.layout(path, source), columns, as_text)
 
 
 def stored_table(archive: Archive) -> Table:
@@ -61,14 +63,14 @@ def filled(table: Table) -> Table:
     return table
 
 
-def _binary(it: arrow.Binary, columns: Sequence[str] | None) -> Table:
+def _binary(it: arrow.Binary, columns: Sequence[str] | None, as_text: Collection[str]) -> Table:
     chosen = it.names if columns is None else tuple(columns)
     asked(it.source, chosen, it.names)
     it.refuse_large(chosen)
-    return filled(Table(arrow.columns_of(it, chosen), it.source))
+    return filled(Table(arrow.columns_of(it, chosen, as_text), it.source))
 
 
-def _text(it: text.Layout, columns: Sequence[str] | None) -> Table:
+def _text(it: text.Layout, columns: Sequence[str] | None, as_text: Collection[str]) -> Table:
     asked(it.source, columns or (), it.names)
     places = [place for place, name in enumerate(it.names) if columns is None or name in set(columns)]
     names = [it.names[place] for place in places]
@@ -77,7 +79,7 @@ def _text(it: text.Layout, columns: Sequence[str] | None) -> Table:
         def some() -> Iterator[list[Cells]]:
             return ([batch[place] for place in places] for batch in rows(it))
 
-        return columns_of(it.source, names, some, it.separator != ",")
+        return columns_of(it.source, names, some, it.separator != ",", as_text)
 
     return filled(Table(either_way(it, read), it.source))
 

@@ -38,9 +38,11 @@ def input_file(path: PathLikeStr, known: Collection[str]) -> tuple[Path, str, st
     found(Path(path), source)
     kind = ending(path)
     if kind not in known:
-        raise Refused(f"{source} must end in one of {listed(known)}: give it the ending of what it is, or convert it")
+        raise Refused(f"{source} must end in {listed(known)}: give it the ending of what it is, or convert it")
     return Path(path), source, kind
 
 
 def listed(known: Collection[str]) -> str:
-    return " ".join(each or "(none: a folder)" for each in known)
+    """Endings to choose from, in words; without any, that is a folder."""
+    told = [each or "nothing (a folder)" for each in known]
+    return told[0] if len(told) == 1 else f"one of {' '.join(told)}"

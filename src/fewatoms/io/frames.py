@@ -27,7 +27,7 @@ def write_stack(path: PathLikeStr, frames: Array) -> None:
     if not (coloured or frames.ndim == 3) or 0 in frames.shape:
         raise Refused(f"frames of output {source} must have three axes, or four with three colours; got {frames.shape}")
     if kind not in STACKS:
-        raise Refused(f"output {source} must end in one of {listed(STACKS)}; it ends in {kind!r}")
+        raise Refused(f"output {source} must end in {listed(STACKS)}; it ends in {kind!r}")
     if not kind:
         _folder(Path(path), source, frames)
         return

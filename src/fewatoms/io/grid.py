@@ -11,14 +11,14 @@ import scipy.sparse as sp
 
 from fewatoms import names as naming
 from fewatoms._types import Array, Matrix
-from fewatoms.io.arrays import Archive, read_npy
+from fewatoms.io.arrays import Archive, header, read_npy
 from fewatoms.io.columns import stored_table, typed_table
 from fewatoms.io.endings import MARKET, READ, SVM, PathLikeStr, input_file
 from fewatoms.io.market import read_market, read_svm
 from fewatoms.io.matlab import Workspace
 from fewatoms.io.memory import afford
 from fewatoms.io.records import Grid, asked
-from fewatoms.io.refused import Refused
+from fewatoms.io.refused import Refused, reading
 
 MATRIX, TARGET, NAMES = "X", "y", "names"  # what arrays are called where nobody says which
 MODEL = "fewatoms"  # what files of answers have
@@ -47,6 +47,30 @@ def read_grid(path: PathLikeStr, *, key: str | None = None) -> Grid:
     return stored_grid(file, source, kind, key) if kind in ARRAYS_READ else _from_table(file, source, kind)
 
 
+def read_scene(path: PathLikeStr) -> Grid:
+    """Read pixels and bands: a matrix as `read_grid` does, or a cube (height, width, bands) of a .npy, .npz or .mat
+    file, whose pixels become the rows of a matrix, line after line; `sides` are its height and width."""
+    file, source, kind = input_file(path, READ)
+    cube = _cube(file, source, kind) if kind in {".npy", ".npz", ".mat"} else None
+    if cube is None:
+        return read_grid(path)
+    height, width, bands = cube.shape
+    values = tidy(f"{source}, as pixels and bands,", np.reshape(cube, (height * width, bands)))
+    return Grid(values, None, None, source, (height, width))
+
+
+def _cube(path: Path, source: str, kind: str) -> Array | None:
+    """The one array of three axes, where there is no matrix to be meant."""
+    if kind == ".npy":
+        with reading(source, "an array in NumPy's format"), open(path, "rb") as stream:
+            axes = len(header(stream, source).shape)
+        return read_npy(path, source) if axes == 3 else None
+    store: Store = Archive(path, source) if kind == ".npz" else Workspace(path, source)
+    cubes = [name for name, shape in store.shapes.items() if len(shape) == 3]
+    named = [name for name in cubes if name == MATRIX] or cubes
+    return dense(store.read(named[0])) if len(named) == 1 else None
+
+
 def stored_grid(path: Path, source: str, kind: str, key: str | None) -> Grid:
     """A matrix from a file of arrays."""
     return ARRAYS_READ[kind](path, source, key)
@@ -61,14 +85,20 @@ def _npz(path: Path, source: str, key: str | None) -> Grid:
     if MODEL in archive.headers:
         raise Refused(f"{source} is an answer that fewatoms saved, not data: read it with fewatoms.load or predict")
     if key is None and archive.is_sparse:
-        return Grid(tidy(source, archive.sparse()), None, None, source)
+        values = tidy(source, archive.sparse())
+        return Grid(values, _names(archive, values.shape[1]), None, source)
     if key is None and not any(len(shape) > 1 for shape in archive.shapes.values()):
         table = stored_table(archive)
         return Grid(table.numeric(), table.names, None, source)
     found = _chosen(archive, key)
+    return Grid(found.values, _names(archive, found.values.shape[1]), found.target, source)
+
+
+def _names(archive: Archive, count: int) -> tuple[str, ...] | None:
+    """Those of so many columns, if they are there."""
     told = archive.headers.get(NAMES)
-    named = told is not None and told.dtype.kind == "U" and told.shape == found.values.shape[1:]
-    return Grid(found.values, tuple(map(str, archive.read(NAMES))) if named else None, found.target, source)
+    named = told is not None and told.dtype.kind == "U" and told.shape == (count,)
+    return tuple(map(str, archive.read(NAMES))) if named else None
 
 
 def _mat(path: Path, source: str, key: str | None) -> Grid:

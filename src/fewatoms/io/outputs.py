@@ -40,7 +40,7 @@ def claim(path: PathLikeStr, *, overwrite: bool, kinds: Collection[str] = TABLES
     target, source = Path(path), os.fspath(path)
     kind = ending(target)
     if kind not in kinds:
-        raise Refused(f"output {source} must end in one of {listed(kinds)}; it ends in {kind or 'nothing'!r}")
+        raise Refused(f"output {source} must end in {listed(kinds)}; it ends in {kind or 'nothing'!r}")
     folder = target.resolve().parent
     if not folder.is_dir():
         raise Refused(f"output {source} must lie in a folder that is there: make the folder {str(folder)!r} first")
@@ -96,7 +96,7 @@ def write_table(path: PathLikeStr, columns: Mapping[str, Array]) -> None:
     """
     kind, source = ending(path), os.fspath(path)
     if kind not in WRITERS:
-        raise Refused(f"output {source} must end in one of {listed(WRITERS)}; it ends in {kind or 'nothing'!r}")
+        raise Refused(f"output {source} must end in {listed(WRITERS)}; it ends in {kind or 'nothing'!r}")
     arrays = {name: _column(name, column) for name, column in columns.items()}
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) != 1:
@@ -106,17 +106,18 @@ def write_table(path: PathLikeStr, columns: Mapping[str, Array]) -> None:
 
 
 def write_grid(path: PathLikeStr, values: Matrix, names: Sequence[str] | None = None) -> None:
-    """Write a matrix, as `write_table` does with columns called "1", "2", ...; .npz also keeps a sparse array sparse.
+    """Write a matrix, as `write_table` does with columns called "1", "2", ...; .npz also keeps a sparse array sparse,
+    and both .npz and .npy an array of more axes.
 
     .npy keeps no names.
     """
     kind = ending(path)
     if kind == ".npz":
+        told = {} if names is None else {NAMES: np.array(names, dtype=np.str_)}
         with written(path) as stream:
             if sp.issparse(values):
-                sp.save_npz(stream, values)
+                archived(stream, {**_sparse(sp.csr_array(values)), **told}, os.fspath(path), zipfile.ZIP_DEFLATED)
             else:
-                told = {} if names is None else {NAMES: np.array(names, dtype=np.str_)}
                 archived(stream, {MATRIX: np.asarray(values), **told}, os.fspath(path))
         return
     filled: Array = values.toarray() if sp.issparse(values) else np.asarray(values)
@@ -125,6 +126,15 @@ def write_grid(path: PathLikeStr, values: Matrix, names: Sequence[str] | None = 
             np.lib.format.write_array(stream, filled, allow_pickle=False)
         return
     write_table(path, dict(zip(names or numbered(filled.shape[1]), filled.T, strict=True)))
+
+
+def _sparse(values: sp.csr_array) -> dict[str, Array]:
+    """The members by which SciPy knows a sparse array again; others may stand beside them."""
+    told: dict[str, Array] = {
+        "format": np.array(b"csr"), "shape": np.array(values.shape), "_is_array": np.array(True),
+        "data": values.data, "indices": values.indices, "indptr": values.indptr,
+    }  # fmt: skip
+    return told
 
 
 def _column(name: str, column: Array) -> Array:
@@ -183,8 +193,10 @@ def _parquet(stream: BinaryIO, columns: Mapping[str, Array], source: str) -> Non
     parquet.write_table(pa.table(arrays), stream)
 
 
-def archived(stream: BinaryIO, columns: Mapping[str, Array], source: str) -> None:
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+def archived(
+    stream: BinaryIO, columns: Mapping[str, Array], source: str, compression: int = zipfile.ZIP_STORED
+) -> None:
+    with zipfile.ZipFile(stream, "w", compression, allowZip64=True) as archive:
         for name, column in columns.items():
             refuse_climbing(f"output {source}", name)
             words = column.dtype.kind == "O"

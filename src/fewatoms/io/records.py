@@ -53,12 +53,14 @@ class Grid:
     values : (rows, columns) array of float64 or float32, or a sparse array of SciPy
     names : of the columns; None where the file has none
     target : what stood beside the matrix, one number a row (labels of libsvm, y of an archive); or None
+    sides : (height, width) of the image whose pixels are the rows, line after line; None where there is none
     """
 
     values: Matrix
     names: tuple[str, ...] | None
     target: Array | None
     source: str
+    sides: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, eq=False)

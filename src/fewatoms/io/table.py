@@ -8,6 +8,7 @@ import numpy as np
 
 from fewatoms._types import Array
 from fewatoms.io.arrays import Archive
+from fewatoms.io.cells import objects
 from fewatoms.io.columns import stored_table, typed_table
 from fewatoms.io.endings import ARRAYS, READ, PathLikeStr, input_file
 from fewatoms.io.grid import MODEL, TARGET, dense, stored_grid
@@ -15,23 +16,36 @@ from fewatoms.io.memory import afford
 from fewatoms.io.records import Grid, Table, asked
 
 
-def read_table(path: PathLikeStr, *, columns: Sequence[str] | None = None) -> Table:
+def read_table(path: PathLikeStr, *, columns: Sequence[str] | None = None, as_text: Sequence[str] = ()) -> Table:
     """Read columns with names: text with a line of names, Parquet, Feather, Arrow; or a matrix, whose columns are
     called "1", "2", ... where nothing names them, and what stands beside it "y".
 
-    `columns` are the names of those that are wanted, all if None. Dates stay text; nothing is filled in.
+    `columns` are the names of those that are wanted, all if None. Dates stay text; nothing is filled in. Columns named
+    in `as_text`, such as ids, stay as they are written: 007 is not 7, and whole numbers of 64 bits lose nothing.
     """
     file, source, kind = input_file(path, READ)
     if kind not in ARRAYS:
-        table = typed_table(file, source, kind, columns)
+        table = typed_table(file, source, kind, columns, as_text)
     elif kind == ".npz" and _has_columns(archive := Archive(file, source)):
         table = stored_table(archive)
     else:
         table = _from_grid(stored_grid(file, source, kind, None))
+    asked(source, as_text, table.names)
+    if kind in ARRAYS:
+        table = _spelled(table, as_text)
     if columns is None or table.names == tuple(columns):
         return table
     asked(source, columns, table.names)
     return Table({name: table.columns[name] for name in columns}, source)
+
+
+def _spelled(table: Table, names: Sequence[str]) -> Table:
+    """With numbers in these columns written out, whole ones without a point."""
+    numbers = [name for name in names if table.columns[name].dtype.kind != "O"]
+    words = {
+        name: objects([None if np.isnan(v) else f"{v:.17g}" for v in table.columns[name].tolist()]) for name in numbers
+    }
+    return Table({**table.columns, **words}, table.source)
 
 
 def numbered(count: int) -> tuple[str, ...]:

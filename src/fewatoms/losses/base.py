@@ -61,6 +61,8 @@ class Loss(ABC):
     weights : (m,) array of positive numbers, optional
         Multiplies the terms of the sum. A row of weight zero is a row to leave out.
 
+    Notes
+    -----
     A loss of your own needs the abstract members below and nothing else, a constructor neither. Residuals and y are
     real.
     """

@@ -37,6 +37,13 @@ class Huber(Loss):
     """f(r) = sum_i w_i h(r_i), with h(t) = t^2 / 2 for |t| <= delta and delta |t| - delta^2 / 2 beyond.
 
     (cvxpy's `huber` is twice this.)
+
+    Parameters
+    ----------
+    delta : float
+        Where large residuals begin, in units of b.
+    weights : (m,) array of positive numbers, optional
+        Multiplies the terms of the sum; all are 1 by default.
     """
 
     def __init__(self, delta: float = 1.0, weights: object = None) -> None:

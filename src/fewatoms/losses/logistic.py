@@ -28,6 +28,11 @@ class Logistic(Loss):
 
     Without coefficients f is not 0, and a misfit |b - Mx| / |b| means nothing: bound the loss with `alpha`. Classes
     that k atoms separate have no best coefficients (`Status.SEPARABLE`): give a ridge, a cap or a bound.
+
+    Parameters
+    ----------
+    weights : (m,) array of positive numbers, optional
+        Multiplies the terms of the sum; all are 1 by default.
     """
 
     anchored = False

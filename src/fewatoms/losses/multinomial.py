@@ -35,6 +35,11 @@ class Multinomial(Loss):
     that k atoms separate have no best coefficients (`Status.SEPARABLE`): give a ridge, a cap or a bound.
 
     f*(Y) = sum_i w_i sum_c p_ic log p_ic with p_i = e_l - Y_i / w_i in the simplex, and infinite elsewhere.
+
+    Parameters
+    ----------
+    weights : (m,) array of positive numbers, optional
+        Multiplies the terms of the sum; all are 1 by default.
     """
 
     anchored = False

@@ -35,7 +35,13 @@ class Quadratic(Loss):
 
 
 class LeastSquares(Quadratic):
-    """f(r) = 1/2 sum_i w_i r_i^2."""
+    """f(r) = 1/2 sum_i w_i r_i^2.
+
+    Parameters
+    ----------
+    weights : (m,) array of positive numbers, optional
+        Multiplies the terms of the sum; all are 1 by default.
+    """
 
     squares = True
 

@@ -26,6 +26,8 @@ SKEW = 1e-12  # of the largest entry: by less than this entries (i, j) and (j, i
 class General(Method):
     """One stream of dual vectors for all budgets, and a retrieval that turns each into a candidate.
 
+    Parameters
+    ----------
     oracle : where dual vectors come from, anything with iterates(problem); by default (P1) down a ladder of penalties,
         or, for sets without a proximal map, atoms added one by one
     retrieval : anything with retrieve(problem, dual); by default identify, fit, prune, polish. With an oracle of your

@@ -71,6 +71,8 @@ class Paper(Method):
     tie : float
         Of sets whose atoms can be listed, all atoms within this share of the best are averaged.
 
+    Notes
+    -----
     Not done: l is no proven bound. It takes u from after a step and the gap from before it, that of an average where
     atoms tie, and the first step of all is made at full length: tau may pass the root of v(tau) = alpha, and does so by
     a little with ties. What is proven is in `Step.gap`. A step that promises less than sqrt(eps), in the units of the
@@ -151,8 +153,7 @@ class PaperJob(Job):
         if step.closes:
             self.latest[budget] = self.method.retrieve(problem, step)
         elif budget not in self.latest:
-            atoms = problem.atoms
-            nothing = atoms.expose(np.zeros(atoms.shape), none_of(atoms).k)
+            nothing = problem.atoms.expose(step.z, none_of(problem.atoms).k)  # z may be no matrix that is written out
             self.latest[budget] = Candidate.of(nothing, np.zeros(0), problem.b, problem.at_zero)
         return self.latest[budget]
 

@@ -23,8 +23,15 @@ from fewatoms.operators.wrapper import Wrapper
 
 
 def as_operator(M: object, name: str = "M") -> Operator:
-    """M as an operator: one of ours, an array, a sparse matrix, a data frame, or anything with shape and products,
-    called matvec and rmatvec or apply and adjoint. `name` is that of the argument, for messages."""
+    """M as an operator of fewatoms.
+
+    Parameters
+    ----------
+    M : one of ours, an array, a sparse matrix, a data frame, or anything with shape and products
+        Products are called matvec and rmatvec, or apply and adjoint.
+    name : str
+        That of the argument, for messages.
+    """
     if isinstance(M, Operator):
         return M
     if isinstance(M, type):

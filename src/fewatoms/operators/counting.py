@@ -23,6 +23,10 @@ class Counting(Wrapper):
 
     A block of p vectors counts p, forming p columns counts p; what has structure of its own (sampled factors, quadratic
     measurements) counts one per rank-one matrix measured or M*y formed.
+
+    Parameters
+    ----------
+    inner : array, sparse matrix, LinearOperator, or an operator of fewatoms
     """
 
     def __init__(self, inner: object) -> None:

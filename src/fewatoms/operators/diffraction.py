@@ -21,6 +21,8 @@ class CodedDiffraction(LinearOperator):  # type: ignore[misc]
         The modulations d_l. With two axes F is the transform of vectors of length n, with three that of pictures of
         h x w pixels, given flat in C order: n = h w.
 
+    Notes
+    -----
     F is unitary (the FFT divided by sqrt(n)), so that for masks of modulus 1 the operator is sqrt(L) times an isometry;
     data in the units of the plain FFT are to be divided by n. Nothing larger than the data is formed.
     """

@@ -17,7 +17,13 @@ from fewatoms.reduced import ReducedOperator
 
 
 class Identity(Operator):
-    """M(X) = X, flat in C order; `shape` is a length or a pair (p, q). Data come in that shape or flat."""
+    """M(X) = X, flat in C order. Data come in the shape of X or flat.
+
+    Parameters
+    ----------
+    shape : int or (p, q)
+        Of X.
+    """
 
     def __init__(self, shape: object) -> None:
         self._model_shape = _checks.shape("shape", shape)

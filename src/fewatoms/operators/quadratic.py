@@ -28,6 +28,8 @@ class Quadratic(Operator):
     A : (m, n) array, sparse matrix or operator with matvec and rmatvec, real or complex
         Rows are the measurement vectors. Squared distances between points i and j are the row e_i - e_j.
 
+    Notes
+    -----
     X is n x n and Hermitian (real symmetric if A is real); of any other X only the Hermitian part is measured.
     M*y = A^H diag(y) A is formed only when small. Data may be negative, as noise makes them.
     """

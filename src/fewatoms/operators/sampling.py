@@ -30,6 +30,8 @@ class Sampling(Operator):
     shape : (p, q)
         Of the matrix.
 
+    Notes
+    -----
     M*y is a sparse matrix. Products are counted per rank-one matrix sampled.
     """
 

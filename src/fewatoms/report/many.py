@@ -118,7 +118,7 @@ def _all(found: Solutions) -> str:
             continue
         labels = head in ("data", "ended")
         cells = [shell.text(words.cell(head, value)) for value in values[some]]
-        keys = [value if isinstance(value, float | int) else shell.cut(value or "") for value in values[some]]
+        keys = [value if shell.is_number(value) else shell.cut(value or "") for value in values[some]]
         shown.append(Column(head, [name(cell) for cell in cells] if labels else cells, keys, words=labels))
     return shell.table("Data vectors; the buttons sort them", shown, more=max(0, len(found) - VECTORS))
 

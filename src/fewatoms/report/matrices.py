@@ -121,7 +121,7 @@ def _ends(title: str, parts: list[FloatArray]) -> tuple[float, float]:
 
 
 def _frame(cells: FloatArray, ends: tuple[float, float], label: str) -> str:
-    anchors = png.DIVERGING if ends[0] == -ends[1] else png.GREY
+    anchors = png.DIVERGING if ends[0] == -ends[1] else png.SHADES
     height, width = cells.shape
     picture = png.uri(png.colours(cells, *ends, anchors))
     image = f'<img class="pixels" src="{picture}" width="{width}" height="{height}" alt="{shell.text(label)}">'

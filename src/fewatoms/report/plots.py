@@ -55,12 +55,16 @@ class Frame:
         known = known if known.size else np.zeros(1)
         low, high = float(known.min()), float(known.max())
         positive = known[known > 0]
-        logarithmic = may_be_log and positive.size > 0 and float(positive.max()) > LOG_FROM * float(positive.min())
+        logarithmic = (
+            may_be_log and low >= 0 and positive.size > 0 and float(positive.max()) > LOG_FROM * float(positive.min())
+        )
         if logarithmic:
             ends = float(positive.min()), float(positive.max())
             return cls(_apart(x), (ends[0] / 1.3, ends[1] * 1.3), True)
         low, high = (min(0.0, low), max(0.0, high)) if zero else (low, high)
         low, high = (low, high) if high - low > FLAT * abs(high) else (low, low)
+        if zero and low == high == 0:
+            return cls(_apart(x), (0.0, 1.0))
         room = 0.06 * (high - low) or 0.5 * (abs(high) or 1.0)
         return cls(_apart(x), (low if zero and low == 0 else low - room, high if zero and high == 0 else high + room))
 

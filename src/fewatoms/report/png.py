@@ -22,7 +22,7 @@ DIVERGING = (
     (224, 134, 58),
     (150, 70, 5),
 )
-GREY = ((0, 0, 0), (255, 255, 255))
+SHADES = ((0, 0, 0), (255, 255, 255))
 
 
 def colours(values: FloatArray, low: float, high: float, anchors: tuple[tuple[int, ...], ...]) -> Array:

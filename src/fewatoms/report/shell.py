@@ -11,12 +11,14 @@ from html import escape
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
+from typing import TypeGuard
 
 import fewatoms
 from fewatoms.whole import replacing
 
 LONGEST = 160  # characters of a name that are shown
 TITLE = 80  # characters of a title
+SAID = 2000  # characters of a paragraph
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ def name(value: object, most: int = LONGEST) -> str:
 
 
 def paragraphs(*lines: str) -> str:
-    return "".join(f"<p>{escape(line)}</p>" for line in lines)
+    return "".join(f"<p>{text(line, SAID)}</p>" for line in lines)
 
 
 def facts(pairs: Mapping[str, str]) -> str:
@@ -133,6 +135,8 @@ def table(caption: str, columns: Sequence[Column], *, slug: str = "", more: int 
 
 def _head(column: Column) -> str:
     side = ' class="words"' if column.words else ""
+    if not column.head:
+        return "<td></td>"
     if column.keys is None:
         return f'<th scope="col"{side}>{text(column.head)}</th>'
     kind = "text" if column.words else "number"
@@ -145,8 +149,13 @@ def _cell(column: Column, i: int) -> str:
     return f"<td{side}{key}>{column.cells[i]}</td>"
 
 
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a cell is sorted by its size."""
+    return isinstance(value, float | int)
+
+
 def _key(value: float | str) -> str:
-    return f"{value:.12g}" if isinstance(value, float | int) else escape(value)
+    return f"{value:.12g}" if is_number(value) else escape(str(value))
 
 
 def slider(slug: str, label: str, values: Sequence[str], at: int) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MOST_ATOMS = 500  # atoms that are listed
 WORST = 20  # residuals
-IN_ORDER = 0.5  # correlation of neighbours from which on data are drawn as a curve
+NEIGHBOURLY = 0.5  # correlation of neighbours from which on data are drawn as a curve
 
 
 def page(found: Solution, extras: Extras) -> str:
@@ -143,7 +143,7 @@ def _in_order(data: FloatArray) -> bool:
     """Whether neighbours among the data resemble each other, as those of a spectrum or a signal do: curves over data
     that come in no order show nothing."""
     apart = data - data.mean()
-    return float(apart[1:] @ apart[:-1]) > IN_ORDER * float(apart @ apart)
+    return float(apart[1:] @ apart[:-1]) > NEIGHBOURLY * float(apart @ apart)
 
 
 def spectrum(spectra: Spectra, across: str) -> str:

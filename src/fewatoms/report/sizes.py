@@ -156,9 +156,7 @@ def _curves(found: Path, at: int) -> str:
         way, scores = curve.scored
         label = f"Scores ({way}) against atoms used; lower is better"
         line = [Series(x[order], scores[order], "", 1)]
-        picture = plots.curves(
-            line, "atoms used", f"score ({way})", label=label, may_be_log=True, marks=(x, scores, at)
-        )
+        picture = plots.curves(line, "atoms used", f"score ({way})", label=label, marks=(x, scores, at))
         pictures.append(shell.figure(picture, f"What k was chosen by ({way}); lower is better."))
     return "".join(pictures)
 
@@ -199,4 +197,4 @@ def _key(i: int, head: str, value: object) -> float | str:
     """What a cell is sorted by: k may be a tuple, and then goes by its place."""
     if head == "k":
         return float(i)
-    return float(value) if isinstance(value, float | int) else ""
+    return float(value) if shell.is_number(value) else ""

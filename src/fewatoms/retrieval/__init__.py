@@ -52,7 +52,13 @@ class Retrieval:
 
 
 def paper_rule(*, cone: bool = False) -> Retrieval:
-    """The paper's retrieval exactly as written: the top k atoms of M*y, and the reduced fit over them."""
+    """The paper's retrieval exactly as written: the top k atoms of M*y, and the reduced fit over them.
+
+    Parameters
+    ----------
+    cone : bool
+        Whether coefficients keep to the cone of the atoms; by default they are free where the set has both signs.
+    """
     return Retrieval(identify=TopK(), polish=None, cone=cone)
 
 

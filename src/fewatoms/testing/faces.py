@@ -41,6 +41,8 @@ def check_face(
     duals : callable, optional
         Draws a dual z from a Generator; Gaussian arrays of the face's shape by default.
 
+    Notes
+    -----
     What a merged face holds is seen by least squares, up to a million numbers in the points of its basis and not
     beyond. Restrictions of complex faces are tried where their points are square matrices.
     """

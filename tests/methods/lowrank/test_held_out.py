@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -166,3 +167,20 @@ def test_k_by_the_entries_held_out_for_the_ridge(options):
     assert chosen == path.chosen == (1, 2, 4)[int(np.argmin(scores))]
     assert path.best is path[chosen]
     assert fa.choose_k(e.M, e.b, atoms=e.atoms, k=(1, 2, 4), by="held-out", **options) == chosen
+
+
+def test_a_choice_takes_little_room():
+    """Entries that are held out, and those that are not in both orders; not all of them in both orders as well."""
+    rng = np.random.default_rng(0)
+    p, q, m = 900, 700, 300_000
+    rows, cols = np.divmod(rng.permutation(p * q)[:m], q)
+    M = fa.Sampling(rows, cols, (p, q))
+    v = (rng.standard_normal((p, 2)) @ rng.standard_normal((2, q)))[rows, cols] + 0.1 * rng.standard_normal(m)
+    fa.fit(M, v, atoms=fa.RankOne(p, q), k=2, ridge="auto")  # loops are loaded
+    tracemalloc.start()
+    try:
+        fa.fit(M, v, atoms=fa.RankOne(p, q), k=2, ridge="auto")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 38 * m  # an entry, in two orders, is 24 bytes

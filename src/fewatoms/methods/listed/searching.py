@@ -28,6 +28,7 @@ from fewatoms.methods.listed.support import Support, SupportFits
 FALL = 1e-9  # the share by which an exchange must lower the objective
 WHOLE = 2e7  # multiplications, for each budget, that the Gram matrix of all atoms may cost
 FIRST, EACH, EACH_BLOCK = 128, 12, 6  # atoms that a search begins with at least, and for each one asked for
+TELLINGS = 6  # in which sizes tell each other what they found outside of the working set
 OUTWARD = 12  # looks outside of the working set, for each support
 RUNGS = 24  # of a ladder of penalties
 SHRINK = 0.7  # from one rung to the next
@@ -136,12 +137,31 @@ class Search(Stages):
         if again:
             with ledger.counted("sweep", len(ridges) + 1, sweeps):
                 table = self._swept_from_rungs(low, table)
+        for _ in range(TELLINGS):
+            self._settled(table, top)
+            if not self._grown(table):
+                break
+            table, top = self.swept(self.problem.ridge, low, table)
         self.table = table
+
+    def _settled(self, table: IntArray, top: int) -> None:
+        """The supports of a table, fitted and held against all atoms."""
         for i, k in enumerate(self.ks):
             row = table[min(k, top)]
             with ledger.counted("size", i, len(self.ks)):
                 self._take(k, self.small.classes[row[row >= 0]])
                 self._look_outside(k)
+
+    def _grown(self, table: IntArray) -> bool:
+        """Put what is better now into a table; whether sizes have found atoms that the others did not know."""
+        fresh = False
+        for k in self.ks:
+            places = self.small.places(self.supports[k].classes)
+            if set(places.tolist()) != set(table[k][table[k] >= 0].tolist()):
+                table[k] = -1
+                table[k, : places.size] = places
+                fresh = True
+        return fresh and len(self.ks) > 1
 
     def _swept_from_rungs(self, low: int, table: IntArray) -> IntArray:
         """The better one of a table's supports and those that a sweep finds from ladders of penalties, swept again."""

@@ -133,7 +133,7 @@ class CompletionJob(Job):
         with ledger.stage("choosing the ridge"):
             ledger.tell()
             try:
-                return self.method.held_out.choose(asked, self.entries, best.append)
+                return self.method.held_out.choose(asked, lambda: self.entries, best.append)
             except ledger.Stopped:
                 for at in best:  # with other biases its loss is lower still
                     ledger.keep(Spot(asked, at, self.entries.loss(at), 0.0).candidate)

@@ -71,6 +71,12 @@ class Triple:
         return float(self.row @ self.row + self.col @ self.col)
 
 
+def row_by_row(entries: SampledEntries, b: FloatArray, weights: FloatArray | None) -> Side:
+    """Entries with values and weights in the order of the data."""
+    starts, cols, values = entries.row_by_row(b)
+    return Side(starts, cols, values, NONE if weights is None else entries.row_by_row(weights)[2])
+
+
 def balanced(U: Array, V: Array) -> tuple[Array, FloatArray, Array]:
     """P, s, Q with U V^T = P diag(s) Q^T: orthonormal P and Q."""
     (A, R), (B, S) = np.linalg.qr(U), np.linalg.qr(V)
@@ -89,27 +95,17 @@ def normalised(U: Array, V: Array) -> tuple[Array, FloatArray, Array]:
 class Factored:
     """Least squares over sampled entries, kept row by row and column by column.
 
-    entries : where they are; b : (m,) their values, weights : (m,) or None, both in the order of the data
+    rows, cols : the entries in both orders; shape : of the matrix
     biased : whether there are row and column biases
     nonnegative : whether U and V must not be negative
 
     Passes over the entries tick the clock of the run; whoever makes them charges them.
     """
 
-    def __init__(
-        self,
-        entries: SampledEntries,
-        b: FloatArray,
-        weights: FloatArray | None,
-        *,
-        biased: bool = False,
-        nonnegative: bool = False,
-    ) -> None:
-        self.biased, self.nonnegative, self.shape = biased, nonnegative, entries.matrix_shape
-        starts, cols, values = entries.row_by_row(b)
-        w = NONE if weights is None else entries.row_by_row(weights)[2]
-        self.rows = Side(starts, cols, values, w)
-        self.cols = _transposed(self.rows, self.shape)
+    def __init__(self, rows: Side, shape: tuple[int, int], *, biased: bool = False, nonnegative: bool = False) -> None:
+        self.biased, self.nonnegative, self.shape = biased, nonnegative, shape
+        self.rows, self.cols = rows, _transposed(rows, shape)
+        values, w = rows.values, rows.weights
         self.size = float(np.dot(values, w * values if w.size else values))  # twice the loss of nothing at all
         # the feature that carries biases, in the units of the others: the roots of those of the values
         unit = max((self.size / (w.sum() if w.size else values.size)) ** 0.25, 1e-300)
@@ -277,4 +273,4 @@ def _transposed(side: Side, shape: tuple[int, int]) -> Side:
     return Side(grid.indptr.astype(np.int64), grid.indices, grid.data, w)
 
 
-__all__ = ["Factored", "Triple", "balanced", "normalised"]
+__all__ = ["Factored", "Triple", "balanced", "normalised", "row_by_row"]

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fewatoms import ledger
-from fewatoms._types import FloatArray, IntArray
-from fewatoms.capabilities import SampledEntries, need
+from fewatoms._types import Array, IntArray
+from fewatoms.capabilities import SampledEntries
 from fewatoms.methods.lowrank.entries import Factored, Triple
 from fewatoms.methods.lowrank.sweeps import Asked
+from fewatoms.sides import Side, at_entries
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,12 +66,13 @@ class HeldOut:
     worthwhile: float = 1 - 1e-4
     above: float = 1.05
 
-    def choose(self, asked: Asked, whole: Factored, keep: Callable[[Triple], None]) -> Choice:
+    def choose(self, asked: Asked, whole: Callable[[], Factored], keep: Callable[[Triple], None]) -> Choice:
         """Hold entries out, shrink biases as predicts them best alone, go down a ladder of penalties on the others.
 
         With biases, the penalty on the atoms and that on the biases are then adjusted to each other; one that is given
         stays. Where no atoms at all predict best, the penalty is one that leaves none. The split and the starts come
-        from the generator of the run: the same for every k. `keep` is shown each point that predicts better.
+        from the generator of the run: the same for every k. `keep` is shown each point that predicts better; `whole`
+        makes all entries in both orders, which are not there meanwhile.
         """
         problem, k = asked.problem, asked.k
         biases, given = problem.beside.biases, problem.price.ridge
@@ -87,7 +89,7 @@ class HeldOut:
         if free and best.start is not None:
             best = trial.adjusted(best, both=given is None)
         if best.start is None and given is None:
-            best = replace(best, lam=self.above * float(whole.leading(1, shrink, rounds=10).s[0]))
+            best = replace(best, lam=self.above * float(whole().leading(1, shrink, rounds=10).s[0]))
         return best
 
     def _parts(self, m: int) -> list[IntArray]:
@@ -97,24 +99,30 @@ class HeldOut:
         return [np.sort(part) for part in parts]
 
 
+def _marked(entries: SampledEntries, out: IntArray, m: int) -> Array:
+    """Which entries are held out, row by row."""
+    marks = np.zeros(m, dtype=bool)
+    marks[out] = True
+    return entries.row_by_row(marks)[2].astype(bool, copy=False)
+
+
 class _Fold:
     """Some entries held out, and the others to fit."""
 
-    def __init__(self, asked: Asked, b: FloatArray, out: IntArray, rows: IntArray, cols: IntArray) -> None:
-        weights = asked.problem.base_loss.weights
-        rest = np.delete(np.arange(b.size), out)
-        w = None if weights is None else weights[rest]
-        shift = float(np.average(b[rest], weights=w)) if asked.biased else 0.0  # the centre without those held out
-        self.train = asked.factored(need(asked.problem.M.subset(rest), SampledEntries), b[rest] - shift, w)
-        self.rows, self.cols, self.b = rows[out], cols[out], b[out] - shift
-        self.w: FloatArray = np.ones(out.size) if weights is None else weights[out]
+    def __init__(self, asked: Asked, entries: Side, out: Array) -> None:
+        rest, held = entries.parted(out)
+        # the centre without those held out
+        shift = float(np.average(rest.values, weights=rest.weights if rest.weights.size else None))
+        if asked.biased:
+            rest, held = (replace(side, values=side.values - shift) for side in (rest, held))
+        self.train, self.held = asked.factored(rest), held
+        self.weight = float(held.weights.sum()) if held.weights.size else float(held.values.size)
 
     def errors(self, at: Triple) -> tuple[float, float]:
         """The weighted sum of the squares of the errors on the entries held out, and that of the weights."""
-        error = self.b - np.einsum("ij,ij->i", (at.P * at.s)[self.rows], at.Q[self.cols])
-        if at.row.size:
-            error -= at.row[self.rows] + at.col[self.cols]
-        return float(np.dot(self.w, error**2)), float(self.w.sum())
+        error = self.held.values - at_entries(self.held, at.P * at.s, at.Q, at.row, at.col)
+        w = self.held.weights
+        return float(np.dot(w * error if w.size else error, error)), self.weight
 
 
 class _Trial:
@@ -122,8 +130,8 @@ class _Trial:
 
     def __init__(self, how: HeldOut, asked: Asked, parts: list[IntArray], keep: Callable[[Triple], None]) -> None:
         self.how, self.asked, self.keep = how, asked, keep
-        b, positions = asked.data, asked.entries.positions
-        self.folds = [_Fold(asked, b, part, *positions) for part in parts]
+        entries = asked.row_by_row()
+        self.folds = [_Fold(asked, entries, _marked(asked.entries, part, entries.values.size)) for part in parts]
 
     def score(self, points: list[Triple]) -> float:
         """Root mean square over all entries held out, one point for each fold."""

@@ -12,8 +12,9 @@ from fewatoms import linalg
 from fewatoms._types import Array, FloatArray, ModelDual
 from fewatoms.candidates import Candidate, Compact, Iterate
 from fewatoms.capabilities import RankOnePairs, SampledEntries
-from fewatoms.methods.lowrank.entries import Factored, Triple
+from fewatoms.methods.lowrank.entries import Factored, Triple, row_by_row
 from fewatoms.problem import Problem
+from fewatoms.sides import Side
 
 WORTHLESS = 1e-7  # share of loss + ridge gauge that is not worth an atom
 DISPENSABLE = 1e-2  # times the largest atom: which ones might be left out
@@ -63,13 +64,17 @@ class Asked:
     def biased(self) -> bool:
         return self.problem.beside.biases is not None
 
-    def factored(self, entries: SampledEntries, b: FloatArray, weights: FloatArray | None) -> Factored:
+    def row_by_row(self) -> Side:
+        """All entries."""
+        return row_by_row(self.entries, self.data, self.problem.base_loss.weights)
+
+    def factored(self, rows: Side) -> Factored:
         """Entries, all or some of them, in both orders."""
-        return Factored(entries, b, weights, biased=self.biased, nonnegative=self.pairs.nonnegative)
+        return Factored(rows, self.entries.matrix_shape, biased=self.biased, nonnegative=self.pairs.nonnegative)
 
     def opened(self) -> Factored:
         """All of them."""
-        return self.factored(self.entries, self.data, self.problem.base_loss.weights)
+        return self.factored(self.row_by_row())
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,10 +20,14 @@ class Rule:
     """`count` of them, or so many that the rest is no longer than `delta`, or those that stand out of the noise.
 
     floor : residuals below it are never told apart from nothing
+    fitted : numbers of L that were chosen freely; so many residuals are no noise, but what is left of it
     """
 
-    def __init__(self, mixture: Mixture, settings: Trimming, count: int | None, delta: float | None = None) -> None:
-        self.count, self.delta = count, delta
+    def __init__(
+        self, mixture: Mixture, settings: Trimming, count: int | None, delta: float | None = None, fitted: int = 0
+    ) -> None:
+        self.count, self.delta, self.fitted = count, delta, fitted
+        self._m = mixture.problem.m
         self._kept, self._settings = mixture.kept, settings  # (rules outlive the data that a job keeps)
         self._allowed = count  # residuals to leave out at most
         self._guess: float | None = None
@@ -36,26 +40,67 @@ class Rule:
         return self.count is None and self.delta is None
 
     def threshold(self, R: Array) -> float:
-        """The least size of a residual that is left out; infinite if none is."""
+        """The least size of a residual that is left out, or may be; infinite if none is."""
         a = np.abs(R).ravel()
         if self.count is not None:
             self._guess = largest(a, self.count, self._guess, self._settings.near) if self.count < a.size else 0.0
             return self._guess
         if self.delta is not None:
             return self._beyond(a, self.delta)
-        return max(self._settings.stands_out * NORMAL_MEDIAN * self.middle(R), self.floor)
+        return max(self._settings.stands_out * self.deviation(R), self.floor)
+
+    def bar(self, R: Array) -> float:
+        """The threshold; of noise raised until, of the entries beyond it, all but a few are more than normal noise
+        would have there: where there are no gross errors, none is found, however many entries there are."""
+        t = self.threshold(R)
+        if not self.by_noise:
+            return t
+        from scipy.special import erfc  # takes long to import, for those who never come here
+
+        size = np.abs(R).ravel()
+        beyond = np.sort(size[size >= t])[::-1]
+        units = math.sqrt(2) * max(self.deviation(R), math.ulp(0.0))
+        with np.errstate(over="ignore"):
+            by_chance = self._m * erfc(beyond / units)
+        (sure,) = np.nonzero(by_chance <= self._settings.mistaken * np.arange(1, beyond.size + 1))
+        return float(beyond[sure[-1]]) if sure.size else math.inf
+
+    def deviation(self, R: Array) -> float:
+        """The standard deviation of normal noise that leaves residuals with this median, so many numbers fitted."""
+        return NORMAL_MEDIAN * self.middle(R) / math.sqrt(self._free)
+
+    @property
+    def _free(self) -> float:
+        """The share of the data that is left to noise."""
+        return max(1 - self.fitted / self._m, 1 - self._settings.filled)
 
     def middle(self, R: Array) -> float:
         """The median size of residuals that are seen."""
+        a = self._some(R)
+        half = a.size // 2
+        low, high = np.partition(a, (max(half - 1, 0), half))[[max(half - 1, 0), half]]
+        return float(high if a.size % 2 else 0.5 * (low + high))  # (np.median takes as long again, on small matrices)
+
+    def scale(self, R: Array) -> float:
+        """The s at which the mean of min((R / s)^2, 1), over as many as are left to noise, is `settings.level`."""
+        squares = np.sort(np.square(self._some(R)))
+        goal = self._settings.level * self._free * squares.size
+        # The mean is the least, over j, of what it would be with the j smallest inside and the others beyond s.
+        room = goal - np.arange(squares.size - 1, -1, -1)
+        inside = room > 0
+        return math.sqrt(float((np.cumsum(squares)[inside] / room[inside]).min()))
+
+    def _some(self, R: Array) -> FloatArray:
+        """Sizes of residuals that are seen, or of some of them where there are very many."""
         a = np.abs(R).ravel()
         seen = self._kept.data.seen
         a = a if seen is None else a[seen.ravel()]
-        return float(np.median(a[:: max(1, a.size // self._settings.sampled)]))
+        return a[:: max(1, a.size // self._settings.sampled)]
 
     def left_out(self, R: Array, floor: float = 0.0) -> Array:
         """Where residuals are left out: no more of them than allowed, however many are equal."""
         size = np.abs(R)
-        out = size >= max(self.threshold(R), floor)
+        out = size >= max(self.bar(R), floor)
         if self._allowed is not None and np.count_nonzero(out) > self._allowed:
             chosen = linalg.top_k(size.ravel(), self._allowed)
             out = np.zeros(R.size, dtype=bool)

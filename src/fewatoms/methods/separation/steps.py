@@ -23,9 +23,17 @@ if TYPE_CHECKING:
 class Trims:
     """L by subspace iteration on L + R, R what the rule leaves of the residual."""
 
-    def __init__(self, mixture: Mixture, settings: Trimming, count: int | None, delta: float | None = None) -> None:
+    def __init__(
+        self,
+        mixture: Mixture,
+        settings: Trimming,
+        count: int | None,
+        delta: float | None = None,
+        *,
+        rank: int = 0,
+    ) -> None:
         self.mixture, self.settings = mixture, settings
-        self.rule = Rule(mixture, settings, count, delta)
+        self.rule = Rule(mixture, settings, count, delta, fitted=rank * (sum(mixture.data.D.shape) - rank))
 
     @property
     def data(self) -> Separated:
@@ -52,11 +60,9 @@ class Trims:
                 ledger.keep(self.point(at))
             raise
 
-    def needed(self, at: Low, factor: float = 1.0) -> int:
-        """How many residuals the rule leaves out, with its threshold raised by a factor."""
-        R = self.left(at)
-        out = np.abs(R) >= factor * self.rule.threshold(R) if factor > 1 else self.rule.left_out(R)
-        return int(np.count_nonzero(out))
+    def needed(self, at: Low, floor: float = 0.0) -> int:
+        """How many residuals the rule leaves out, of this size or more."""
+        return int(np.count_nonzero(self.rule.left_out(self.left(at), floor)))
 
     # Where to begin ---------------------------------------------------------------------------------------------------
 
@@ -102,21 +108,32 @@ class Trims:
 
     # How to go on -----------------------------------------------------------------------------------------------------
 
+    def soften(self, at: Low, steps: int) -> Low:
+        """Steps with momentum on L, residuals clipped near the noise that they show: gross errors pull, but not far,
+        and none is left out for good. Until the noise stays the same. (It may fall fast, where most of L is known: what
+        is not is clipped as well, and must have time to be learned.)"""
+        settings = self.settings
+        before: Low | None = None
+        weight, noise, calm, t = 1.0, math.inf, 0, 0.0
+        for _ in range(steps):
+            ahead, _, weight = hurried(at, before, weight)
+            with self._answers(at):
+                R = self.residual(*ahead)
+            last, noise = noise, self.rule.deviation(R)
+            calm = calm + 1 if abs(last - noise) <= settings.roughly * noise else 0
+            if noise <= self.rule.floor or calm == settings.patience:
+                break
+            t = max(settings.soft * noise, settings.rung * t)
+            before, at = at, advanced(ahead, at[1], self.data.pulled(np.clip(R, -t, t, out=R)))
+        return at
+
     def descend(self, at: Low, tol: float, steps: int) -> Iterator[Low]:
         """Steps with momentum on L; one that lengthens the trimmed residual is done again without."""
         before: Low | None = None
         weight, reached = 1.0, math.inf
         tol *= self.data.share**2  # steps are shorter where less is seen
         for step in range(1, steps + 1):
-            ahead, beta = at, 0.0
-            if before is not None:
-                following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * weight**2))
-                beta, weight = (weight - 1.0) / following, following
-            if before is not None and beta > 0:
-                ahead = (
-                    np.concatenate([(1 + beta) * at[0], -beta * before[0]], axis=1),
-                    np.concatenate([at[1], before[1]], axis=1),
-                )
+            ahead, beta, weight = hurried(at, before, weight)
             with self._answers(at):
                 R = self.residual(*ahead)
             R[self.rule.left_out(R)] = 0.0
@@ -148,7 +165,8 @@ class Trims:
         count, note = int(np.count_nonzero(out)), ""
         if rule.by_noise:
             deviation = rule.threshold(R) / self.settings.stands_out
-            note = words.stands_out(count, math.sqrt(data.unit) * deviation)
+            times = min(rule.bar(R), float(np.abs(R[out]).min(initial=math.inf))) / deviation if count else math.inf
+            note = words.stands_out(count, math.sqrt(data.unit) * deviation, times)
         R[out] = 0.0
         (p, q), rank = R.shape, at[1].shape[1]
         return Candidate(
@@ -173,6 +191,18 @@ class Trims:
         R = self.data.left(*at)
         R[self.rule.left_out(R, self.rule.floor)] = 0.0
         return self.data.as_data(R)
+
+
+def hurried(at: Low, before: Low | None, weight: float) -> tuple[Low, float, float]:
+    """Beyond a point in the direction that it came from; how far, and the next weight of Nesterov's sequence."""
+    if before is None:
+        return at, 0.0, weight
+    following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * weight**2))
+    beta = (weight - 1.0) / following
+    if beta == 0:
+        return at, 0.0, following
+    left = np.concatenate([(1 + beta) * at[0], -beta * before[0]], axis=1)
+    return (left, np.concatenate([at[1], before[1]], axis=1)), beta, following
 
 
 def advanced(at: Low, V: Array, R: Array) -> Low:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fewatoms import _checks, ledger
 from fewatoms.candidates import Candidate, Iterate
 from fewatoms.methods.separation.matrix import Low, Mixture
+from fewatoms.methods.separation.standing import Standing
 from fewatoms.methods.separation.steps import Trims
 from fewatoms.problem import Problem
 
@@ -24,8 +25,9 @@ class Trimming:
     momentum follow until one lowers the misfit by less than a share of `tol`. With weights w residuals are those of
     sqrt(w) (b - Mx), and steps are those of a majoriser: shorter where weights are small.
 
-    s may be None: with a bound, as few entries as meet it; without, those that stand out of the noise, by more than 3
-    standard deviations estimated from the median. r may be None: ranks are tried in turn.
+    s may be None: with a bound, as few entries as meet it; without, those that stand out of the noise, by 3 standard
+    deviations (estimated from the median) or more, and by so many that hardly any of them is noise. r may be None:
+    ranks are tried in turn. How L is found and ranks are compared then, see `Standing`.
 
     It depends on the budgets. State: the data, one residual of their size, and factors.
 
@@ -40,13 +42,21 @@ class Trimming:
     rung, rungs : from one threshold of the ladder to the next, and how many at most
     apart : of a threshold: what is left of residuals when those beyond it stand for themselves
     small, others : data of matrices that are begun elsewhere as well, and at how many random places
-    compared : steps by which such starts are compared
+    compared : steps by which the best of such starts are compared
     look : steps from one iterate to the next
     roughly, close : how well budgets are tried, and how near to the least one is near enough
-    stands_out : standard deviations beyond which an entry is no noise, where nobody says how many there are
+    stands_out : standard deviations beyond which an entry may be no noise, where nobody says how many there are
     careful : times as much at first: what L has not learned yet stands out as well
-    recounts : of these entries
-    patience : ranks in a row that do not pay
+    mistaken : the share of the entries that stand out which noise alone would have there
+    soft, softened : standard deviations at which residuals are clipped before any is left out, and for how many steps
+    finalists : starts that are followed further, on small matrices
+    clipped : standard deviations at which residuals are clipped to find an atom more
+    level : of the scale of residuals: their mean square, in units of it, where no square counts more than 1
+    filled : of the data: as many numbers of L as leave nothing to say about noise
+    below : ranks that are found on the way to one that is given
+    counts, recounts : of the entries that stand out, where starts are compared, and at the end
+    lag : of a threshold: what the next one is at least
+    patience : ranks in a row that do not pay, and steps that change nothing
     met : of the data: a residual that meets any bound, rounding included
     exact : of the data: residuals, and atoms, that are rounding
     faint : of the largest entry: what never stands out
@@ -63,12 +73,22 @@ class Trimming:
     apart: float = 0.5
     small: int = 10_000
     others: int = 5
-    compared: int = 50
+    compared: int = 25
     look: int = 10
     roughly: float = 1e-3
     close: float = 0.01
     stands_out: float = 3.0
     careful: float = 3.0
+    mistaken: float = 0.05
+    soft: float = 1.5
+    softened: int = 12
+    finalists: int = 2
+    clipped: tuple[float, ...] = (1.0, 3.0)
+    level: float = 0.35
+    filled: float = 0.9
+    below: int = 2
+    counts: int = 2
+    lag: float = 0.1
     recounts: int = 20
     patience: int = 2
     met: float = 5e-14
@@ -85,7 +105,11 @@ class Trimming:
 
     def iterates(self, mixture: Mixture) -> Iterator[Iterate]:
         rank, count = mixture.wanted
-        found = self._ranks(mixture, count) if rank is None else self._at_rank(mixture, rank, count)
+        found = (
+            self._ranks(mixture, count)
+            if rank is None
+            else self._at_rank(mixture, rank, count, Standing(mixture, self))
+        )
         for candidate in found:
             if rank is not None:
                 ledger.keep(candidate)
@@ -94,14 +118,14 @@ class Trimming:
     def _ranks(self, mixture: Mixture, count: int | None) -> Iterator[Candidate]:
         """One rank after the other: with a bound and a budget of entries, until it is met; otherwise while it pays, in
         numbers to choose freely (with a bound), or in Schwarz's criterion (without). The best comes last."""
-        problem = mixture.problem
+        problem, standing = mixture.problem, Standing(mixture, self)
         best: Candidate | None = None
         lowest, worse = math.inf, 0
         for rank in range(1, min(mixture.data.D.shape) + 1):
-            point = self._best_at(mixture, rank, count)
+            point = self._best_at(mixture, rank, count, standing)
             met = problem.meets(point.loss)
             if met or problem.alpha is None:
-                score = self._score(problem, point)
+                score = standing.score if count is None and problem.alpha is None else self._score(problem, point)
                 best, lowest, worse = (point, score, 0) if score < lowest else (best, lowest, worse + 1)
             ledger.keep(point if best is None else best)
             yield point
@@ -119,24 +143,23 @@ class Trimming:
         value = max(2 * point.loss, self.nothing * problem.reference) / m
         return m * math.log(value) + numbers * math.log(m) if numbers < m else math.inf
 
-    def _best_at(self, mixture: Mixture, rank: int, count: int | None) -> Candidate:
+    def _best_at(self, mixture: Mixture, rank: int, count: int | None, standing: Standing) -> Candidate:
         """The best of a rank where entries are counted, otherwise the last."""
         best: Candidate | None = None
         first = ledger.current().found is None
         with ledger.stage(f"rank {rank}"):
-            for point in self._at_rank(mixture, rank, count):
+            for point in self._at_rank(mixture, rank, count, standing):
                 best = point if best is None or count is None or point.loss < best.loss else best
                 if first:
                     ledger.keep(best)
         assert best is not None
         return best
 
-    def _at_rank(self, mixture: Mixture, rank: int, count: int | None) -> Iterator[Candidate]:
+    def _at_rank(self, mixture: Mixture, rank: int, count: int | None, standing: Standing) -> Iterator[Candidate]:
         if count is not None:
             yield from self._counted(mixture, rank, count)
             return
-        by_noise = Trims(mixture, self, None)
-        at = self._begun(by_noise, rank)
+        by_noise, at = standing.at(rank)
         if mixture.delta is None:
             yield from self._standing_out(by_noise, at)
         else:
@@ -154,35 +177,12 @@ class Trimming:
             if problem.exact(point.loss) or problem.meets(point.loss) or once:
                 break
 
-    def _begun(self, run: Trims, rank: int) -> Low:
-        """Where to begin when nobody says how many entries there are: at the end of the ladder; on small matrices, of
-        all starts after a few steps, the one that leaves the smallest median residual."""
-        if run.mixture.problem.m > self.small:
-            return run.down(rank)
-        best: Low | None = None
-        lowest, first = math.inf, ledger.current().found is None
-        try:
-            for at in run.starts(rank):
-                count = run.needed(at, self.careful)
-                at = Trims(run.mixture, self, count).settle(at, self.roughly, self.compared)
-                middle = run.rule.middle(run.left(at))
-                if best is None or middle < lowest:
-                    best, lowest = at, middle
-                if middle <= self.faint * run.rule.top:
-                    break
-        except ledger.Stopped:
-            if first and best is not None:
-                ledger.keep(run.point(best))
-            raise
-        assert best is not None
-        return best
-
     def _standing_out(self, run: Trims, at: Low) -> Iterator[Candidate]:
         """Count what stands out of the noise, fit with that budget, count again. (Counting at every step would take
         what has not converged yet for a foreground, for good.)"""
         count = -1
         for i in range(self.recounts):
-            before, count = count, run.needed(at, self.careful if i == 0 else 1.0)
+            before, count = count, run.needed(at)
             if abs(count - before) <= self.close * count and i > 1:
                 break
             at = Trims(run.mixture, self, count).settle(at, self.tol, self.steps)

@@ -1,13 +1,13 @@
-"""Ids of any type as codes and back, and the pairs of ids by which people name entries of a matrix."""
+"""Ids of any type as codes and back: who the rows and columns of a matrix are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property
 
 import numpy as np
 
-from fewatoms import _checks, frames, names
+from fewatoms import _checks, names
 from fewatoms._types import Array, Foreign, IntArray
 
 UNKNOWN = -1
@@ -40,9 +40,9 @@ class Ids:
         if plain.dtype.kind != "O":
             values, codes = np.unique(plain, return_inverse=True)
             return cls(values), codes.astype(np.intp, copy=False)
-        places: dict[object, int] = {}
-        codes = np.array([places.setdefault(value, len(places)) for value in plain.tolist()], dtype=np.intp)
-        values = _objects(places)
+        places: dict[tuple[bool, object], int] = {}
+        codes = np.array([places.setdefault(_key(value), len(places)) for value in plain.tolist()], dtype=np.intp)
+        values = _objects(value for _, value in places)
         try:
             order = np.array(sorted(range(len(values)), key=values.__getitem__), dtype=np.intp)
         except TypeError:
@@ -62,10 +62,31 @@ class Ids:
                 f"{name} must hold ids of the type that was fitted, {KINDS_TOLD[mine]}; got {KINDS_TOLD[theirs]}"
             )
         if "O" in (self.values.dtype.kind, plain.dtype.kind):
-            return np.array([self._places.get(value, UNKNOWN) for value in plain.tolist()], dtype=np.intp)
+            return np.array([self._places.get(_key(value), UNKNOWN) for value in plain.tolist()], dtype=np.intp)
         spots = np.minimum(np.searchsorted(self.values, plain, sorter=self._sorter), len(self) - 1)
         found = self._sorter[spots]
         return np.where(self.values[found] == plain, found, UNKNOWN)
+
+    def written(self, name: str, column: Array) -> IntArray:
+        """The code of each entry of a column of a file, in which text may be written as numbers are, and numbers as
+        text. Ids that are told apart by how they are written, such as 7 and 007, are not known again as numbers."""
+        texts, numbers = self.values.dtype.kind in "OU", column.dtype.kind != "O"
+        if not texts or not numbers:
+            known = {(str(value) if texts else float(value)): i for i, value in enumerate(self.values.tolist())}
+            given = column.tolist() if texts or numbers else [_number(value) for value in column.tolist()]
+            return np.array([known.get(value, UNKNOWN) for value in given], dtype=np.intp)
+        by_value: dict[float, list[int]] = {}
+        for i, value in enumerate(self.values.tolist()):
+            by_value.setdefault(_number(value), []).append(i)
+        found = [by_value.get(value, [UNKNOWN]) for value in column.tolist()]
+        unclear = next((places for places in found if len(places) > 1), None)
+        if unclear is not None:
+            one, other = (str(self.values[i]) for i in unclear[:2])
+            raise ValueError(
+                f"{name} must be text, as those of the model are: {one!r} and {other!r} are the same number; give them "
+                "in a Parquet file with text, or with a word among them"
+            )
+        return np.array([places[0] for places in found], dtype=np.intp)
 
     def at(self, codes: IntArray) -> Array:
         """The ids of codes; None for those that are UNKNOWN."""
@@ -80,8 +101,8 @@ class Ids:
         return Ids(_plain("ids", [*self.values.tolist(), *fresh.tolist()]))
 
     @cached_property
-    def _places(self) -> dict[object, int]:
-        return {value: i for i, value in enumerate(self.values.tolist())}
+    def _places(self) -> dict[tuple[bool, object], int]:
+        return {_key(value): i for i, value in enumerate(self.values.tolist())}
 
     @cached_property
     def _sorter(self) -> IntArray:
@@ -96,46 +117,6 @@ def told(ids: Iterable[object]) -> str:
     listed = [repr(value.item() if isinstance(value, np.generic) else value) for value in ids]
     more = f" and {len(listed) - names.SHOWN} more" if len(listed) > names.SHOWN else ""
     return ", ".join(listed[: names.SHOWN]) + more
-
-
-def pairs(name: str, thing: object, columns: Sequence[str] = ()) -> tuple[Array, Array] | None:
-    """Two columns of ids: those of these names in a frame, or all there is; None where there are not two."""
-    frame = frames.framed(name, thing)
-    if frame is not None:
-        labels = [str(label) for label in frame.labels]
-        if columns and set(columns) <= set(labels):
-            return column(frame, columns[0]), column(frame, columns[1])
-        return (column(frame, labels[0]), column(frame, labels[1])) if len(labels) == 2 else None
-    array = thing if isinstance(thing, np.ndarray) else _of_rows(name, thing)
-    if array is None or array.ndim != 2 or array.shape[1] != 2:
-        return None
-    return array[:, 0], array[:, 1]
-
-
-def column(frame: frames.Frame, name: str) -> Array:
-    """One column of a frame, as it is; those nearest to its name are told where there is none."""
-    labels = tuple(str(label) for label in frame.labels)
-    (place,) = names.places(frame.name, [str(name)], labels)
-    return np.asarray(frame.native[frame.labels[place]])
-
-
-def measured(columns: tuple[Array, Array]) -> bool:
-    """Whether two columns hold numbers with fractions, which are measurements and no ids."""
-    return any(c.dtype.kind == "f" and bool((c[np.isfinite(c)] % 1).any()) for c in columns)
-
-
-def _of_rows(name: str, thing: object) -> Array | None:
-    """Rows of two as an array of objects, so that ids keep their types."""
-    if not isinstance(thing, (list, tuple)) or not all(isinstance(row, (list, tuple, np.ndarray)) for row in thing):
-        array: Array = np.asarray(thing)
-        return array
-    if {len(row) for row in thing} != {2}:
-        return None
-    array = np.empty((len(thing), 2), dtype=object)
-    for place in range(2):
-        array[:, place] = [row[place] for row in thing]
-    numbers = all(isinstance(value, (int, float, np.number)) for value in array.ravel())
-    return np.array(array.tolist()) if numbers else array
 
 
 def _kind(values: Array) -> str:
@@ -172,13 +153,18 @@ def _of_objects(name: str, given: Array) -> Array:
     except TypeError:
         raise TypeError(f"{name} must hold ids that can be told apart: integers, text, times; got lists") from None
     _refuse_missing(name, sum(_absent(value) for value in distinct))
-    kinds = {type(value) for value in distinct}
+    kinds = {type(value) for value in given.tolist()}  # of which True and 1 are different ones
     if kinds and all(issubclass(k, (int, np.integer)) and k is not bool for k in kinds):
         try:
             return given.astype(np.int64)
         except OverflowError:
             return given
     return given
+
+
+def _key(value: object) -> tuple[bool, object]:
+    """What tells ids apart: Python takes True for 1, and 1.0 too, of which the latter is meant."""
+    return isinstance(value, bool | np.bool_), value
 
 
 def _absent(value: object) -> bool:
@@ -209,6 +195,8 @@ def listed(name: str, column: object) -> Array:
     return np.asarray(array)
 
 
-def gapped(X: object) -> object:
-    """A masked array with NaN for what is masked; anything else as it is."""
-    return np.ma.filled(X.astype(np.float64), np.nan) if isinstance(X, np.ma.MaskedArray) else X
+def _number(text: object) -> float:
+    try:
+        return float(str(text))
+    except ValueError:
+        return np.nan

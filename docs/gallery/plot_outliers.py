@@ -1,0 +1,41 @@
+"""
+Wrong numbers in the data: Huber's loss
+=======================================
+
+A tenth of the outcomes are typed wrongly. Least squares follows them, and picks other features for it; Huber's loss
+counts large residuals by their size, not by their square.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_diabetes
+
+import fewatoms as fa
+
+X, y = load_diabetes(return_X_y=True, as_frame=True)
+rng = np.random.default_rng(0)
+wrong = rng.choice(len(y), len(y) // 10, replace=False)
+typed = y.to_numpy(copy=True)
+typed[wrong] *= 10  # a digit too many
+
+atoms = fa.SignedOneHot(10)
+clean = fa.fit(X, y, atoms=atoms, k=4, free="intercept")
+squares = fa.fit(X, typed, atoms=atoms, k=4, free="intercept")
+huber = fa.fit(X, typed, atoms=atoms, k=4, free="intercept", loss=fa.Huber(delta=70.0))
+for name, s in (("clean data", clean), ("least squares", squares), ("Huber", huber)):
+    print(f"{name:>13}: {', '.join(s.names)}")
+
+# %%
+# Predictions against the outcomes as they were before somebody typed them.
+
+fig, axes = plt.subplots(1, 2, figsize=(9, 4), sharex=True, sharey=True, layout="constrained")
+for ax, name, s in zip(axes, ("least squares", "Huber"), (squares, huber), strict=True):
+    said = s.predict(X)
+    error = np.median(np.abs(said - y))
+    ax.scatter(y, said, s=8, color="C0", label="typed right")
+    ax.scatter(y.iloc[wrong], said[wrong], s=14, color="C3", marker="x", label="typed wrong")
+    ax.plot([25, 350], [25, 350], color="k", linewidth=0.8)
+    ax.set(xlabel="true outcome", title=f"{name}: median error {error:.0f}")
+axes[0].set_ylabel("prediction")
+axes[0].legend()
+plt.show()

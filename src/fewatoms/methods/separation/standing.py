@@ -1,0 +1,128 @@
+"""Where nobody says how many entries there are: L at a rank, found among gross errors, and what rank it has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fewatoms import ledger
+from fewatoms._types import Array
+from fewatoms.methods.separation.matrix import Low, Mixture, gram
+from fewatoms.methods.separation.steps import Trims
+
+if TYPE_CHECKING:
+    from fewatoms.methods.separation.trimming import Trimming
+
+
+class Standing:
+    """L at one rank after the other, each begun at the one before as well.
+
+    Starts are compared by a scale of what they leave, in which gross errors count, but no more the larger they are: an
+    L that gives up whole rows to the sparse part, and fits the others all the better, leaves a larger one. Ranks are
+    compared by the same scale, each number of L at Schwarz's price; entries have no price of their own, and so are not
+    taken to make the rest look better.
+    """
+
+    def __init__(self, mixture: Mixture, settings: Trimming) -> None:
+        self.mixture, self.settings = mixture, settings
+        self._before: Low | None = None  # of the rank below
+        self._run: Trims | None = None
+        self._scale = math.inf
+
+    @property
+    def _small(self) -> bool:
+        return self.mixture.problem.m <= self.settings.small
+
+    def at(self, rank: int) -> tuple[Trims, Low]:
+        """The best L of a rank; of those below, the last few are found first."""
+        have = 0 if self._before is None else self._before[1].shape[1]
+        for lower in range(max(have + 1, rank - self.settings.below), rank):
+            self._found(lower, whole=False)
+        return self._found(rank, whole=True)
+
+    @property
+    def score(self) -> float:
+        """Schwarz's criterion for the rank found last, by its scale; less is better."""
+        assert self._run is not None
+        rule, m = self._run.rule, self.mixture.problem.m
+        if rule.fitted > self.settings.filled * m:
+            return math.inf
+        return 2 * m * math.log(max(self._scale, rule.floor, math.ulp(0.0))) + rule.fitted * math.log(m)
+
+    def _found(self, rank: int, *, whole: bool) -> tuple[Trims, Low]:
+        """From the start that leaves the smallest scale after some steps, on to the end."""
+        settings = self.settings
+        run = self._run = Trims(self.mixture, settings, None, rank=rank)
+        first, most = ledger.current().found is None, settings.finalists if self._small else 1
+        best: list[tuple[float, Low]] = []
+        try:
+            for start in self._starts(run, rank, whole=whole):
+                self._seen(run, run.soften(start, settings.softened), best, most)
+                if best[0][0] <= run.rule.floor:
+                    break
+            for _, at in best[:]:
+                at = self._counted(
+                    run, run.soften(at, settings.compared), settings.roughly, settings.compared, settings.counts
+                )
+                self._seen(run, at, best, most)
+            at = best[0][1]
+            if whole:
+                at = self._counted(run, at, settings.tol, settings.steps, settings.recounts)
+        except ledger.Stopped:
+            if first and best:
+                ledger.keep(run.point(best[0][1]))
+            raise
+        self._before, self._scale = at, run.rule.scale(run.left(at))
+        return run, at
+
+    def _seen(self, run: Trims, at: Low, best: list[tuple[float, Low]], most: int) -> None:
+        """One more among the best so far, the best first."""
+        best.append((run.rule.scale(run.left(at)), at))
+        best.sort(key=lambda known: known[0])
+        del best[most:]
+
+    def _counted(self, run: Trims, at: Low, tol: float, steps: int, rounds: int) -> Low:
+        """What stands out by far is counted, so many are left out for some steps, and counted again while the noise
+        falls; then what stands out at all.
+
+        Where there is no noise, what is left falls by orders, and less where L is learned late: that would stand out of
+        the rest. So the threshold falls by a factor at a time.
+        """
+        settings, rule = self.settings, run.rule
+        floor, t = 0.0, math.inf
+        for _ in range(rounds):
+            before, t = t, rule.threshold(run.left(at))
+            if t >= settings.apart * before or t <= rule.floor:
+                break
+            floor = max(settings.careful * t, settings.lag * floor)
+            at = Trims(self.mixture, settings, run.needed(at, floor)).settle(at, tol, steps)
+        return Trims(self.mixture, settings, run.needed(at, settings.lag * floor)).settle(at, tol, steps)
+
+    def _starts(self, run: Trims, rank: int, *, whole: bool) -> Iterator[Low]:
+        """Those of any budget; beside those that extend the rank below, the few that are not random."""
+        most = None if whole else 1
+        if self._before is not None and self._before[1].shape[1] == rank - 1:
+            yield from self._extended(run, self._before)
+            most = 3 if whole else 1
+        yield from islice(run.starts(rank), most)
+
+    def _extended(self, run: Trims, below: Low) -> Iterator[Low]:
+        """One atom more: the leading one of the residual, clipped at some deviations of it, so that many entries decide
+        and not the largest."""
+        for times in self.settings.clipped if self._small else self.settings.clipped[:1]:
+            R = run.left(below)
+            t = times * run.rule.deviation(R)
+            if t > 0:
+                yield _joined(below, run.data.pulled(np.clip(R, -t, t, out=R)))
+
+
+def _joined(below: Low, R: Array) -> Low:
+    """The factors of one more than before: the leading pair of R beside them."""
+    left, right = below
+    v = np.linalg.eigh(gram(R))[1][:, -1:]
+    V, T = np.linalg.qr(np.concatenate([right, v], axis=1))
+    return np.concatenate([left, R @ v], axis=1) @ T.T, V

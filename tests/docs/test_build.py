@@ -1,0 +1,90 @@
+"""The pages are built, in a quick form, without a warning, and ask nothing of other machines."""
+
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import pytest
+
+from reading import ROOT
+
+pytest.importorskip("sphinx_gallery", reason="Sphinx is not installed: pip install '.[docs]'")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """All pages from a copy of the sources, the scripts of the gallery shown but not run."""
+    folder = tmp_path_factory.mktemp("docs")
+    made = {"docs/_build", "docs/auto_gallery", "docs/api/generated"}
+    for path in [*(ROOT / "docs").rglob("*"), ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]:
+        name = path.relative_to(ROOT)
+        if path.is_file() and not any(name.as_posix().startswith(f"{each}/") for each in made):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(path.read_bytes())
+    (folder / "src").symlink_to(ROOT / "src")
+    out = folder / "html"
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-D", "sphinx_gallery_conf.plot_gallery=0"]
+    done = subprocess.run([*command, "docs", str(out)], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert not done.stderr
+    return out
+
+
+class Asked(HTMLParser):
+    """What a browser would fetch for a page, and where its links lead."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.fetched, self.links, self.ids = [], [], set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        told = dict(attrs)
+        self.ids.add(told.get("id"))
+        if tag == "a":
+            self.links.append(told.get("href") or "")
+        elif tag in ("script", "img", "iframe", "source"):
+            self.fetched.append(told.get("src") or "")
+        elif tag == "link" and told.get("rel") in ("stylesheet", "preload", "icon"):
+            self.fetched.append(told.get("href") or "")
+
+
+@pytest.mark.soak
+def test_pages_are_built(built):
+    pages = {path.relative_to(built).as_posix() for path in built.rglob("*.html")}
+    for name in ("index", "tour", "choosing", "theory", "faq", "guides/own", "api/generated/fewatoms.fit"):
+        assert f"{name}.html" in pages
+    scripts = list((ROOT / "docs" / "gallery").glob("plot_*.py"))
+    assert len(scripts) >= 12
+    assert {f"auto_gallery/{path.stem}.html" for path in scripts} <= pages
+
+
+@pytest.mark.soak
+def test_pages_need_no_network(built):
+    for path in built.rglob("*.html"):
+        for address in Asked(path.read_text(encoding="utf-8")).fetched:
+            assert "//" not in address.split("?")[0], f"{path.name} fetches {address}"
+    for path in (built / "_static").rglob("*.css"):
+        assert not re.search(r"@import\s+(url\()?[\"']?https?:", path.read_text(encoding="utf-8")), path.name
+
+
+@pytest.mark.soak
+def test_links_within_the_pages_lead_somewhere(built):
+    read = {path: Asked(path.read_text(encoding="utf-8")) for path in built.rglob("*.html")}
+    for path, page in read.items():
+        for link in page.links:
+            if "//" in link or link.startswith(("mailto:", "#")) or not link:
+                continue
+            name, _, anchor = link.partition("#")
+            target = (path.parent / name).resolve()
+            assert target.exists(), f"{path.name} links to {link}"
+            if anchor and target in read:
+                assert anchor in read[target].ids, f"{path.name} links to {link}"
+
+
+@pytest.mark.soak
+def test_formulas_are_drawn_by_the_browser(built):
+    theory = (built / "theory.html").read_text(encoding="utf-8")
+    assert theory.count("<math") > 50
+    assert "MathJax" not in theory
