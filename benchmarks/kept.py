@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -26,13 +27,22 @@ def judged(part: Part) -> list[str]:
     return [name for name in FIGURES if name in (named or {"misfit", "loss"})]
 
 
+@dataclass(frozen=True)
+class Conditions:
+    """Under which a part was measured: settings, wall seconds, how busy the machine was before and after. Where that is
+    above the number of cores, times are those of a shared machine."""
+
+    settings: Record
+    seconds: float
+    load: tuple[float, float]
+
+    @property
+    def quick(self) -> bool:
+        return bool(self.settings["quick"])
+
+
 def part_record(
-    part: Part,
-    results: Results,
-    found: Sequence[Verdict],
-    skipped: Sequence[Record],
-    quick: bool,
-    seconds: float,
+    part: Part, results: Results, found: Sequence[Verdict], skipped: Sequence[Record], how: Conditions
 ) -> Record:
     """smaller : what the quick form changes in a case, which keeps the name of its full size"""
     whos = {(case.name, who.name): case for case in part.cases for who in case.who}
@@ -41,9 +51,13 @@ def part_record(
         "name": part.name,
         "title": part.title,
         "judged": judged(part),
-        "seconds": seconds,
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "form": "quick" if how.quick else "full",
+        "settings": how.settings,
+        "seconds": how.seconds,
+        "load": list(how.load),
         "remarks": list(part.remarks),
-        "smaller": {case.name: dict(case.quick or {}) for case in part.shown(True) if case.quick} if quick else {},
+        "smaller": {case.name: dict(case.quick or {}) for case in part.shown(True) if case.quick} if how.quick else {},
         "answers": [_answer(whos[pair], pair[1], results) for pair in pairs],
         "bars": [{"case": v.case, "what": v.what, "value": v.value, "limit": v.limit, "met": v.met} for v in found],
         "skipped": list(skipped),
@@ -69,27 +83,35 @@ def _answer(case: Case, who: str, results: Results) -> Record:
     }
 
 
-def document(area: str, settings: Record, load: Sequence[float], seconds: float, parts: Sequence[Record]) -> Record:
-    """load : how busy the machine was, before and after: where it is above one, times are those of a shared machine."""
+def document(area: str, parts: Sequence[Record]) -> Record:
+    versions = measure.versions()
     return {
         "area": area,
-        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "form": "quick" if settings["quick"] else "full",
-        "settings": settings,
-        "seconds": seconds,
-        "load": list(load),
         "machine": measure.machine(),
-        "versions": {name: v for name, v in measure.versions().items() if v != ABSENT},
-        "missing": [name for name, v in measure.versions().items() if v == ABSENT],
+        "versions": {name: v for name, v in versions.items() if v != ABSENT},
+        "missing": [name for name, v in versions.items() if v == ABSENT],
         "parts": list(parts),
     }
 
 
 def write(folder: Path, record: Record) -> Path:
+    """Parts that were not measured again stay as they are, if machine and versions are the same."""
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{record['area']}.json"
-    file.write_text(json.dumps(rounded(record), indent=1, allow_nan=False, ensure_ascii=False) + "\n", encoding="utf-8")
+    file, record = folder / f"{record['area']}.json", rounded(record)
+    before = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    if all(before.get(name) == record[name] for name in ("machine", "versions")):
+        parts = {part["name"]: part for part in [*before["parts"], *record["parts"]]}
+        record["parts"] = [parts[name] for name in _order(record["area"], parts)]
+    file.write_text(json.dumps(record, indent=1, allow_nan=False, ensure_ascii=False) + "\n", encoding="utf-8")
     return file
+
+
+def _order(area: str, names: Iterable[str]) -> list[str]:
+    """That of the area; parts that it no longer has are left out."""
+    from benchmarks.areas import AREAS
+
+    there = set(names)
+    return [part.name for part in AREAS[area] if part.name in there]
 
 
 def read(folder: Path = FOLDER) -> dict[str, Record]:

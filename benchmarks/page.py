@@ -78,14 +78,17 @@ def _page(found: dict[str, Record], standing: dict[str, list[Compared]]) -> str:
 
 
 def _conditions(found: dict[str, Record]) -> str:
-    rows = []
+    rows, noisy = [], []
     for area, record in found.items():
-        machine, load = record["machine"], [number(x) for x in record["load"]]
+        machine, parts = record["machine"], record["parts"]
+        loads = [x for part in parts for x in part["load"] if x is not None]
+        if loads and max(loads) > machine["cores"]:
+            noisy.append(area)
         rows.append(
-            [area, record["date"], record["form"], number(record["seconds"], 0), " to ".join(load),
+            [area, *(_listed(sorted({part[name] for part in parts})) for name in ("date", "form")),
+             number(sum(part["seconds"] for part in parts), 0), _range(loads),
              f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gb']} GB, Python {machine['python']}"]
         )  # fmt: skip
-    noisy = [area for area, record in found.items() if max(record["load"]) > record["machine"]["cores"]]
     said = (
         f"\n\nThe machine was shared while {_listed(noisy)} {'was' if len(noisy) == 1 else 'were'} measured: the load "
         "was above the number of cores. Times are noisy there, ratios less so."
@@ -93,6 +96,10 @@ def _conditions(found: dict[str, Record]) -> str:
         else ""
     )
     return table(["area", "date", "form", "wall s", "load", "machine"], rows) + said
+
+
+def _range(values: Sequence[float]) -> str:
+    return f"{min(values):.1f} to {max(values):.1f}" if values else "-"
 
 
 def _versions(found: dict[str, Record]) -> str:
@@ -152,7 +159,8 @@ def _block(found: dict[str, Record], every: Sequence[Compared]) -> str:
             )
     heads = ["area", "ours better", "equal", "a peer better", "ours faster", "equally fast", "a peer as good faster",
              "a worse peer faster"]  # fmt: skip
-    forms = _listed(sorted({f"{record['form']} form, {record['date']}" for record in found.values()}))
+    parts = [part for record in found.values() for part in record["parts"]]
+    forms = _listed(sorted({f"{part['form']} form, {part['date']}" for part in parts}))
     return (
         f"{table(heads, rows)}\n\nComparisons case by case with the best peer of each ({forms}); "
         "[docs/results.md](docs/results.md) says where peers win, and by how much."

@@ -27,8 +27,7 @@ class Report:
     def __init__(self, settings: Record) -> None:
         facts, versions = measure.machine(), measure.versions()
         self.settings, self.parts = settings, dict[str, list[Record]]()
-        self._began = self._started = time.perf_counter()
-        self._load = load()
+        self._began, self._load = time.perf_counter(), load()
         self.document: Record = {
             "settings": settings, "machine": facts, "versions": versions, "rows": [], "bars": [], "skipped": [],
         }  # fmt: skip
@@ -41,7 +40,7 @@ class Report:
         say("CPU seconds, one thread: the middle of draws and repetitions; +-: half of their range, in percent.")
 
     def begin(self, part: Part) -> None:
-        self._started = time.perf_counter()
+        self._began, self._load = time.perf_counter(), load()
         title = f"{part.name}: {part.title}"
         say(f"\n{title}\n{'=' * len(title)}")
 
@@ -64,9 +63,10 @@ class Report:
         self.document["bars"] += [{"part": part.name, **asdict(v)} for v in found]
         bars_table(found)
         skipped = [s for s in self.document["skipped"] if s["part"] == part.name]
-        self.parts.setdefault(part.name.split(".")[0], []).append(
-            kept.part_record(part, results, found, skipped, quick, time.perf_counter() - self._started)
-        )
+        settings = {**{name: self.settings.get(name) for name in KEPT}, "quick": quick}
+        how = kept.Conditions(settings, time.perf_counter() - self._began, (self._load, load()))
+        record = kept.part_record(part, results, found, skipped, how)
+        self.parts.setdefault(part.name.split(".")[0], []).append(record)
 
     def finish(self, file: str | None, folder: Path | None = None) -> None:
         bars = self.document["bars"]
@@ -80,10 +80,8 @@ class Report:
             write(file, self.document)
             say(f"Written to {file}.")
         if folder:
-            settings = {name: self.settings[name] for name in KEPT}
-            loads, seconds = (self._load, load()), time.perf_counter() - self._began
             for area, parts in self.parts.items():
-                say(f"Written to {kept.write(folder, kept.document(area, settings, loads, seconds, parts))}.")
+                say(f"Written to {kept.write(folder, kept.document(area, parts))}.")
 
 
 def rows_table(part: Part, results: Results) -> None:

@@ -4,6 +4,7 @@ import json
 import math
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from benchmarks import areas, charts, cli, front, kept, page, report, runner
@@ -53,17 +54,17 @@ def test_every_area_was_measured_with_all_that_a_reader_needs():
     assert set(found) == set(areas.AREAS)
     for area, record in found.items():
         assert record["area"] == area
-        assert record["form"] in ("quick", "full")
-        assert re.fullmatch(r"\d{4}-\d\d-\d\d", record["date"])
         assert record["versions"]["numpy"]
-        assert len(record["load"]) == 2
         assert {"processor", "cores", "memory_gb", "python"} <= set(record["machine"])
-        assert [p["name"] for p in record["parts"]] == [p.name for p in areas.parts(area)]
-        for part in record["parts"]:
-            assert part["answers"] or part["skipped"]
-            for answer in part["answers"]:
-                assert {"cpu", "spread", "runs", "least", "most"} <= set(answer)
-        assert "/" not in json.dumps(record["settings"])  # no path of the machine
+        assert [p["name"] for p in record["parts"]] == [p.name for p in areas.parts(area) if p.shown(True)]
+        for one in record["parts"]:
+            assert one["form"] in ("quick", "full")
+            assert re.fullmatch(r"\d{4}-\d\d-\d\d", one["date"])
+            assert len(one["load"]) == 2
+            assert "/" not in json.dumps(one["settings"])  # no path of the machine
+            assert one["answers"] or one["skipped"]
+            for found_by in one["answers"]:
+                assert {"cpu", "spread", "runs", "least", "most"} <= set(found_by)
 
 
 # Standing
@@ -76,7 +77,8 @@ def answer(case, who, cpu, **figures):
 
 def part(*answers, judged=("misfit",)):
     return {"name": "vectors.made", "title": "made here", "judged": list(judged), "remarks": [], "smaller": {},
-            "answers": list(answers), "bars": [], "skipped": [], "seconds": 1.0}  # fmt: skip
+            "answers": list(answers), "bars": [], "skipped": [], "seconds": 1.0, "load": [0.5, 9.0],
+            "date": "2026-01-31", "form": "quick", "settings": {}}  # fmt: skip
 
 
 def outcomes(*answers, judged=("misfit",)):
@@ -114,9 +116,9 @@ def test_the_truth_is_no_peer_and_our_own_name_comes_first():
 
 def test_a_page_is_made_of_files_alone(tmp_path):
     record = kept.document(
-        "vectors", {"quick": True}, (0.5, 9.0), 12.0,
-        [part(answer("c", "fewatoms", 1.0, misfit=0.1), answer("c", "A", 0.25, misfit=0.05))],
-    )  # fmt: skip
+        "vectors", [part(answer("c", "fewatoms", 1.0, misfit=0.1), answer("c", "A", 0.25, misfit=0.05))]
+    )
+    record["machine"]["cores"] = 2
     kept.write(tmp_path, record)
     readme = f"before\n{page.BEGIN}\nold\n{page.END}\nafter"
     made = page.files(tmp_path, readme)
@@ -133,6 +135,26 @@ def test_a_page_is_made_of_files_alone(tmp_path):
         page.files(tmp_path / "nothing")
 
 
+QUICKLY = kept.Conditions({"quick": True}, 3.0, (0.1, 0.2))
+
+
+def test_parts_that_are_not_measured_again_stay(tmp_path):
+    def names():
+        return [(p["name"], p["seconds"]) for p in kept.read(tmp_path)["vectors"]["parts"]]
+
+    def record(name, seconds, **changes):
+        one = {**part(), "name": name, "seconds": seconds}
+        return {**kept.document("vectors", [one]), **changes}
+
+    kept.write(tmp_path, record("vectors.real", 1.0))
+    kept.write(tmp_path, record("vectors.sparco", 2.0))
+    assert names() == [("vectors.sparco", 2.0), ("vectors.real", 1.0)]
+    kept.write(tmp_path, record("vectors.real", 3.0))
+    assert names() == [("vectors.sparco", 2.0), ("vectors.real", 3.0)]
+    kept.write(tmp_path, record("vectors.real", 4.0, versions={"numpy": "99"}))  # the others are of another world
+    assert names() == [("vectors.real", 4.0)]
+
+
 def test_what_is_kept_of_rows():
     planted = areas.part("vectors.cases")
     case = planted.cases[0]
@@ -141,7 +163,7 @@ def test_what_is_kept_of_rows():
         for seed, (cpu, misfit) in enumerate([((1.0, 3.0, 2.0), 0.1234567891), ((4.0,), math.inf)])
     ]
     results = Results(rows)
-    record = kept.rounded(kept.part_record(planted, results, verdicts(planted, results, True), [], True, 3.0))
+    record = kept.rounded(kept.part_record(planted, results, verdicts(planted, results, True), [], QUICKLY))
     (found,) = record["answers"]
     assert (found["draws"], found["runs"], found["cpu"], found["least"], found["most"]) == (2, 4, 3.0, 1.0, 4.0)
     assert found["figures"] == {"misfit": None, "share": 1.0}
@@ -172,7 +194,7 @@ def test_an_area_writes_its_file(tmp_path, capsys):
     cli.main(["vectors.sparco", "--quick", "--only", "fewatoms", "--results", str(tmp_path)])
     record = kept.read(tmp_path)["vectors"]
     assert [a["who"] for a in record["parts"][0]["answers"]] == ["fewatoms"] * 5
-    assert record["form"] == "quick"
+    assert record["parts"][0]["form"] == "quick"
     assert "Written to" in capsys.readouterr().out
 
 
@@ -184,21 +206,22 @@ def test_repetitions_end_when_enough_is_spent():
     assert len(runner._tried(row, case, problem, case.who[0], 3, 0.0).cpu) == 1
 
 
-def test_the_front_door_measures_every_area_and_says_what_failed(monkeypatch, tmp_path, capsys):
+def test_the_front_door_measures_every_part_and_says_what_failed(monkeypatch, tmp_path, capsys):
     asked = []
-
-    class Done:
-        returncode = 0
+    codes = {"phase.noise": [1], "vectors.cases": [-11, 0], "exact.fuzz": [-11, -11]}
 
     def ran(command, **how):
         asked.append(command)
-        done = Done()
-        done.returncode = int(command[3] == "phase")
-        return done
+        return SimpleNamespace(returncode=codes.get(command[3], [0])[sum(c[3] == command[3] for c in asked) - 1])
 
     monkeypatch.setattr(front.subprocess, "run", ran)
     monkeypatch.setattr(front.page, "write", lambda folder: [page.PAGE])
-    assert front.run(True, "somewhere", tmp_path) == 1
-    assert [command[3] for command in asked] == list(areas.AREAS)
+    assert front.run(True, "somewhere", tmp_path) == 2
+    names = [command[3] for command in asked]
+    assert list(dict.fromkeys(names)) == [p.name for p in areas.parts("all") if p.shown(True)]
+    assert {name: names.count(name) for name in codes} == {"phase.noise": 1, "vectors.cases": 2, "exact.fuzz": 2}
     assert all("--quick" in command and "somewhere" in command for command in asked)
-    assert "phase ended with code 1" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "phase.noise ended with code 1" in told
+    assert "exact.fuzz ended with code -11" in told
+    assert "vectors.cases ended" not in told
