@@ -48,7 +48,7 @@ docs: $(VENV)/.docs
 pages: docs $(VENV)/.dev $(VENV)/.axe
 	$(QUIET) FEWATOMS_SCREENSHOTS=build/screenshots $(BIN)/python -m pytest -n 2 -m "pages or soak" tests/pages tests/docs
 
-# Everything of benchmarks in its quick form, ten minutes; FORM= measures the full one, which takes hours.
+# Everything of benchmarks in its quick form, meant for ten minutes; FORM= measures the full one, which takes hours.
 FORM ?= --quick
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks bench $(FORM)

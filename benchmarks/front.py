@@ -12,7 +12,7 @@ from benchmarks import kept, page
 from benchmarks.areas import parts
 from benchmarks.report import say
 
-QUICK = ("--quick", "--repeat", "3", "--spend", "0.5", "--timeout", "40")  # some ten minutes on two quiet cores
+QUICK = ("--quick", "--repeat", "3", "--spend", "0.5", "--timeout", "40")  # meant for ten minutes on two quiet cores
 FULL = ("--repeat", "3", "--spend", "10")
 
 

@@ -131,6 +131,12 @@ def load() -> float:
     return os.getloadavg()[0] if hasattr(os, "getloadavg") else math.nan
 
 
+def crowd() -> float:
+    """How many times as long things may take as on a quiet machine: processes that want to run, over cores."""
+    wanted = load()
+    return max(1.0, wanted / (os.cpu_count() or 1)) if math.isfinite(wanted) else 1.0
+
+
 def machine() -> dict[str, Any]:
     processor, memory = platform.processor() or platform.machine(), None
     with contextlib.suppress(OSError, StopIteration):

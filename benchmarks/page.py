@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from benchmarks import charts, kept
-from benchmarks.areas import TITLES
+from benchmarks.areas import TITLES, parts
 from benchmarks.records import FIGURES, Record
 from benchmarks.report import number
 from benchmarks.standing import Compared, compared, counts
@@ -80,13 +80,13 @@ def _page(found: dict[str, Record], standing: dict[str, list[Compared]]) -> str:
 def _conditions(found: dict[str, Record]) -> str:
     rows, noisy = [], []
     for area, record in found.items():
-        machine, parts = record["machine"], record["parts"]
-        loads = [x for part in parts for x in part["load"] if x is not None]
+        machine, some = record["machine"], record["parts"]
+        loads = [x for part in some for x in part["load"] if x is not None]
         if loads and max(loads) > machine["cores"]:
             noisy.append(area)
         rows.append(
-            [area, *(_listed(sorted({part[name] for part in parts})) for name in ("date", "form")),
-             number(sum(part["seconds"] for part in parts), 0), _range(loads),
+            [area, *(_listed(sorted({part[name] for part in some})) for name in ("date", "form")),
+             number(sum(part["seconds"] for part in some), 0), _range(loads),
              f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gb']} GB, Python {machine['python']}"]
         )  # fmt: skip
     said = (
@@ -95,7 +95,13 @@ def _conditions(found: dict[str, Record]) -> str:
         if noisy
         else ""
     )
-    return table(["area", "date", "form", "wall s", "load", "machine"], rows) + said
+    return table(["area", "date", "form", "wall s", "load", "machine"], rows) + said + _unmeasured(found)
+
+
+def _unmeasured(found: dict[str, Record]) -> str:
+    there = {part["name"] for record in found.values() for part in record["parts"]}
+    absent = [f"`{part.name}`" for part in parts("all") if part.name not in there]
+    return f"\n\nNot in these files, and so not on this page: {_listed(absent)}." if absent else ""
 
 
 def _range(values: Sequence[float]) -> str:
@@ -159,8 +165,8 @@ def _block(found: dict[str, Record], every: Sequence[Compared]) -> str:
             )
     heads = ["area", "ours better", "equal", "a peer better", "ours faster", "equally fast", "a peer as good faster",
              "a worse peer faster"]  # fmt: skip
-    parts = [part for record in found.values() for part in record["parts"]]
-    forms = _listed(sorted({f"{part['form']} form, {part['date']}" for part in parts}))
+    measured = [part for record in found.values() for part in record["parts"]]
+    forms = _listed(sorted({f"{part['form']} form, {part['date']}" for part in measured}))
     return (
         f"{table(heads, rows)}\n\nComparisons case by case with the best peer of each ({forms}); "
         "[docs/results.md](docs/results.md) says where peers win, and by how much."

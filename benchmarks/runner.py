@@ -192,7 +192,8 @@ def row_of(part: Part, case: Case, who: Who, seed: int, options: Options) -> Row
     from benchmarks.workers import Worker
 
     with Worker() as worker:
-        reply = worker.ask(("answer", part.name, case.name, who, seed, options), options.timeout)
+        patience = options.timeout * measure.crowd()
+        reply = worker.ask(("answer", part.name, case.name, who, seed, options), patience)
     if isinstance(reply, str):
         return Row(part.name, case.name, who.name, seed, note=reply)
     return reply
