@@ -21,7 +21,7 @@ from fewatoms.solution import Solution
 Callback = Callable[[Progress], object]
 FEW_SIZES = range(1, 13)  # of which folds choose
 LEFT_OUT, HIDDEN = 0.25, 0.3  # shares of patients and of months that are not shown
-PATTERNS = 2  # of the year, beside the biases
+YEARLY = 2  # of the year, beside the biases
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def _completion(rng: np.random.Generator) -> Job:
     def solve(callback: Callback | None) -> Solution:
         M = Sampling(rows, cols, d.values.shape)
         atoms = RankOne(*d.values.shape)
-        return fit(M, d.values[seen], atoms=atoms, k=PATTERNS, free="biases", callback=callback, rng=0)
+        return fit(M, d.values[seen], atoms=atoms, k=YEARLY, free="biases", callback=callback, rng=0)
 
     def told(s: Solution) -> list[str]:
         hidden, usual = months.error(months.filled(s)), months.error(months.usual)
@@ -138,7 +138,7 @@ def _completion(rng: np.random.Generator) -> Job:
             f"{int((~seen).sum())} hidden months filled in to {hidden:.2f} °C; the mean of each month: {usual:.2f} °C"
         ]
 
-    asked = f"rank {PATTERNS} and biases, from {seen.mean():.0%} of the months"
+    asked = f"rank {YEARLY} and biases, from {seen.mean():.0%} of the months"
     return Job(
         "Sea temperatures with holes", asked, solve, told, months, "completion", {"rows": d.years, "cols": d.months}
     )
