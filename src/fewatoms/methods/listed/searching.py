@@ -138,10 +138,11 @@ class Search(Stages):
             with ledger.counted("sweep", len(ridges) + 1, sweeps):
                 table = self._swept_from_rungs(low, table)
         for _ in range(TELLINGS):
+            known = self.small.classes.size
             self._settled(table, top)
-            if not self._grown(table):
-                break
-            table, top = self.swept(self.problem.ridge, low, table)
+            if len(self.ks) == 1 or self.small.classes.size == known:
+                break  # no size has found atoms that the others do not know
+            table, top = self.swept(self.problem.ridge, low, self._with_found(table))
         self.table = table
 
     def _settled(self, table: IntArray, top: int) -> None:
@@ -152,16 +153,13 @@ class Search(Stages):
                 self._take(k, self.small.classes[row[row >= 0]])
                 self._look_outside(k)
 
-    def _grown(self, table: IntArray) -> bool:
-        """Put what is better now into a table; whether sizes have found atoms that the others did not know."""
-        fresh = False
+    def _with_found(self, table: IntArray) -> IntArray:
+        """A table with the supports that have been found since."""
         for k in self.ks:
             places = self.small.places(self.supports[k].classes)
-            if set(places.tolist()) != set(table[k][table[k] >= 0].tolist()):
-                table[k] = -1
-                table[k, : places.size] = places
-                fresh = True
-        return fresh and len(self.ks) > 1
+            table[k] = -1
+            table[k, : places.size] = places
+        return table
 
     def _swept_from_rungs(self, low: int, table: IntArray) -> IntArray:
         """The better one of a table's supports and those that a sweep finds from ladders of penalties, swept again."""
