@@ -124,7 +124,7 @@ class Crowd(Search):
         """The supports of the rungs of a ladder whose fits come nearest, exchanged."""
         small, found = self.small, dict[bytes, tuple[float, IntArray]]()
         rules, lams = self.rules._replace(relief=relief), small.penalties(STEPS, STEP)
-        looks = relief == 0.0 and not small.whole
+        looks = int(relief == 0.0)
         for x in ladder(small, rules, lams, limit, looks=looks, passes=CAREFULLY):
             if 2 * np.count_nonzero(x) >= k:
                 places = np.sort(self._leading(x, k))

@@ -21,12 +21,14 @@ RUNGS_AT_ONCE = 6  # rungs from one tick to the next
 
 
 def ladder(
-    small: Small, rules: Rules, lams: FloatArray, limit: int, *, looks: bool = False, passes: int = PASSES
+    small: Small, rules: Rules, lams: FloatArray, limit: int, *, looks: int = 0, passes: int = PASSES
 ) -> FloatArray:
-    """The coefficients of each rung in a row, down to where there are `limit` of them; with `looks` the working set
+    """The coefficients of each rung in a row, down to where there are `limit` of them; so many times the working set
     takes in atoms that do not stay at zero."""
     X = _down(small, rules, lams, limit, passes)
-    if looks and small.take(_violators(small, X, lams)):
+    for _ in range(looks):
+        if small.whole or not small.take(_violators(small, X, lams)):
+            break
         X = _down(small, rules, lams, limit, passes)
     return X
 

@@ -19,7 +19,7 @@ from fewatoms.gram.drivers import SEEN, Rules, build, demanded
 from fewatoms.gram.steps import Support as Held
 from fewatoms.methods.listed.blockwise import fitted
 from fewatoms.methods.listed.enumerated import LISTED_ANYWAY, countable, ordered
-from fewatoms.methods.listed.outside import ISOLATED, Look, isolated
+from fewatoms.methods.listed.outside import ISOLATED, Look, behind, beyond, isolated
 from fewatoms.methods.listed.rungs import ladder, nested, suggested
 from fewatoms.methods.listed.small import small
 from fewatoms.methods.listed.stages import Stages
@@ -37,6 +37,8 @@ RIDGES = np.array([3.0, 1.0, 0.3, 0.1, 0.03])  # of the ladder of ridges, above 
 SWEPT = 64  # atoms up to which supports of all smaller sizes are searched on the way
 PAIRED = 8  # atoms up to which exchanges of two at a time are looked at
 AT_ONCE = 3e7  # multiplications from one look at the clock to the next, roughly
+ROUNDS = 6.0  # of shakes with other atoms in the working set, for each unit of roughness but the first sixth
+LOOKS, ROUGH = 3, 0.5  # looks of a ladder beyond the working set, from this roughness on; one below it
 SHAKING_COST = 4e8  # multiplications that shaking may cost, roughly; more with more effort
 FITTED = 12  # supports, where all have been looked at
 SETTLING = 20  # exchanges after a shake at most, and two for each atom replaced
@@ -52,6 +54,7 @@ class Search(Stages):
         super().__init__(fits, ks, effort)
         self.small = small(self.view, self.problem.ridge)
         self._z: FloatArray | None = None
+        self._die = 0  # shakes go on with other dice than those before them
         self.rules = Rules(self.signed, FALL, effort.trials, 0, 0, 0.0, 0)
 
     def begin(self, k: int, classes: IntArray) -> None:
@@ -84,6 +87,7 @@ class Search(Stages):
         if not self._met(self.supports[k]):
             self._shaken(k)
             yield
+        yield from self._wandered(k)
 
     def _room(self, support: Support, k: int) -> int:
         """How many more atoms are allowed: those that must be in an answer keep their place where they are idle."""
@@ -299,7 +303,7 @@ class Search(Stages):
         support, images, moved = self.supports[k], self.fits.images, False
         while self._room(support, k) > 0 and not self._met(support) and images.size > support.classes.size:
             ledger.tick()
-            j = self._beyond(support)
+            j = beyond(self.small, support)
             if j is None:
                 break
             trial = self.fits.fit(np.append(support.classes, j))
@@ -308,23 +312,6 @@ class Search(Stages):
             self.supports[k] = support = trial
             moved = True
         return moved
-
-    def _beyond(self, support: Support) -> int | None:
-        """The atom of the working set that lowers the loss most by what the others leave of it, seen in its image."""
-        images, small = self.fits.images, self.small
-        A = linalg.dense(images.columns(np.arange(images.size)))
-        lengths = np.linalg.norm(A, axis=0)
-        A = A / np.where(lengths > 0, lengths, 1.0)
-        if support.classes.size:
-            Q = np.linalg.qr(A[:, small.places(support.classes)])[0]
-            for _ in range(2):
-                A = A - Q @ (Q.T @ A)
-        left, z = np.einsum("ij,ij->j", A, A), A.T @ support.residual
-        z = z if self.signed else np.maximum(z, 0.0)
-        worth = np.where(small.may & (left > (64 * self.problem.m) * 2.0**-104), z * z / np.maximum(left, 1e-300), 0.0)
-        worth[small.places(support.classes)] = 0.0
-        j = int(worth.argmax())
-        return int(small.classes[j]) if worth[j] > 0 else None
 
     # Ladders and shakes -----------------------------------------------------------------------------------------------
 
@@ -345,10 +332,11 @@ class Search(Stages):
 
     def _rungs(self, k: int, lams: FloatArray) -> None:
         """Exchange from the rungs of two ladders of penalties."""
-        small, limit = self.small, 4 * k + 32
-        X = ladder(small, self.rules, lams, limit, looks=not small.whole)
-        rows = suggested(X, k, small.stays)
-        rows += suggested(ladder(small, self.rules._replace(relief=RELIEF), lams, limit), k, small.stays)
+        small, limit, rows, rough = self.small, 4 * k + 32, [], self._roughness(k) >= ROUGH
+        for relief in (0.0, RELIEF):
+            looks = LOOKS if rough else int(not relief)
+            X = ladder(small, self.rules._replace(relief=relief), lams, limit, looks=looks)
+            rows += suggested(X, k, small.stays)
         most = max(4, int(AT_ONCE / max(1, k * k * small.columns)))
         if len(rows) > most:
             fits = [fitted(small, row) for row in rows]
@@ -358,6 +346,26 @@ class Search(Stages):
         for start, row in zip(starts, rows, strict=True):
             start[: row.size] = row
         self._run(k, starts, self.rules, NO_RUNGS, NO_RUNGS)
+
+    def _roughness(self, k: int) -> float:
+        """The logarithm of the number of supports for each row: where it is large, supports that have nothing in common
+        fit alike, and exchanges end in many places."""
+        return float(k * np.log(np.e * self.view.count / k) / self.problem.m)
+
+    def _wandered(self, k: int) -> Iterator[None]:
+        """Where rows are few for so many atoms: take in what stands behind the best support, and shake again."""
+        rounds = int(max(0.0, ROUNDS * self._roughness(k) - 1.0) * self.effort.shakes / NORMAL.shakes)
+        rng, vain = np.random.default_rng(0), 0
+        for _ in range(rounds):
+            held = self.supports[k]
+            if self.small.whole or self.view.blocks is not None or not held.classes.size or self._met(held):
+                return
+            self.small.take(behind(self.small, held, rng))
+            self._shaken(k)
+            vain = vain + 1 if self.supports[k] is held else 0
+            if 2 * vain > rounds:
+                return
+            yield
 
     def _shaken(self, k: int) -> None:
         """Replace some atoms at random and exchange, as often as the effort and the work that it takes allow."""
@@ -369,15 +377,15 @@ class Search(Stages):
         most = self.effort.shakes if self.view.blocks is None else self.effort.shakes // 2
         tries = int(min(most, more * 5 * k, more * SHAKING_COST / work))
         pairs = self.effort.pairs if k <= PAIRED else 0
-        rules, idle, die = self.rules._replace(pairs=pairs, swaps=swaps), 0, 0
+        rules, idle = self.rules._replace(pairs=pairs, swaps=swaps), 0
         if pairs and self._run(k, NOTHING, rules, NO_RUNGS, NO_RUNGS):
             self._look_outside(k)
         at_once = min(tries, max(1, int(AT_ONCE / work)))
         most_idle = min(self.effort.idle, max(1, tries // 2))
         rules = rules._replace(pairs=0, shakes=at_once, idle=most_idle)
         for _ in range(-(-tries // max(1, at_once))):
-            better = self._run(k, NOTHING, rules, NO_RUNGS, NO_RUNGS, DICE[die:])
-            idle, die = 0 if better else idle + at_once, (die + 31 * at_once) % (DICE.size // 2)
+            better = self._run(k, NOTHING, rules, NO_RUNGS, NO_RUNGS, DICE[self._die :])
+            idle, self._die = 0 if better else idle + at_once, (self._die + 31 * at_once) % (DICE.size // 2)
             if idle >= most_idle or self._met(self.supports[k]):
                 break
         if tries:
