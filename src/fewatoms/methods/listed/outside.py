@@ -8,7 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from fewatoms import linalg
-from fewatoms._types import FloatArray
+from fewatoms._types import Array, FloatArray
+from fewatoms.gram.blocks import Blocks
 from fewatoms.gram.drivers import build
 from fewatoms.gram.state import PIVOT
 from fewatoms.gram.steps import Support as Held
@@ -114,7 +115,11 @@ class Look:
             return False
         if self._view.blocks is not None:
             return self._block_is_isolated()
-        return self._crossed is not None and least >= ISOLATED * float(self._entries.max(initial=0.0))
+        if self._crossed is None or least < ISOLATED * float(self._entries.max(initial=0.0)):
+            return False
+        may = np.ones(self._view.count, dtype=bool)
+        may[support.classes] = may[self._view.barred] = False
+        return not stand_in(self._crossed[0], support.inverse.diagonal(), self._crossed[1], may)
 
     def _block_is_isolated(self) -> bool:
         """Blocks of the working set are known exactly, others by what they promise alone: half of them is taken to be
@@ -128,7 +133,21 @@ class Look:
 
 def isolated(state: Held, signed: bool) -> bool:
     """The same within a working set."""
-    return cheapest(state)[1] >= ISOLATED * best_entry(state, signed)[1]
+    if cheapest(state)[1] < ISOLATED * best_entry(state, signed)[1]:
+        return False
+    if isinstance(state, Blocks):
+        return True
+    size = int(state.count[0])
+    return not stand_in(state.B[:size], state.H.diagonal()[:size], state.d, state.may & (state.place < 0))
+
+
+def stand_in(HK: FloatArray, eta: FloatArray, left: FloatArray, may: Array) -> bool:
+    """Whether some atom could do half of what one inside does, beside the others: then two such moves at once may lower
+    the loss where neither does alone, as with neighbours in a blur, and what single atoms gain tells little.
+
+    Of what the others leave of atoms i and j, (HK)_ij^2 / eta_i out of left_j + (HK)_ij^2 / eta_i is common.
+    """
+    return bool(((HK**2 / eta[:, None]).max(axis=0, initial=0.0) >= left)[may & (left > PIVOT)].any())
 
 
 def beyond(small: Small, support: Support) -> int | None:

@@ -84,6 +84,8 @@ class Search(Stages):
             return
         self._laddered(k)
         yield
+        self._overshot(k)
+        yield
         yield from self._further(k)
 
     def _room(self, support: Support, k: int) -> int:
@@ -341,6 +343,20 @@ class Search(Stages):
             losses = [np.inf if fit is None else fit.loss for fit in fits]
             rows = [rows[i] for i in np.argsort(losses, kind="stable")[:most]]
         self._run(k, in_rows(rows, k), self.rules, NO_RUNGS, NO_RUNGS)
+
+    def _overshot(self, k: int) -> None:
+        """Up to more atoms than are asked for, and back: where columns are alike, the way to k leads through more."""
+        small, most = self.small, min(k + max(4, k // 2), self.small.classes.size)
+        if most <= k or self._met(self.supports[k]):
+            return
+        table, losses = np.full((most + 1, most), -1, dtype=np.int64), np.full(most + 1, np.inf)
+        state, spare = small.state(most), small.state(most)
+        with linalg.single_thread():
+            build(small.G, small.h, small.bb, state, small.places(self.supports[k].classes))
+            engine().sweep(small.G, small.h, small.bb, state, spare, table, losses, k, most, -1.0, self.rules)
+        ledger.tick()
+        if self._take(k, small.classes[table[k][table[k] >= 0]]):
+            self._look_outside(k)
 
     def _further(self, k: int) -> Iterator[None]:
         """Shakes, beyond the working set too. Whoever asks for more gets what others get, and goes on from there."""
