@@ -1,4 +1,4 @@
-"""Pages link to the gallery's scripts, which are there on a disk and where the repository is browsed. In the built pages
+"""Pages link to the scripts of the gallery, which are there on a disk and where the repository is browsed. In built pages
 these links lead to the pages that are made of the scripts."""
 
 from __future__ import annotations

@@ -55,7 +55,10 @@ def test_built_pages_lead_from_scripts_to_their_pages():
     resolved = extension("gallery_links").resolved
     assert resolved("[a](gallery/plot_phases.py)") == "[a](auto_gallery/plot_phases.rst)"
     assert resolved("[a](../gallery/plot_phases.py)") == "[a](../auto_gallery/plot_phases.rst)"
-    assert resolved("[all](gallery), [b](examples/own_set.py)") == "[all](auto_gallery/index.rst), [b](examples/own_set.py)"
+    assert (
+        resolved("[all](gallery), [b](examples/own_set.py)")
+        == "[all](auto_gallery/index.rst), [b](examples/own_set.py)"
+    )
     to_scripts = [link for page in PAGES for link in links(page) if "gallery/plot_" in link]
     assert len(to_scripts) >= 15
     assert all(MADE in resolved(f"[x]({link})") for link in to_scripts if not link.startswith("docs/"))
