@@ -1,5 +1,5 @@
-"""Pages link to the scripts of the gallery, which are there on a disk and where the repository is browsed. In built pages
-these links lead to the pages that are made of the scripts."""
+"""Pages link to the scripts of the gallery, which are there on a disk and where the repository is browsed. In built
+pages these links lead to the pages that are made of the scripts."""
 
 from __future__ import annotations
 
