@@ -60,6 +60,13 @@ def test_all_estimators_and_displays_are_listed():
     assert {("fewatoms.display", name) for name in DISPLAYS} <= listed()
 
 
+def test_the_gallery_draws_with_every_display():
+    scripts = [path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "gallery").glob("plot_*.py")]
+    for name in DISPLAYS:
+        assert any(f"{name}.from_" in text for text in scripts), name
+    assert sum("fewatoms.display" in text for text in scripts) > len(scripts) / 2
+
+
 def test_the_index_names_all_modules():
     told = (ROOT / "docs" / "api" / "index.rst").read_text(encoding="utf-8").partition(".. toctree::")[0]
     for module in {module.partition(".")[2] for module, _ in listed()} - {""}:
