@@ -49,7 +49,7 @@ plt.show()
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True, layout="constrained")
 for ax, who in zip(axes, ("the paper's method", "default"), strict=True):
-    which = "sgnspike", who
+    which = "cosspike", who
     ConvergenceDisplay.from_solution(answers[which], traces[which]).plot(ax)
-    ax.set_title(f"sgnspike, {who}")
+    ax.set_title(f"cosspike, {who}")
 plt.show()

@@ -12,7 +12,6 @@ import pylops
 import scipy.sparse as sp
 
 import fewatoms as fa
-from fewatoms.display import ConvergenceDisplay
 
 n = 32
 y, x = np.mgrid[:n, :n] - (n - 1) / 2
@@ -48,8 +47,7 @@ seen = R @ body.ravel()
 noise = rng.standard_normal(seen.size)
 seen = seen + 0.01 * np.linalg.norm(seen) / np.linalg.norm(noise) * noise
 
-trace = fa.callbacks.Trace()
-s = fa.fit(M, seen, atoms=fa.SignedOneHot(W.shape[0]), misfit=0.012, callback=trace)
+s = fa.fit(M, seen, atoms=fa.SignedOneHot(W.shape[0]), misfit=0.012)
 picture = (W.H @ s.x).reshape(n, n)
 print(f"{seen.size} rays, {n * n} pixels, {s.cardinality} wavelets; {s.products} products")
 
@@ -71,10 +69,4 @@ titles = (
 )  # fmt: skip
 for ax, title in zip(axes, titles, strict=True):
     ax.set(title=title, xticks=[], yticks=[])
-plt.show()
-
-# %%
-# The misfit of the best so far, and the bound that ends the run.
-
-ConvergenceDisplay.from_solution(s, trace).plot()
 plt.show()
