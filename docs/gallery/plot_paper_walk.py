@@ -45,11 +45,11 @@ ax.legend(loc="upper right")
 plt.show()
 
 # %%
-# One of them against seconds: the misfit of the best so far, and the bound.
+# The two hatched ones against seconds: the misfit of the best so far by the paper's method, and the bound.
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True, layout="constrained")
-for ax, who in zip(axes, ("the paper's method", "default"), strict=True):
-    which = "cosspike", who
+for ax, name in zip(axes, ("cosspike", "spiketrn"), strict=True):
+    which = name, "the paper's method"
     ConvergenceDisplay.from_solution(answers[which], traces[which]).plot(ax)
-    ax.set_title(f"cosspike, {who}")
+    ax.set_title(f"{name}, 400 iterations")
 plt.show()
