@@ -26,7 +26,7 @@ def test_pages(form, tmp_path):
 
 def built(form, folder):
     """All pages from a copy of the sources, the scripts of the gallery shown but not run. The quick form has no API:
-    its tables and pages take three quarters of the time, and test_api.py looks at what they are made of."""
+    its tables and pages take most of the time, and test_api.py looks at what they are made of."""
     copied(folder, without_api=form == "quick")
     out = folder / "html"
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-D", "sphinx_gallery_conf.plot_gallery=0"]
