@@ -35,7 +35,7 @@ from fewatoms.faces import (
     SymmetricFactors,
 )
 from fewatoms.kept import Kept, Plain, flattened, gathered
-from fewatoms.whole import replacing
+from fewatoms.whole import replacing, special
 
 if TYPE_CHECKING:
     from fewatoms.lowrank import LowRank
@@ -74,23 +74,25 @@ def load(file: PathLike) -> Solution | Solutions | Path | LowRank:
         content = _read(name)
         import_module(HOMES[content.kind])  # whoever reads it has registered by then
         return READERS[content.kind](content)
-    except (FileNotFoundError, PermissionError, _LaterFormat):
+    except (FileNotFoundError, PermissionError, _Refused):
         raise
     except Exception as error:
         raise ValueError(f"file must be one that save() wrote; {name!r} is not, or not all of it") from error
 
 
-class _LaterFormat(ValueError):
-    """A file of a later version."""
+class _Refused(ValueError):
+    """What is told as it is: a file of a later version, or none at all."""
 
 
 def _read(name: str) -> Kept:
+    if special(name):  # which may keep us waiting
+        raise _Refused(f"file must be one that save() wrote; {name!r} is a pipe, a device or a socket")
     with open(name, "rb") as stream, np.load(stream, allow_pickle=False) as found:
         _refuse_strange(found.zip)
         header = kept.section(json.loads(found[HEADER].tobytes().decode()))
         version = kept.whole(header["format"])
         if version > FORMAT:
-            raise _LaterFormat(
+            raise _Refused(
                 f"file must be one that save() wrote in format {FORMAT} or before; {name!r} has format {version}: "
                 "a later version of fewatoms wrote it"
             )
@@ -122,7 +124,7 @@ def save(file: PathLike, content: Kept) -> None:
         raise FileNotFoundError(f"file must lie in a folder that is there; got {os.fspath(file)!r}")
     if os.path.isdir(name):
         raise IsADirectoryError(f"file must be the name of a file; got the folder {os.fspath(file)!r}")
-    with replacing(name) as beside, open(beside, "xb") as stream:
+    with replacing(name) as beside, open(beside, "wb") as stream:
         np.savez(stream, allow_pickle=False, **{HEADER: told}, **plain)
 
 

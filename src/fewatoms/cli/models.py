@@ -47,7 +47,7 @@ def read(name: str) -> tuple[Solution | LowRank, dict[str, Plain], dict[str, Arr
     path = Path(name)
     if not path.is_file():
         raise Refused(
-            f"{name}: there is no such file" if not path.exists() else f"{name}: must be a file, not a folder"
+            f"{name}: there is no such file" if not path.exists() else f"{name}: must be a file, not a folder or a pipe"
         )
     answer = cast("Solution | LowRank", files.load(path))
     with np.load(path, allow_pickle=False) as found:

@@ -233,7 +233,7 @@ class Session:
 
 
 def _same(one: str, other: str) -> bool:
-    return os.path.exists(other) and os.path.samefile(one, other)
+    return os.path.exists(one) and os.path.exists(other) and os.path.samefile(one, other)
 
 
 def _written(path: Path, text: str) -> None:

@@ -1,0 +1,68 @@
+"""Where outputs go: what is refused before the work, and what is told when printing fails."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from cli.small import csv, houses
+from fewatoms import cli
+
+pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+FIT = ["fit", "houses.csv", "--target", "price", "-k", "2"]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = houses(np.random.default_rng(0))
+    csv("houses.csv", {name: column for name, column in table.items() if name not in ("id", "city")})
+    return tmp_path
+
+
+def failed(capsys, *words):
+    assert cli.main([*map(str, words)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    return line
+
+
+@pipes
+@pytest.mark.parametrize("option", ["--table", "--out", "--summary", "--report"])
+def test_pipes_are_not_replaced(option, here, capsys):
+    name = {"--table": "p.csv", "--out": "p.npz", "--summary": "p.json", "--report": "p.html"}[option]
+    os.mkfifo(name)
+    assert "it is a pipe, a device or a socket" in failed(capsys, *FIT, option, name, "--overwrite")
+    assert (here / name).is_fifo()
+
+
+@pipes
+@pytest.mark.parametrize(
+    "call", ["fit p.csv --target y", "predict p.csv p.csv", "split p", "unmix p.csv --library p.csv -k 1"]
+)
+def test_pipes_are_not_waited_for(call, capsys):
+    os.mkfifo("p.csv")
+    os.mkdir("p")
+    os.mkfifo("p/1.png")
+    assert "pipe" in failed(capsys, *call.split(), *(["--rank", "1"] if "split" in call else []))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="who may read a file is told otherwise there")
+def test_what_is_overwritten_stays_private(here):
+    outputs = ["--out", "m.npz", "--table", "t.csv", "--summary", "s.json", "--report", "r.html"]
+    assert cli.main([*FIT, *outputs, "--quiet"]) == 0
+    for name in outputs[1::2]:
+        os.chmod(name, 0o600)
+    assert cli.main([*FIT, *outputs, "--quiet", "--overwrite"]) == 0
+    assert {name: os.stat(name).st_mode & 0o777 for name in outputs[1::2]} == dict.fromkeys(outputs[1::2], 0o600)
+
+
+def test_a_link_to_nothing_is_like_a_file(here, capsys):
+    os.symlink("there.npz", "link.npz")
+    assert "link.npz is there already" in failed(capsys, *FIT, "--out", "link.npz")
+    assert cli.main([*FIT, "--out", "link.npz", "--overwrite", "--quiet"]) == 0
+    assert (here / "link.npz").is_symlink()
+    assert (here / "there.npz").is_file()
+    os.symlink("nowhere/there.npz", "lost.npz")
+    assert "must lie in a folder that is there" in failed(capsys, *FIT, "--out", "lost.npz", "--overwrite")
