@@ -1,8 +1,6 @@
 """Where outputs go: what is refused before the work, and what is told when printing fails."""
 
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
