@@ -13,6 +13,7 @@ import re
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -165,16 +166,34 @@ def face_of(content: Kept) -> Face:
 
 def _coordinates(it: Kept) -> Face:
     told, arrays = it.told, it.arrays
-    cone, rays = Cone(told["cone"]), told["rays"] is True
-    return Coordinates(arrays["indices"], arrays["signs"], kept.shape(told["shape"]), cone, rays)
+    cone, rays, shape = Cone(told["cone"]), told["rays"] is True, kept.shape(told["shape"])
+    indices = kept.places(arrays["indices"], prod(shape), arrays["indices"].size)
+    return Coordinates(indices, kept.reals(arrays["signs"], indices.size), shape, cone, rays)
 
 
 def _groups(it: Kept) -> Face:
-    return GroupCoordinates(**it.arrays, shape=kept.shape(it.told["shape"]))
+    arrays, shape = it.arrays, kept.shape(it.told["shape"])
+    size, dim = arrays["group"].size, arrays["indices"].size
+    if len(arrays["names"]) != size or len(kept.starts(arrays["starts"], dim)) != size + 1:
+        raise ValueError(f"there must be a name and a beginning for each of {size} groups")
+    kept.places(arrays["indices"], prod(shape), dim)
+    for name, count in (("directions", dim), ("group", size), ("weights", size)):
+        kept.reals(arrays[name], count)
+    return GroupCoordinates(**arrays, shape=shape)
 
 
 def _explicit(it: Kept) -> Face:
-    return Explicit(it.arrays["atoms"], it.arrays.get("names"), Cone(it.told["cone"]))
+    atoms, names = it.arrays["atoms"], it.arrays.get("names")
+    if names is not None and len(names) != len(atoms):
+        raise ValueError(f"there must be a name for each of {len(atoms)} atoms; got {len(names)}")
+    return Explicit(kept.numbers(atoms, max(1, atoms.ndim)), names, Cone(it.told["cone"]))
+
+
+def _nonnegative(it: Kept) -> Face:
+    P, Q = (kept.reals(kept.numbers(it.arrays[name], 2)) for name in "PQ")
+    if P.shape[1] != Q.shape[1]:
+        raise ValueError(f"factors must have one column per atom each; got shapes {P.shape}, {Q.shape}")
+    return NonnegativeFactors(P, Q)
 
 
 def _sum(it: Kept) -> Face:
@@ -184,16 +203,19 @@ def _sum(it: Kept) -> Face:
 
 def _image(it: Kept) -> Face:
     inner = face_of(it.inner[0])
-    return MappedFace(spanned(inner, it.arrays["images"]), inner, kept.shape(it.told["shape"]))
+    images, shape = kept.reals(kept.numbers(it.arrays["images"], 2)), kept.shape(it.told["shape"])
+    if images.shape != (prod(shape), inner.dim):
+        raise ValueError(f"there must be images of {inner.dim} atoms, of shape {shape}; got shape {images.shape}")
+    return MappedFace(spanned(inner, images), inner, shape)
 
 
 FACES: Mapping[str, Callable[[Kept], Face]] = {
     "coordinates": _coordinates,
     "groups": _groups,
     "explicit": _explicit,
-    "factors": lambda it: Factors(**it.arrays),
-    "nonnegative factors": lambda it: NonnegativeFactors(**it.arrays),
-    "symmetric factors": lambda it: SymmetricFactors(**it.arrays),
+    "factors": lambda it: Factors(kept.numbers(it.arrays["U"], 2), kept.numbers(it.arrays["V"], 2)),
+    "nonnegative factors": _nonnegative,
+    "symmetric factors": lambda it: SymmetricFactors(kept.numbers(it.arrays["V"], 2)),
     "sum": _sum,
     "multiple": lambda it: ScaledFace(kept.real(it.told["scale"]), face_of(it.inner[0])),
     "image": _image,
