@@ -5,8 +5,8 @@ import os
 import numpy as np
 import pytest
 
-from cli.small import csv, houses
-from fewatoms import cli
+from cli.small import csv, houses, video
+from fewatoms import cli, io
 
 pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
 FIT = ["fit", "houses.csv", "--target", "price", "-k", "2"]
@@ -64,3 +64,37 @@ def test_a_link_to_nothing_is_like_a_file(here, capsys):
     assert (here / "there.npz").is_file()
     os.symlink("nowhere/there.npz", "lost.npz")
     assert "must lie in a folder that is there" in failed(capsys, *FIT, "--out", "lost.npz", "--overwrite")
+
+
+# Frames ---------------------------------------------------------------------------------------------------------------
+
+
+def frames(folder):
+    io.write_stack(folder, video(np.random.default_rng(0)))
+
+
+def test_split_looks_at_all_its_outputs_before_the_work(here, capsys):
+    frames("fr")
+    assert cli.main(["split", "fr", "--rank", "1", "--out", "parts", "--quiet"]) == 0
+    (here / "parts" / "foreground" / "keep.txt").write_text("mine")
+    before = {p: p.stat().st_mtime_ns for p in here.rglob("*")}
+    line = failed(capsys, "split", "fr", "--rank", 1, "--out", "parts", "--overwrite")
+    assert "'keep.txt'" in line
+    assert {p: p.stat().st_mtime_ns for p in here.rglob("*")} == before
+
+
+@pytest.mark.parametrize(("data", "out"), [("fr", "fr"), ("fr", "fr/../fr"), ("parts/background", "parts")])
+def test_split_does_not_write_over_its_frames(data, out, here, capsys):
+    frames("fr")
+    assert cli.main(["split", "fr", "--rank", "1", "--out", "parts", "--quiet"]) == 0
+    before = {p: p.stat().st_mtime_ns for p in here.rglob("*")}
+    line = failed(capsys, "split", data, "--rank", 1, "--out", out, "--overwrite")
+    assert "--out must not be where the frames are" in line
+    assert {p: p.stat().st_mtime_ns for p in here.rglob("*")} == before
+
+
+def test_a_still_background_has_all_its_frames():
+    frames("fr")
+    assert cli.main(["split", "fr", "--rank", "1", "--out", "parts", "--format", "gif", "--quiet"]) == 0
+    for part in ("background", "foreground"):
+        assert len(io.read_stack(f"parts/{part}.gif").frames) == 8
