@@ -54,7 +54,7 @@ CHANGES = {
 CASES = [(name, path, new) for name, some in CHANGES.items() for path, new in some]
 
 
-@pytest.mark.parametrize(("name", "path", "new"), CASES, ids=[f"{name}, {[*new][0]}" for name, _, new in CASES])
+@pytest.mark.parametrize(("name", "path", "new"), CASES, ids=[f"{name}, {next(iter(new))}" for name, _, new in CASES])
 def test_answers_that_were_changed_are_refused(name, path, new, tmp_path):
     files.save(tmp_path / "answer", changed(answer(name).kept(), path, **new))
     with pytest.raises(ValueError, match=r"^file must be one that save\(\) wrote"):

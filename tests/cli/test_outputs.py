@@ -1,6 +1,9 @@
 """Where outputs go: what is refused before the work, and what is told when printing fails."""
 
 import os
+import subprocess
+import sys
+from io import StringIO
 
 import numpy as np
 import pytest
@@ -98,3 +101,59 @@ def test_a_still_background_has_all_its_frames():
     assert cli.main(["split", "fr", "--rank", "1", "--out", "parts", "--format", "gif", "--quiet"]) == 0
     for part in ("background", "foreground"):
         assert len(io.read_stack(f"parts/{part}.gif").frames) == 8
+
+
+# Printing -------------------------------------------------------------------------------------------------------------
+
+
+class Full(StringIO):
+    """Standard output that takes nothing."""
+
+    def flush(self):
+        raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_full_standard_output_does_not_undo_files(more, here, capsys, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stdout", Full())
+        assert cli.main([*FIT, "--out", "m.npz", *more]) == 1
+    assert (here / "m.npz").is_file()
+    assert "standard output cannot be written (No space left on device)" in capsys.readouterr().err
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stdout", Full())
+        assert cli.main(["predict", "m.npz", "houses.csv"]) == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a shell")
+@pytest.mark.parametrize(("closed", "code"), [(">&-", 0), ("2>&-", 0), (">&- 2>&-", 0), ("1<houses.csv", 1)])
+def test_closed_streams(closed, code, here):
+    words = " ".join([sys.executable, "-m", "fewatoms", *FIT, "--out", "m.npz"])
+    run = subprocess.run(["sh", "-c", f"{words} {closed}"], capture_output=True, text=True, timeout=60)
+    assert run.returncode == code
+    assert "Traceback" not in run.stderr
+    assert "Exception ignored" not in run.stderr
+    assert (here / "m.npz").is_file()
+
+
+def test_names_do_nothing_to_a_terminal(capsys):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(30)
+    name = "a\x1b[31m\u202e"
+    csv("names.csv", {name: x, "b": rng.standard_normal(30), "y": ["q\x1b[0m", "r"] * 15, "z": x})
+    for words in (["--target", "z", "--drop", "y"], ["--target", "y", "--classes"]):
+        assert cli.main(["fit", "names.csv", *words, "-k", "1", "--out", "m.npz", "--overwrite"]) in (0, 1)
+        out = capsys.readouterr().out
+        assert "\x1b" not in out
+        assert "\u202e" not in out
+    assert cli.main(["path", "names.csv", "--target", "z", "--drop", "y", "-k", "1:2", "--choose", "bic"]) == 0
+    assert "\x1b" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_predictions_are_data_unless_somebody_looks_at_them(terminal, capsys, monkeypatch):
+    csv("names.csv", {"a\x1b[31m": [1, 2, 3, 5], "b": [3, 1, 2, 2], "y": [1, 2, 3, 5]})
+    assert cli.main(["fit", "names.csv", "--target", "y", "-k", "1", "--out", "m.npz", "--quiet"]) == 0
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+    assert cli.main(["predict", "m.npz", "names.csv", "--id", "a\x1b[31m"]) == 0
+    assert ("\x1b" in capsys.readouterr().out) is not terminal

@@ -108,8 +108,9 @@ def test_a_word_that_comes_late_makes_its_column_text(table, monkeypatch):
 
 TOKENS = [
     "", "1", "-2.5", "+3", "1e5", ".5", "nan", "NAN", "-nan", "nan(1)", "NA", "?", "null", "None", "inf", "Infinity",
-    "NULL", "N/A", "true", "False", "TRUE", "x", "x y", " 7 ", "1,5", "2,25", "1;5", '"', '"q"', '"a,b"', '"a;b"', '"a""b"', 'a"b',
+    "true", "False", "TRUE", "x", "x y", " 7 ", "1,5", "2,25", "1;5", '"', '"q"', '"a,b"', '"a;b"', '"a""b"', 'a"b',
     '"a"b', '"l1\nl2"', "é", "名", "1_0", "0x1", "1e400", "1e-400", "12345678901234567890", "\t8", "0.1", "-", ".",
+    "NULL", "N/A",
 ]  # fmt: skip
 
 

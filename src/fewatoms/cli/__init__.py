@@ -6,6 +6,8 @@ known: `fewatoms --help` is there at once.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Sequence
 
 import fewatoms
@@ -22,6 +24,9 @@ EXAMPLES = """\
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit code says whether what was asked holds."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever called: what is printed goes nowhere
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     try:
         options = _parser().parse_args(arguments)
     except SystemExit as end:  # argparse has said why

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from fewatoms.cli import asking
-from fewatoms.cli.options import Commands, command
+from fewatoms.cli.options import Commands, command, printable
 from fewatoms.cli.session import Session
 
 if TYPE_CHECKING:
@@ -53,8 +53,9 @@ def run(options: argparse.Namespace) -> int:
         lambda path: report.predictions(path, columns, answer, title=session.title, notes=session.notes),
     )
     if not session.outputs.keys() & {"predictions"} and not options.json and not options.quiet:
-        _printed(columns)
         session.prints_data = True
+        with session.printing():
+            _printed(columns)
     rows = len(next(iter(columns.values())))
     summary: dict[str, Plain] = {
         "data": {"model": options.fitted, "source": options.data, "rows": rows},
@@ -68,6 +69,8 @@ def _printed(columns: dict[str, Array]) -> None:
     import csv
 
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(columns)
+    shown = printable if sys.stdout.isatty() else str  # in a pipe they are data, and stay as they are
+    writer.writerow(map(shown, columns))
     for row in zip(*(column.tolist() for column in columns.values()), strict=True):
-        writer.writerow(["" if value is None or value != value else value for value in row])
+        cells = ["" if value is None or value != value else value for value in row]
+        writer.writerow([shown(cell) if isinstance(cell, str) else cell for cell in cells])
