@@ -203,7 +203,7 @@ def _sum(it: Kept) -> Face:
 
 def _image(it: Kept) -> Face:
     inner = face_of(it.inner[0])
-    images, shape = kept.reals(kept.numbers(it.arrays["images"], 2)), kept.shape(it.told["shape"])
+    images, shape = kept.numbers(it.arrays["images"], 2), kept.shape(it.told["shape"])
     if images.shape != (prod(shape), inner.dim):
         raise ValueError(f"there must be images of {inner.dim} atoms, of shape {shape}; got shape {images.shape}")
     return MappedFace(spanned(inner, images), inner, shape)

@@ -77,6 +77,8 @@ class Question:
 
 def question(options: argparse.Namespace, session: Session) -> Question:
     """Read the data; all that cannot be asked is refused here."""
+    import scipy.sparse as sp
+
     from fewatoms import io
     from fewatoms.io.table import table_of
 
@@ -84,7 +86,7 @@ def question(options: argparse.Namespace, session: Session) -> Question:
     if options.target is not None:
         return _of_table(options, session, io.read_table(options.data))
     grid = _beside_target(options)
-    if hasattr(grid.values, "indptr"):
+    if sp.issparse(grid.values):
         return _of_sparse(options, grid)
     named = argparse.Namespace(**{**vars(options), "target": TARGET})
     return _of_table(named, session, table_of(grid))

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from fewatoms.io import Table
 
 LEVELS = 1000  # that one column may have
-MISSING = ("error", "drop", "mean")  # what may be done about missing values
+GAPS = ("error", "drop", "mean")  # what may be done about missing values
 TO_FIT = "say --missing drop to leave out those rows, or --missing mean to put means in their places"
 TO_PREDICT = "fill them in, or fit the model with --missing mean, which keeps means, or drop, which predicts other rows"
-WHOLE = re.compile(r"-?\d+(\.0)?", re.ASCII)  # as some write what others write without a point
+POINTED = re.compile(r"-?\d+(\.0)?", re.ASCII)  # as some write what others write without a point
 DATE = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})(\D|$)", re.ASCII)
 
 
@@ -126,8 +126,8 @@ class Recipe:
             means = tuple(kept.real(v) for v in kept.rows(each["means"]))
             columns.append(Column(str(each["name"]), levels, means, str(each["base"])))
         named, missing = told.get("id"), str(told["missing"])
-        if missing not in MISSING or any(len(c.means) != len(c.made) for c in columns if c.means or missing == "mean"):
-            raise ValueError(f"missing must be one of {MISSING}, with a mean for each column; got {missing!r}")
+        if missing not in GAPS or any(len(c.means) != len(c.made) for c in columns if c.means or missing == "mean"):
+            raise ValueError(f"missing must be one of {GAPS}, with a mean for each column; got {missing!r}")
         return cls(str(told["target"]), missing, tuple(columns), None if named is None else str(named))
 
 
@@ -239,7 +239,7 @@ def as_words(column: Array) -> tuple[list[str], Array]:
 
 def _known_as(word: str, known: set[str]) -> str:
     """What a category is called: as it is written, or as a whole number is, with a point or without."""
-    if word in known or not WHOLE.fullmatch(word):
+    if word in known or not POINTED.fullmatch(word):
         return word
     other = word.removesuffix(".0") if word.endswith(".0") else f"{word}.0"
     return other if other in known else word

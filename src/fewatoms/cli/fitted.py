@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,10 +26,11 @@ def read(name: str) -> OfTable | OfMatrix | Pairs:
     """The model of a file; refused in one line where it is not as it was written."""
     answer, how, arrays = models.read(name)
     with models.damaged(name):
-        if how["kind"] == "pairs" and isinstance(answer, LowRank):
-            return Pairs.read(answer, how, arrays)
-        if how["kind"] != "table" or not isinstance(answer, Solution):
+        if how["kind"] == "pairs":
+            return Pairs.read(cast(LowRank, answer), how, arrays)
+        if how["kind"] != "table":
             raise ValueError(f"there must be a model of a table or of pairs; got {how['kind']!r}")
+        answer = cast(Solution, answer)
         recipe = None if how["recipe"] is None else Recipe.read(how["recipe"])
         known = answer.called.columns if recipe is None else recipe.made
         if known is None or len(known) != answer.compact[0].shape[0]:

@@ -67,6 +67,7 @@ class Pairs:
     row: str
     col: str
     value: str
+    answer = None  # of a fit, which is not kept
 
     @classmethod
     def of(cls, model: LowRank, given: Given, scale: tuple[float, float] | None) -> Pairs:

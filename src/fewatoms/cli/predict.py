@@ -39,7 +39,6 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     from fewatoms import io, report
     from fewatoms.cli import fitted
-    from fewatoms.cli.pairs import Pairs
 
     session = Session(options)
     session.claim("predictions", options.out, asking.OUTPUTS)
@@ -47,10 +46,9 @@ def run(options: argparse.Namespace) -> int:
         model = fitted.read(options.fitted)
     columns = model.about(session, options.data, options.id)
     session.write("predictions", lambda path: io.write_table(path, columns))
-    answer = None if isinstance(model, Pairs) else model.answer
     session.write(
         "report",
-        lambda path: report.predictions(path, columns, answer, title=session.title, notes=session.notes),
+        lambda path: report.predictions(path, columns, model.answer, title=session.title, notes=session.notes),
     )
     if not session.outputs.keys() & {"predictions"} and not options.json and not options.quiet:
         session.prints_data = True
@@ -72,5 +70,4 @@ def _printed(columns: dict[str, Array]) -> None:
     shown = printable if sys.stdout.isatty() else str  # in a pipe they are data, and stay as they are
     writer.writerow(map(shown, columns))
     for row in zip(*(column.tolist() for column in columns.values()), strict=True):
-        cells = ["" if value is None or value != value else value for value in row]
-        writer.writerow([shown(cell) if isinstance(cell, str) else cell for cell in cells])
+        writer.writerow(["" if value is None or value != value else shown(str(value)) for value in row])
