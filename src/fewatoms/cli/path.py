@@ -121,7 +121,7 @@ def _told(session: Session, path: Path, ask: asking.Question) -> int:
     ]
     summary: dict[str, Plain] = {
         "data": {"source": session.options.data, "target": session.options.target, "rows": ask.rows,
-                 "columns": int(ask.M.shape[1])},
+                 "columns": int(ask.M.shape[1]), "classes": plain(answers[0].classes)},
         "asked": {"k": plain(path.k), "choose": way, "rule": rule},
         "answer": {"chosen": plain(path.chosen), "ridge": plain(path.ridge), "path": lines,
                    "choice": None if path.chosen is None else choice.told(path, way, rule, ask.rows)},
