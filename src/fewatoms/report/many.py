@@ -115,7 +115,8 @@ def _all(found: Solutions, extras: Extras) -> str:
     some = slice(VECTORS)
     shown = [shell.labels(extras.words[0], [extras.col(i) for i in range(len(found))[some]])]
     for head, values in words.vectors(found).items():
-        if head == "data" or all(value is None for value in values):
+        same = head == "ended" and len({*values}) == 1  # which is said above
+        if head == "data" or same or all(value is None for value in values):
             continue
         said = [told(value) if isinstance(value, float) else words.cell(head, value) for value in values[some]]
         cells_ = [shell.text(cell) for cell in said]

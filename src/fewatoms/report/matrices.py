@@ -153,7 +153,7 @@ def frames(drawn: Decomposition, shape: tuple[int, int], extras: Extras) -> str:
     total = drawn.matrices[0].shape[1]
     spread = f"{len(some)} of {total} frames, evenly spread" if len(some) < total else f"{total} frames"
     counted = ", counted from 0" if extras.cols is None else ""
-    said = "Data and parts have one scale from dark to light; few entries are brown below 0 and blue above."
+    said = "Data and parts have one scale from dark to light; few entries are orange below 0 and blue above."
     return f'{shell.paragraphs(f"{spread}{counted}. {said}")}<div data-steps="frames">{control}{"".join(steps)}</div>'
 
 

@@ -18,7 +18,7 @@ from fewatoms.whole import replacing
 
 LONGEST = 160  # characters of a name that are shown
 TITLE = 80  # characters of a title
-SHORT = 12  # characters of a cell that stay in one line
+SHORT = 14  # characters of a cell that stay in one line
 SAID = 2000  # characters of a paragraph
 
 
@@ -159,9 +159,9 @@ def table(caption: str, columns: Sequence[Column], *, kind: str = "", more: int 
     lines = zip(*(_cells(column, kind) for column in columns), strict=True)
     rows = [f"<tr>{''.join(line)}</tr>" for line in lines]
     rest = f"<p>and {more} more</p>" if more else ""
-    dressed = f' class="{kind}"' if kind else ""
+    box = f"wide {kind}".strip()
     return (
-        f'<div class="wide" role="region" aria-label="{text(caption)}" tabindex="0"><table{dressed}>'
+        f'<div class="{box}" role="region" aria-label="{text(caption)}" tabindex="0"><table>'
         f"<caption>{escape(caption)}</caption><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
         f"</div>{rest}"
     )

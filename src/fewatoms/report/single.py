@@ -133,7 +133,7 @@ def atom_table(atoms: Atoms, caption: str) -> str:
 def explained(heads: Sequence[str]) -> str:
     """What the columns of a table of atoms mean, a line each."""
     what = "contributions" if "contribution" in heads else "coefficients"
-    bars = f"Bars show {what}, in blue where coefficients are positive, in brown where they are negative."
+    bars = f"Bars show {what}, in blue where coefficients are positive, in orange where they are negative."
     return shell.remarks(bars, [MEANT[head] for head in heads if head in MEANT])
 
 

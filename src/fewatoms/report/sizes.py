@@ -167,15 +167,15 @@ def _supports(found: Path, drawn: list[Atoms], at: int) -> str:
     if len(drawn) < 2 or not any(atoms.labels for atoms in drawn):
         return ""
     measured = not any(np.isnan(atoms.shares).any() for atoms in drawn)
-    shown = [np.where(a.sizes < 0, -a.shares, a.shares) if measured else np.sign(a.sizes) for a in drawn]
+    shown = [a.weights if measured else np.sign(a.sizes) for a in drawn]
     supports = Supports.of([dict(zip(a.labels, v.tolist(), strict=True)) for a, v in zip(drawn, shown, strict=True)])
     some = supports.values[:MAPPED]
-    most = float(np.nanmax(np.abs(some), initial=0.0)) or 1.0
-    by = "contributions, with the sign of their coefficients" if measured else "the signs of their coefficients"
+    by = "the signs of their coefficients"
+    by = f"contributions, as shares of the largest for that k, with {by}" if measured else by
     first = f" The {MAPPED} of {len(supports.labels)} that are in most often." if len(supports.labels) > MAPPED else ""
     label = f"Which of {len(some)} atoms are in for each of {len(drawn)} k, coloured by {by}"
     picture = cells.heat(
-        Grid(some, (len(some), len(drawn))), (-most, most), "supports", across="k", up="", label=label,
+        Grid(some, (len(some), len(drawn))), (-1.0, 1.0), "supports", across="k", up="", label=label,
         rows=supports.labels[:MAPPED], cols=found.k, at=at, missing="not in",
     )  # fmt: skip
     return shell.figure(picture, f"Which atoms are in for which k, coloured by {by}.{first}")
