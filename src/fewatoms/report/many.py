@@ -118,7 +118,7 @@ def _all(found: Solutions, extras: Extras) -> str:
         same = head == "ended" and len({*values}) == 1  # which is said above
         if head == "data" or same or all(value is None for value in values):
             continue
-        said = [told(value) if isinstance(value, float) else words.cell(head, value) for value in values[some]]
+        said = [told(value) if shell.is_number(value) else words.cell(head, value) for value in values[some]]
         cells_ = [shell.text(cell) for cell in said]
         keys = [value if shell.is_number(value) else shell.cut(value or "") for value in values[some]]
         shown.append(Column(head, cells_, keys, words=head == "ended"))

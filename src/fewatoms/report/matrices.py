@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fewatoms.report.extras import Extras
     from fewatoms.solution import Solution
 
-ENTRIES = 100  # of a part that are listed
+LISTED_ENTRIES = 100  # of a part that are listed
 LISTED_VALUES = 12  # singular values of a part
 
 
@@ -109,7 +109,7 @@ def listed_parts(found: Solution, extras: Extras) -> str:
 
 def _entries(places: IntArray, values: FloatArray, extras: Extras) -> str:
     """The largest entries of a matrix; where columns are frames, by frame, row and column."""
-    order = np.argsort(-np.abs(values), kind="stable")[:ENTRIES]
+    order = np.argsort(-np.abs(values), kind="stable")[:LISTED_ENTRIES]
     (rows, cols), values_ = places[order].T, values[order]
     if extras.frame is None:
         where = [
@@ -125,7 +125,7 @@ def _entries(places: IntArray, values: FloatArray, extras: Extras) -> str:
         ]
     bars = [plots.bar(v, float(np.abs(values_).max(initial=0.0))) for v in values_.tolist()]
     told_ = Column("value", [told(v) for v in values_.tolist()], values_.tolist())
-    some = f"the {ENTRIES} largest of {values.size}" if values.size > ENTRIES else "largest first"
+    some = f"the {LISTED_ENTRIES} largest of {values.size}" if values.size > LISTED_ENTRIES else "largest first"
     return shell.table(f"Entries, {some}{extras.counted}", [*where, Column("", bars), told_])
 
 

@@ -19,7 +19,7 @@ RIGHT, TOP, BOTTOM = 12, 12, 42  # margins; that on the left is as wide as its n
 LETTER = 7.6  # width of a digit at most, in the same units
 LOG_FROM = 30  # largest over smallest height from which on a scale is logarithmic
 FLAT = 1e-6  # share of heights below which they are drawn as one
-FAR = 1.0  # width of what nearly all numbers span, that a histogram goes beyond them on either side
+OUTLYING = 1.0  # width of what nearly all numbers span, that a histogram goes beyond them on either side
 KINDS = 8  # colours of curves
 POINTS = 400  # of a curve that are drawn
 
@@ -283,7 +283,7 @@ def histogram(values: Array, across: str, *, label: str) -> tuple[str, str]:
     """How many numbers are where; a few that lie far out would squash all others, and are told of instead."""
     known = values[np.isfinite(values)]
     low, high = np.quantile(known, [0.01, 0.99])
-    room = FAR * (high - low) or np.inf
+    room = OUTLYING * (high - low) or np.inf
     inside = known[(known >= low - room) & (known <= high + room)]
     counts, edges = np.histogram(inside, bins=min(30, max(5, round(math.sqrt(inside.size)))))
     beyond = known.size - inside.size

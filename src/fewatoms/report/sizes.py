@@ -191,7 +191,7 @@ def _sizes(found: Path) -> str:
         if head == "":
             shown.append(Column("chosen", [shell.text(value) for value in values], words=True))
         else:
-            numbers_ = [told(value) if isinstance(value, float) else words.cell(head, value) for value in values]
+            numbers_ = [told(value) if shell.is_number(value) else words.cell(head, value) for value in values]
             cells_ = [shell.text(number) for number in numbers_]
             keys = [_key(i, head, value) for i, value in enumerate(values)]
             shown.append(Column(head, cells_, keys))
