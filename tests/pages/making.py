@@ -81,6 +81,9 @@ def faces():
     angles = np.linspace(-1.2, 1.2, 12)
     lit = [np.maximum(0.0, skin * (np.cos(a) + 0.9 * np.sin(a) * x)) for a in angles]
     X = np.stack([one.ravel() for one in lit], axis=1) + np.random.default_rng(0).normal(0, 1.5, (48 * 40, 12))
+    for j in range(12):  # a gleam that wanders, and a shadow
+        film = X[:, j].reshape(48, 40)
+        film[10:14, 3 * j : 3 * j + 4], film[30:33, 36 - 3 * j : 40 - 3 * j] = 250.0, 0.0
     X = np.clip(X, 0, 255).round()
     sets = fa.RankOne(*X.shape) + fa.SignedOneHot(X.shape)
     return fa.fit(fa.Identity(X.shape), X, atoms=sets, k=(3, None))
