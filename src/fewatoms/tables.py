@@ -72,7 +72,7 @@ def _coefficients(values: Array, shared: list[str] | None) -> Columns:
     width = 1 if shared is None else len(shared)
     blocks = [np.reshape(row, (-1, width)) for row in values]
     single = shared is not None and all(len(block) == 1 for block in blocks)
-    told = [block[0] if single else np.linalg.norm(block, axis=0) for block in blocks]
+    told = [block[0] if single or block.size == 1 else np.linalg.norm(block, axis=0) for block in blocks]
     keys = ["coefficient"] if shared is None else [f"coefficient of {label}" for label in shared]
     found: Columns = {key: [float(row[i]) for row in told] for i, key in enumerate(keys)}
     return found if single else {**found, "size": [len(block) for block in blocks]}

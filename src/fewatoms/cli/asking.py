@@ -57,13 +57,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 @dataclass(frozen=True, eq=False)
 class Question:
     """What the doors are asked: M with its names, b, and words; how tables become M, where M was a table; the group of
-    each column, where they have some."""
+    each column, where they have some; what each row is called in the file, by its id or its number from 1."""
 
     M: Operator
     b: Array
     words: Words
     recipe: Recipe | None = None
     groups: Sequence[str] | None = None
+    called: Sequence[object] = ()
 
     @property
     def rows(self) -> int:
@@ -143,7 +144,7 @@ def _of_sparse(options: argparse.Namespace, grid: Grid) -> Question:
     assert grid.target is not None
     b = _labels(grid.target, grid.source) if options.classes else _numbers(grid.target, grid.source)
     M = MatrixOperator(grid.values, grid.names or numbered(grid.values.shape[1]))
-    return Question(M, b, _words(options, M, b, None, None))
+    return Question(M, b, _words(options, M, b, None, None), called=range(1, len(b) + 1))
 
 
 def _of_table(options: argparse.Namespace, session: Session, table: Table) -> Question:
@@ -154,7 +155,8 @@ def _of_table(options: argparse.Namespace, session: Session, table: Table) -> Qu
 
     options = _spread(options, table)
     table = as_written(table, [*options.categorical, *([options.target] if options.classes else [])])
-    table, weights = _counting(table, options, session)
+    called = _rows_called(table, options)
+    table, weights, called = _counting(table, called, options, session)
     target = _target(table, options)
     without = [*options.drop, *(name for name in (options.weights, options.id) if name is not None)]
     how, notes = recipe(
@@ -182,7 +184,19 @@ def _of_table(options: argparse.Namespace, session: Session, table: Table) -> Qu
     M = MatrixOperator(X, how.made)
     groups = _groups(options, table, how)
     words = _words(options, M, b, groups, None if weights is None else weights[keep])
-    return Question(M, b, words, how, groups)
+    return Question(M, b, words, how, groups, called[keep].tolist())
+
+
+def _rows_called(table: Table, options: argparse.Namespace) -> Array:
+    """The ids of the rows as they are written in the file, or their numbers, from 1."""
+    import numpy as np
+
+    from fewatoms import io
+
+    if options.id is None:
+        return np.arange(1, table.rows + 1)
+    table.column(options.id)  # refused unless it is there
+    return io.read_table(options.data, columns=[options.id], as_text=[options.id]).columns[options.id]
 
 
 def _spread(options: argparse.Namespace, table: Table) -> argparse.Namespace:
@@ -195,14 +209,16 @@ def _spread(options: argparse.Namespace, table: Table) -> argparse.Namespace:
     return options
 
 
-def _counting(table: Table, options: argparse.Namespace, session: Session) -> tuple[Table, Array | None]:
-    """The rows that count, and their weights: those of weight 0 are as if they were not there."""
+def _counting(
+    table: Table, called: Array, options: argparse.Namespace, session: Session
+) -> tuple[Table, Array | None, Array]:
+    """The rows that count, their weights and what they are called: those of weight 0 are as if they were not there."""
     import numpy as np
 
     from fewatoms import io
 
     if options.weights is None:
-        return table, None
+        return table, None, called
     weights = table.numeric([options.weights])[:, 0]
     if (weights < 0).any():
         demand = "weights must be positive, or 0 for rows that do not count"
@@ -211,9 +227,10 @@ def _counting(table: Table, options: argparse.Namespace, session: Session) -> tu
     if not some.any():
         raise refused(f"{table.source}: some weights must be positive; those of column {options.weights!r} are all 0")
     if some.all():
-        return table, weights
+        return table, weights, called
     session.note(f"{int((~some).sum())} of {table.rows} rows have weight 0 and do not count")
-    return io.Table({name: column[some] for name, column in table.columns.items()}, table.source), weights[some]
+    kept = io.Table({name: column[some] for name, column in table.columns.items()}, table.source)
+    return kept, weights[some], called[some]
 
 
 def _target(table: Table, options: argparse.Namespace) -> Array:

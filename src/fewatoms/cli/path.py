@@ -106,7 +106,7 @@ def _told(session: Session, path: Path, ask: asking.Question) -> int:
         "names": np.array([" ".join(some) for some in called], dtype=object),
     }
     session.write("path", path.save)
-    session.write("report", lambda file: path.report(file, title=session.title, notes=session.notes))
+    session.write("report", lambda file: choice.reported(file, session, path, (way, rule, ask.rows), ask.called))
     session.write("table", lambda file: io.write_table(file, columns))
     session.write("plot", lambda file: _draw(path, file))
     lines: list[Plain] = [

@@ -123,7 +123,9 @@ def _told(session: Session, s: Solution, stack: Stack) -> int:
     frame = (int(sides[0]), int(sides[1])) if len(sides) == 2 else None
     session.write(
         "report",
-        lambda path: s.report(path, title=session.title, trace=session.trace, notes=session.notes, frame=frame),
+        lambda path: s.report(
+            path, title=session.title, trace=session.trace, notes=session.notes, cols=stack.names, frame=frame
+        ),
     )
     count, pixels = len(stack.frames), low.x.shape[0]
     summary: dict[str, Plain] = {

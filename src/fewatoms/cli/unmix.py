@@ -175,8 +175,11 @@ def _told(session: Session, answers: Solutions, library: Library, sides: tuple[i
     session.write("out", lambda path: _written(path, amounts, library.names, sides))
     session.write(
         "report",
-        lambda path: answers.report(path, title=session.title, notes=session.notes, names=library.names),
-    )
+        lambda path: answers.report(
+            path, title=session.title, notes=session.notes, names=library.names, cols=_pixels(len(answers), sides),
+            frame=sides, words=("pixel", "band"),
+        ),
+    )  # fmt: skip
     pixels, total = np.diff(amounts.tocsr().indptr), np.asarray(amounts.sum(axis=1)).ravel()
     order = [int(i) for i in np.argsort(-pixels, kind="stable") if pixels[i]]
     misfits = answers.misfit[np.isfinite(answers.misfit) & (statuses != Status.STOPPED.name)]
@@ -198,6 +201,13 @@ def _told(session: Session, answers: Solutions, library: Library, sides: tuple[i
         f"{len(answers)} pixels, median misfit {figure(middle)}; {len(order)} of {len(library.names)} spectra used"
     ]
     return session.finish(success, summary, lines, table)
+
+
+def _pixels(count: int, sides: tuple[int, int] | None) -> list[str]:
+    """What pixels are called in a report: their numbers, as in the table, with row and column where those are known."""
+    if sides is None:
+        return [str(i + 1) for i in range(count)]
+    return [f"{i + 1} (row {i // sides[1] + 1}, column {i % sides[1] + 1})" for i in range(count)]
 
 
 def _written(path: Path, amounts: sp.csc_array, names: list[str], sides: tuple[int, int] | None) -> None:
