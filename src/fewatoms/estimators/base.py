@@ -97,6 +97,7 @@ class _Headed:
 def remembered(estimator: object, X: object, *, reset: bool) -> None:
     """What the columns of X are is kept in the estimator, or held against what is kept there."""
     frame = frames.framed("X", X)
+    frames.names_of("X", frame)  # which must differ
     foreign = frame is not None and not SINCE_1_9 and not isinstance(frame, frames.PandasFrame)
     validate_data(estimator, _Headed(frame) if frame and foreign else X, reset=reset, skip_check_array=True)
 
@@ -172,11 +173,11 @@ def compared(
     return path
 
 
-def at_most(k: object, count: int, what: str = "features (or groups)") -> int:
+def at_most(k: object, count: int, what: str = "feature(s) or groups") -> int:
     """So many of a number of atoms; more than there are are refused."""
     wanted = _checks.integer("k", k, 1)
     if wanted > count:
-        raise ValueError(f"k must be at most the number of {what}, {count}; got {wanted}, n_features = {count}")
+        raise ValueError(f"k must be at most {count}, as there are {count} {what}; got {wanted}")
     return wanted
 
 
