@@ -249,6 +249,13 @@ def test_a_table_is_a_frame_of_the_kind_that_was_fitted(clothes):
     assert sorted(names) == ["age", "bp"]
 
 
+def test_a_table_is_a_list_of_records_after_a_pickle():
+    model = SparseRegressor(2).fit(FRAME, Y)
+    table = pickle.loads(pickle.dumps(model)).solution_.table()
+    assert isinstance(table, list)
+    assert [row["name"] for row in table] == list(model.solution_.table()["name"])
+
+
 def test_names_need_a_frame():
     with pytest.raises(ValueError, match="by number where columns of X have no names; got 'age'"):
         SparseRegressor(1, groups=[["age"]]).fit(X, Y)

@@ -56,7 +56,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         What to do with entries that occur more than once.
     callback : callable, optional
         As for `fewatoms.fit`.
-    random_state : int or RandomState, optional
+    random_state : int, RandomState or Generator, optional
         Of start vectors and of the entries held out; None is a fixed seed.
 
     Attributes
@@ -65,7 +65,8 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     row_ids_, col_ids_ : the ids; sorted, or as they came where they have no order; numbers for the rows of a table
     left_, right_ : the factors, one row per id; row_biases_, col_biases_, center_ : beside them, 0 where there are none
     mean_ : the (weighted) mean of the values fitted
-    rank_, ridge_ : as given or chosen; the ridge is a pair, on the factors and on the biases
+    rank_ : how many atoms there are: the rank given or chosen, or fewer where fewer explain all that more would
+    ridge_ : as given or chosen, a pair, on the factors and on the biases
     n_features_in_, feature_names_in_ : of a table
     """
 
