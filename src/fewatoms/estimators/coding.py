@@ -16,7 +16,7 @@ from fewatoms import _checks, frames, names
 from fewatoms._types import Array, Foreign, Matrix
 from fewatoms.atoms import NonnegativeOneHot, SignedOneHot
 from fewatoms.doors import fit_many
-from fewatoms.estimators.base import at_most, new_rows, numbers, remembered
+from fewatoms.estimators.base import at_most, new_rows, numbers, real, remembered
 from fewatoms.solutions import Solutions
 
 Dictionary: TypeAlias = "npt.ArrayLike | Matrix | Callable[[int], npt.ArrayLike]"
@@ -84,7 +84,7 @@ class SparseCoder(TransformerMixin, BaseEstimator):
         `answers[i]` a Solution. Signals with NaN or infinity get the status BAD_DATA and stop nobody."""
         check_is_fitted(self)
         values = check_array(
-            frames.table("X", X), dtype=(np.float64, np.float32), ensure_all_finite=False, estimator=self,
+            real("X", frames.table("X", X)), dtype=(np.float64, np.float32), ensure_all_finite=False, estimator=self,
             input_name="X",
         )  # fmt: skip
         remembered(self, X, reset=False)
