@@ -20,7 +20,7 @@ SHOWN = 5  # names in a message
 
 
 def of_labels(name: str, labels: Sequence[object], what: str = "columns") -> Names | None:
-    """The names that labels of columns (or of what else) are, whatever their type; None where they only number the columns."""
+    """The names that labels of columns are, whatever their type; None where they only number these."""
     if all(not isinstance(label, str) for label in labels) and list(labels) == list(range(len(labels))):
         return None
     names = tuple(str(label) for label in labels)

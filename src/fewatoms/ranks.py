@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Unpack
 
-import numpy as np
-
+from fewatoms import _checks
 from fewatoms._types import FloatArray
 from fewatoms.doors import Words
 from fewatoms.operators import Sampling
@@ -21,7 +20,7 @@ NO_BETTER = 2  # ranks in a row that end the search: higher ones cost more
 def best_rank(M: Sampling, b: FloatArray, ranks: Sequence[int], **words: Unpack[Words]) -> Solution:
     """The answer of the rank that predicts entries held out best, the lowest among equals; `words` are those of `fit`.
     The same entries are held out for each; ranks are tried in turn until two predict no better."""
-    words["rng"] = rng = _seed(words.get("rng"))
+    words["rng"] = rng = _checks.seed(words.get("rng"))
     drawn = None if words.get("ridge") == "auto" else rng  # a ridge was chosen by entries held out: those serve
     best, lowest, since = None, math.inf, 0
     for rank in ranks:
@@ -34,8 +33,3 @@ def best_rank(M: Sampling, b: FloatArray, ranks: Sequence[int], **words: Unpack[
             break
     assert best is not None
     return best
-
-
-def _seed(rng: object) -> object:
-    """What gives the same draws each time it is used, which a generator does not."""
-    return int(rng.integers(2**63)) if isinstance(rng, np.random.Generator) else rng

@@ -123,5 +123,5 @@ def test_pairs_by_the_names_of_their_columns():
     assert model.predict(pd.DataFrame({"item": [5], "user": [1]})) == said
     assert model.predict(pd.DataFrame({"who": [1], "film": [5]})) == said
     for odd in ({"item": [1], "customer": [5]}, {"customer": [5], "user": [1]}):
-        with pytest.raises(ValueError, match=r"^X must have the columns 'user' and 'item', or two that are called other"):
+        with pytest.raises(ValueError, match=r"^X must have the columns 'user' and 'item', or two that are called"):
             model.predict(pd.DataFrame(odd))

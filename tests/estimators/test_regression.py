@@ -99,7 +99,7 @@ def test_ridges_are_chosen_as_a_path_does():
 def test_k_above_the_number_of_features_is_refused_and_a_range_is_cut():
     with pytest.raises(ValueError, match=r"^k must be at most 8, as there are 8 feature\(s\) or groups; got 40$"):
         SparseRegressor(40).fit(X, Y)
-    with pytest.raises(ValueError, match="^k must be at most 8,"):
+    with pytest.raises(ValueError, match=r"^k must be at most 8,"):
         SparseRegressorCV([9, 10], 0.0).fit(X, Y)
     e = SparseRegressor(8).fit(X, Y)
     assert e.k_ == 8

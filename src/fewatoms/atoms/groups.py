@@ -31,7 +31,7 @@ def _groups(face: Face) -> IntArray:
 def _of_one_type(labels: Array) -> Array:
     """Labels that are kept as objects, as an array of strings or numbers where all are: series of text come so."""
     kinds = {type(label) for label in labels.ravel().tolist()} if labels.dtype.kind == "O" else set()
-    if kinds and (all(issubclass(kind, str) for kind in kinds) or kinds <= {bool} or kinds <= {int, float}):
+    if kinds and any(kinds <= alike for alike in ({str, np.str_}, {bool}, {int, float})):
         return np.array(labels.tolist())
     return labels
 

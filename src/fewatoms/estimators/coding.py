@@ -135,8 +135,8 @@ def _placed(dictionary: object, X: object) -> object:
     if set(mine) != set(theirs):
         odd = [name for name in (*mine, *theirs) if (name in mine) != (name in theirs)]
         raise ValueError(
-            f"dictionary must have the columns of X, whatever their order; {names.told(odd)} {names.are(odd)} in one of "
-            "them alone: rename them, or pass an array"
+            f"dictionary must have the columns of X, whatever their order; {names.told(odd)} {names.are(odd)} in one "
+            "of them alone: rename them, or pass an array"
         )
     return frames.arranged("dictionary", dictionary, mine)
 

@@ -21,8 +21,8 @@ def pairs(name: str, thing: object, columns: Sequence[str] = ()) -> tuple[Array,
             return column(frame, columns[0]), column(frame, columns[1])
         if known and len(labels) == 2:
             raise ValueError(
-                f"{name} must have the columns {columns[0]!r} and {columns[1]!r}, or two that are called otherwise; got "
-                f"{names.told(labels)}"
+                f"{name} must have the columns {columns[0]!r} and {columns[1]!r}, or two that are called otherwise; "
+                f"got {names.told(labels)}"
             )
         return (column(frame, labels[0]), column(frame, labels[1])) if len(labels) == 2 else None
     if isinstance(thing, (list, tuple)) and all(isinstance(row, (list, tuple, np.ndarray)) for row in thing):

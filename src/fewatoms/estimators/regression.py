@@ -65,7 +65,8 @@ class SparseRegressor(Regressor):
         What coefficients pay, as for `fewatoms.fit`; "auto" takes what predicts rows left out best.
     loss : "squared" or "huber"
     delta : float, optional
-        Where Huber's loss turns linear, for loss="huber" alone; without one, 1.35 robust scales of the residual of a first least-squares fit.
+        Where Huber's loss turns linear, for loss="huber" alone; without one, 1.35 robust scales of the residual of a
+        first least-squares fit.
     positive : bool
         Coefficients are not negative.
     groups : labels of all features, or a mapping or list of groups of their names or numbers, optional
