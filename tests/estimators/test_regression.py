@@ -120,6 +120,13 @@ def test_splitters_split(cv):
     assert_same(e, path.best)
 
 
+def test_splits_are_drawn_once():
+    splits = [*KFold(3).split(X)]
+    asked = {"ks": [1, 2], "ridges": 0.0, "loss": "huber"}
+    once, listed = (SparseRegressorCV(cv=cv, **asked).fit(X, Y) for cv in (iter(splits), splits))
+    np.testing.assert_array_equal(once.scores_, listed.scores_)
+
+
 def test_splits_are_of_the_rows_that_came():
     weights = np.where(np.arange(60) % 7 == 0, 0.0, 1.0)
     kept = np.flatnonzero(weights)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from numbers import Integral
 from typing import TypeAlias
 
@@ -40,6 +41,7 @@ class Comparing:
             return lambda data: int(cv)
         routed = process_routing(self, "fit", **params).splitter.split if params and routing() else params
 
+        @cache  # a splitter may give others the next time, an iterable none
         def split(data: Data) -> Folds:
             splits = check_cv(cv, y, classifier=is_classifier(self)).split(X, y, **routed)
             return [(data.placed(np.asarray(some)), data.placed(np.asarray(held))) for some, held in splits]
