@@ -33,7 +33,7 @@ MODELS = {
 every_model = pytest.mark.parametrize("name", MODELS)
 
 
-def refused(name, given, message, kind=ValueError):
+def assert_refused(name, given, message, kind=ValueError):
     """In one line."""
     with pytest.raises(kind, match=message) as told:
         MODELS[name].fit(given, LABELS if name == "classifier" else Y)
@@ -51,14 +51,16 @@ def test_columns_too_large_to_be_measured_are_refused_beside_an_intercept(words)
 
 @every_model
 def test_columns_that_are_called_the_same_are_refused(name):
-    refused(name, FRAME.rename(columns={"bmi": "age"}), "^X must have columns of different names; 'age' is there more")
+    assert_refused(
+        name, FRAME.rename(columns={"bmi": "age"}), "^X must have columns of different names; 'age' is there more"
+    )
 
 
 @every_model
 def test_complex_columns_are_refused(name):
     message = "^X must hold real numbers; got an array of complex128"
     for given in (FRAME.assign(bmi=FRAME["bmi"] + 1j), FRAME + 0j, X + 0j):
-        refused(name, given, message)
+        assert_refused(name, given, message)
 
 
 def test_complex_numbers_are_refused_elsewhere():
@@ -78,7 +80,7 @@ def test_complex_numbers_are_refused_elsewhere():
 def test_columns_of_dates_and_text_are_named(name, kind):
     for odd in (pd.date_range("2026-01-01", periods=60), ["x"] * 60):
         given = kind({**dict(FRAME), "odd": odd}) if kind is pd.DataFrame else pl.from_pandas(FRAME.assign(odd=odd))
-        refused(name, given, r"^X must have numbers in all columns; these hold others: 'odd'", TypeError)
+        assert_refused(name, given, r"^X must have numbers in all columns; these hold others: 'odd'", TypeError)
 
 
 @every_model
@@ -104,8 +106,8 @@ def test_gaps_in_frames_of_objects_are_named():
 @pytest.mark.parametrize("size", [1e-200, 1e200])
 def test_units_are_told_of_what_came(size):
     message = r"must be in units in which its loss is an ordinary number; got \S+: rescale it$"
-    refused("robust", size * FRAME, f"^X {message}")
-    refused("completion", size * X, f"^X {message}")
+    assert_refused("robust", size * FRAME, f"^X {message}")
+    assert_refused("completion", size * X, f"^X {message}")
     with pytest.raises(ValueError, match=f"^y {message}"):
         SparseRegressor(2).fit(X, size * Y)
     ids = pd.DataFrame({"u": [0, 0, 1, 1], "i": [0, 1, 0, 1], "r": size * Y[:4]})
