@@ -409,7 +409,7 @@ TABLE = np.arange(12.0).reshape(4, 3)
 @pytest.mark.parametrize(
     ("parameters", "given", "words", "message"),
     [
-        ({}, (FRAME,), {}, r"^X must have numbers in all columns; these hold others: 'u'.*fit\(pairs, y\)"),
+        ({}, (FRAME,), {}, r"^X must have numbers in all columns; these hold others: 'user'.*fit\(pairs, y\)"),
         ({}, (FRAME,), {"user": "usr", "item": "film", "value": "stars"}, "'usr' is not: did you mean 'user'"),
         ({}, (FRAME,), {"user": "user"}, "all three; got 'user', None, None"),
         ({}, (TABLE,), {"user": "u", "item": "i", "value": "v"}, "beside an X that is none"),
