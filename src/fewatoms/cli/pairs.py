@@ -141,10 +141,10 @@ class Pairs:
 
 
 def which(table: Table, row: str, col: str) -> tuple[str, str]:
-    """The columns with the ids of pairs: by their names, or the first two."""
+    """The columns with the ids of pairs: by their names, or the first two where both are called otherwise."""
     if {row, col} <= {*table.names}:
         return row, col
-    if len(table.names) < 2:
+    if len(table.names) < 2 or {row, col} & {*table.names}:
         raise refused(f"{table.source}: must have the columns {row!r} and {col!r}; got {names.told(table.names)} alone")
     return table.names[0], table.names[1]
 
