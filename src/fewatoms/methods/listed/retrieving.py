@@ -81,7 +81,7 @@ class Retriever:
         return grown if grown is not None and problem.meets(grown.loss) else None
 
     def _doubtful(self, support: Support) -> bool:
-        """Whether a support that was grown atom by atom may have many more than are needed: some explain half of another,
+        """Whether a support that was grown atom by atom may have more than are needed: some explain half of another,
         so the first ones may sit beside the right ones. What leaves nothing is right all the same."""
         slots = self.fits.images.slots(support.classes)
         G = self.fits.images.gram[np.ix_(slots, slots)]
