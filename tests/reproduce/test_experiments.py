@@ -187,7 +187,7 @@ def test_pictures_are_shown_with_what_is_told_to_whom():
     sparse = [panel for panel in sheet.axes if panel.get_title("left").startswith("sparse")]
     assert len(sparse) == 4
     for panel in sparse:  # in a scale of its own, so that something is seen
-        values = np.abs(panel.images[0].get_array())
+        values = np.abs(np.asarray(panel.images[0].get_array()))
         assert np.quantile(values[values > 0], 0.98) == pytest.approx(panel.images[0].get_clim()[1])
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from fewatoms._types import FloatArray
 from fewatoms.atoms import RankOne, SignedOneHot
 from fewatoms.doors import fit
-from fewatoms.methods.paper import Paper, Step
+from fewatoms.methods.paper import Paper
 from fewatoms.operators import Identity
 from fewatoms.records import Progress
 from fewatoms.reproduce import data, lit, published
@@ -101,8 +101,7 @@ def by_paper(found: Case, residual: float, limit: int, listener: Listener) -> Pa
 
     def look(p: Progress) -> None:
         listener.callback(p)
-        if p.iterate is not None and isinstance(p.iterate.at, Step):
-            newton[0] = p.iterate.at.newton
+        newton[0] = getattr(getattr(p.iterate, "at", None), "newton", newton[0])
 
     s = fit(
         Identity(found.B.shape), found.B, atoms=found.gauges[0] * few + found.gauges[1] * low,
