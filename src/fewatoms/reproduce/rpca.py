@@ -4,8 +4,8 @@ our default told budgets, the rank, or nothing at all, and pursuit."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
@@ -13,9 +13,9 @@ import numpy as np
 from fewatoms._types import FloatArray
 from fewatoms.atoms import RankOne, SignedOneHot
 from fewatoms.doors import fit
-from fewatoms.methods.paper import Paper
+from fewatoms.methods.paper import Paper, Step
 from fewatoms.operators import Identity
-from fewatoms.records import Progress
+from fewatoms.problem import Problem
 from fewatoms.reproduce import data, lit, published
 from fewatoms.reproduce.contract import Cell, Claim, Drawing, Experiment, Findings, Listener, Settings, Table
 from fewatoms.reproduce.drawing import Sheet, pictures
@@ -90,6 +90,18 @@ def _columns(pictures: FloatArray) -> FloatArray:
     return np.ascontiguousarray(pictures.reshape(len(pictures), -1).T)
 
 
+@dataclass(frozen=True)
+class Watched(Paper):
+    """The paper's method, with a record of which Newton step each of its steps belongs to."""
+
+    newton: list[int] = field(default_factory=lambda: [0], compare=False, repr=False)
+
+    def steps(self, problem: Problem) -> Iterator[Step]:
+        for step in super().steps(problem):
+            self.newton.append(step.newton)
+            yield step
+
+
 # Three ways -----------------------------------------------------------------------------------------------------------
 
 
@@ -97,19 +109,14 @@ def by_paper(found: Case, residual: float, limit: int, listener: Listener) -> Pa
     """The sum of both sets, each in units of its own gauge."""
     few, low = SignedOneHot(found.B.shape), RankOne(*found.B.shape)
     slack = 0.5 * (SLACK * float(np.linalg.norm(found.B))) ** 2
-    newton = [0]
-
-    def look(p: Progress) -> None:
-        listener.callback(p)
-        newton[0] = getattr(getattr(p.iterate, "at", None), "newton", newton[0])
-
+    method = Watched(epsilon=slack)
     s = fit(
         Identity(found.B.shape), found.B, atoms=found.gauges[0] * few + found.gauges[1] * low,
-        k=(found.entries, found.rank), alpha=0.5 * residual**2, method=Paper(epsilon=slack), max_iterations=limit,
-        callback=look,
+        k=(found.entries, found.rank), alpha=0.5 * residual**2, method=method, max_iterations=limit,
+        callback=listener.callback,
     )  # fmt: skip
     share = residual / float(np.linalg.norm(found.B))
-    return _parts("paper", f"both gauges, both budgets, misfit {100 * share:.0f} %", s, 1, newton[0])
+    return _parts("paper", f"both gauges, both budgets, misfit {100 * share:.0f} %", s, 1, method.newton[-1])
 
 
 def by_default(found: Case, told: str, listener: Listener) -> Parts:

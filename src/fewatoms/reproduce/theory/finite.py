@@ -73,8 +73,8 @@ def _medians(rows: Sequence[Sequence[Cell]], name: str) -> dict[float, float]:
     """Over the draws, for each delta."""
     found: dict[float, list[int]] = {}
     for who, _, delta, count in rows:
-        if who == name and isinstance(count, int):
-            found.setdefault(float(delta or 0), []).append(count)
+        if who == name and count is not None:
+            found.setdefault(float(delta or 0), []).append(int(count))
     return {delta: float(np.median(counts)) for delta, counts in found.items()}
 
 
