@@ -34,7 +34,7 @@ STEP_HEADS = (
     "Newton step", "iteration", "u - alpha", "gap of (P2)", "loss / alpha", "error of the rule",
     "error of the best kept", "error, held out",
 )  # fmt: skip
-LIMIT = 100  # iterations of the paper's method: a second each where the machine is busy
+LIMIT = 100  # iterations of the paper's method: a minute in all
 EARLY = 3  # Newton steps whose answers are held against the later ones
 FRAGILE = (
     "Which of the rule's later answers are good hangs on the entries that happen to be seen: on station-years, errors "
