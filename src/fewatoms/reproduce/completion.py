@@ -273,7 +273,7 @@ def _figure(found: Case, paper: list[list[Cell]], ours: list[list[Cell]]) -> Dra
         line(left, 0, t, _column(paper, 6).tolist(), "paper: best kept")
         line(left, 2, _column(ours, 0).tolist(), _column(ours, 3).tolist(), "our default", marks=True)
         level(left, found.floor, "floor")
-        level(left, ERROR, "published")
+        level(left, ERROR, "published", below=True)
         left.set_ylim(0.9 * min(found.floor, FLOOR), 2.2 * max(_column(paper, 5).max(), _column(ours, 3).max()))
         labelled(left, "iteration", "relative error, all entries", "error")
         line(right, 1, t, _column(paper, 2).tolist(), "paper: u - alpha", marks=True)

@@ -56,13 +56,13 @@ def line(panel: Panel, which: int, x: Sequence[float], y: Sequence[float], label
     )
 
 
-def level(panel: Panel, value: float, label: str, *, left: bool = False) -> None:
-    """A horizontal line with its name above it, at the right or at the left, on a ground that no curve strikes."""
+def level(panel: Panel, value: float, label: str, *, below: bool = False) -> None:
+    """A horizontal line with its name above or below it, on a ground that no curve strikes."""
     panel.axhline(value, color=GREY, linewidth=1.2, linestyle=(0, (2, 2)), zorder=1.5)
     ground = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
     panel.annotate(
-        label, (0.0 if left else 1.0, value), (3 if left else -3, 3), xycoords=("axes fraction", "data"),
-        textcoords="offset points", ha="left" if left else "right", va="bottom", fontsize=8.5, color="#5a5a5a",
+        label, (1.0, value), (-3, -3 if below else 3), xycoords=("axes fraction", "data"),
+        textcoords="offset points", ha="right", va="top" if below else "bottom", fontsize=8.5, color="#5a5a5a",
         bbox=ground, zorder=4,
     )  # fmt: skip
 
