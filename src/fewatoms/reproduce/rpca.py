@@ -194,11 +194,7 @@ def _published(found: Case, answers: list[Parts]) -> Table:
     pixels = published.count("rpca", "height") * published.count("rpca", "width")
     rows: list[list[Cell]] = [
         ["size", size, f"{pixels} x {published.count('rpca', 'lights')}"],
-        [
-            "Newton steps of the paper's method, the start among them",
-            answers[0].newton + 1,
-            published.count("rpca", "newton steps"),
-        ],
+        ["Newton steps of the paper's method", answers[0].newton, published.count("rpca", "newton steps")],
         ["iterations of the paper's method", paper.iterations, published.count("rpca", "iterations")],
         ["residual allowed, |b - x|", found.residual, published.number("rpca", "residual")],
         ["residual left", paper.misfit * float(np.linalg.norm(found.B)), None],
