@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -72,11 +73,13 @@ class Pairs:
     def of(cls, model: LowRank, given: Given, scale: tuple[float, float] | None) -> Pairs:
         """The matrix that was completed from these entries."""
         rows, cols = Ids(given.row_ids), Ids(given.col_ids)
-        return cls(Completed(model, rows, cols, given.seen, None, scale or ANY), given.row, given.col, given.value)
+        mean = float(given.values.mean())
+        return cls(Completed(model, rows, cols, given.seen, mean, scale or ANY), given.row, given.col, given.value)
 
     def plain(self) -> Plain:
         scale: Plain = None if self.matrix.span == ANY else [*self.matrix.span]
-        return {"kind": "pairs", "row": self.row, "col": self.col, "value": self.value, "scale": scale}
+        return {"kind": "pairs", "row": self.row, "col": self.col, "value": self.value, "scale": scale,
+                "mean": self.matrix.otherwise}  # fmt: skip
 
     def arrays(self) -> dict[str, Array]:
         return {ROWS: _storable(self.matrix.rows.values), COLS: _storable(self.matrix.cols.values)}
@@ -85,11 +88,13 @@ class Pairs:
     def read(cls, model: LowRank, how: dict[str, Plain], arrays: dict[str, Array]) -> Pairs:
         ends = None if how["scale"] is None else [kept.real(v) for v in kept.rows(how["scale"])]
         span = ANY if ends is None else (ends[0], ends[1])
-        matrix = Completed(model, Ids(arrays[ROWS]), Ids(arrays[COLS]), None, None, span)
+        mean = None if how.get("mean") is None else kept.real(how["mean"])  # files of 0.1 have none
+        matrix = Completed(model, Ids(arrays[ROWS]), Ids(arrays[COLS]), None, mean, span)
         return cls(matrix, str(how["row"]), str(how["col"]), str(how["value"]))
 
     def predicted(self, session: Session, table: Table) -> dict[str, Array]:
-        """The pairs of a table with what the model says of them; nothing for ids that were not there."""
+        """The pairs of a table with what the model says of them: of ids that were not there, what the biases of the
+        other one say, or the mean of all values, as `MatrixCompletion.predict` does."""
         row, col = which(table, self.row, self.col)
         rows, cols = table.column(row), table.column(col)
         i, j = (
@@ -97,13 +102,27 @@ class Pairs:
         )
         known = (i != UNKNOWN) & (j != UNKNOWN)
         if not known.all():
-            session.note(f"{int((~known).sum())} of {known.size} pairs have ids that the model does not know: no value")
-        values = np.where(known, self.matrix.at(i, j), np.nan)
+            said = "the mean of all values" if self.matrix.model.biases is None else "what biases alone say"
+            number = f"{int((~known).sum())} of {known.size}"
+            session.note(f"{number} pairs have ids that the model does not know: they get {said}")
+        values = self.matrix.at(i, j)
         return {row: _named(rows, i, self.matrix.rows), col: _named(cols, j, self.matrix.cols), self.value: values}
 
-    def best(self, n: int) -> dict[str, Array]:
-        """The n largest entries of each row that were not given."""
-        rows = np.arange(len(self.matrix.rows))
+    def users(self, said: Sequence[str]) -> IntArray:
+        """The rows that an option names: each by itself, or several with commas between them; all if it names none."""
+        if not said:
+            return np.arange(len(self.matrix.rows))
+        known = {str(value) for value in self.matrix.rows.values.tolist()}
+        parts = [part.strip() for text in said for part in ([text] if text in known else text.split(","))]
+        rows = self.matrix.rows.written("--users", np.array(parts, dtype=object))
+        strange = [part for part, row in zip(parts, rows, strict=True) if row == UNKNOWN]
+        if strange:
+            raise refused(f"--users must name ids of the column {self.row!r}; {names.told(strange)} are not there")
+        return np.array([*dict.fromkeys(rows.tolist())], dtype=np.intp)
+
+    def best(self, n: int, users: Sequence[str] = ()) -> dict[str, Array]:
+        """The n largest entries of each row, or of these alone, that were not given."""
+        rows = self.users(users)
         cols, values = self.matrix.best(rows, n, exclude_seen=True)
         there = cols != UNKNOWN
         return {
