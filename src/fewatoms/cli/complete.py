@@ -33,7 +33,7 @@ Ends of a scale that are negative are written --clip=-1:1."""
 examples = """\
   fewatoms complete ratings.csv --rank 2 --out filled.csv
   fewatoms complete ratings.csv --rank 1 --biases --clip 1:5 --top 3 --out best.csv
-  fewatoms complete ratings.csv --rank 2 --top 5 --users ann,bob --out for_two.csv
+  fewatoms complete ratings.csv --rank 2 --top 5 --users u1,u2 --out for_two.csv
   fewatoms complete ratings.csv --user user --item item --value rating --rank 2 --model model.npz
   fewatoms complete ratings.csv --rank 2 --predict pairs.csv --out predictions.csv --duplicates mean
 """
@@ -68,7 +68,8 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from fewatoms import io
-    from fewatoms.cli.pairs import Given, which
+    from fewatoms.cli.pairs import Given, rows_of, which
+    from fewatoms.ids import Ids
 
     session = Session(options)
     whole = options.predict is None and options.top is None
@@ -86,6 +87,7 @@ def run(options: argparse.Namespace) -> int:
         )
         _refuse(entries, options, whole)
         given = Given.of(entries)
+        rows_of(options.users, Ids(given.row_ids), given.row)  # refused before the work
         del entries  # its codes are in the operator now
         if pairs is not None:
             which(pairs, given.row, given.col)

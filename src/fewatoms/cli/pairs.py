@@ -108,21 +108,9 @@ class Pairs:
         values = self.matrix.at(i, j)
         return {row: _named(rows, i, self.matrix.rows), col: _named(cols, j, self.matrix.cols), self.value: values}
 
-    def users(self, said: Sequence[str]) -> IntArray:
-        """The rows that an option names: each by itself, or several with commas between them; all if it names none."""
-        if not said:
-            return np.arange(len(self.matrix.rows))
-        known = {str(value) for value in self.matrix.rows.values.tolist()}
-        parts = [part.strip() for text in said for part in ([text] if text in known else text.split(","))]
-        rows = self.matrix.rows.written("--users", np.array(parts, dtype=object))
-        strange = [part for part, row in zip(parts, rows, strict=True) if row == UNKNOWN]
-        if strange:
-            raise refused(f"--users must name ids of the column {self.row!r}; {names.told(strange)} are not there")
-        return np.array([*dict.fromkeys(rows.tolist())], dtype=np.intp)
-
     def best(self, n: int, users: Sequence[str] = ()) -> dict[str, Array]:
         """The n largest entries of each row, or of these alone, that were not given."""
-        rows = self.users(users)
+        rows = rows_of(users, self.matrix.rows, self.row)
         cols, values = self.matrix.best(rows, n, exclude_seen=True)
         there = cols != UNKNOWN
         return {
@@ -142,6 +130,19 @@ class Pairs:
         p, q = X.shape
         rows, cols = self.matrix.rows.values, self.matrix.cols.values
         return {self.row: np.repeat(rows, q), self.col: np.tile(cols, p), self.value: X.ravel()}
+
+
+def rows_of(said: Sequence[str], ids: Ids, called: str) -> IntArray:
+    """The rows that --users names: each by itself, or several with commas between them; all if it names none."""
+    if not said:
+        return np.arange(len(ids))
+    known = {str(value) for value in ids.values.tolist()}
+    parts = [part.strip() for text in said for part in ([text] if text in known else text.split(","))]
+    rows = ids.written("--users", np.array(parts, dtype=object))
+    strange = [part for part, row in zip(parts, rows, strict=True) if row == UNKNOWN]
+    if strange:
+        raise refused(f"--users must name ids of the column {called!r}; {names.told(strange)} not among them")
+    return np.array([*dict.fromkeys(rows.tolist())], dtype=np.intp)
 
 
 def which(table: Table, row: str, col: str) -> tuple[str, str]:
