@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fewatoms as fa
-from cli.small import SPECTRA, csv, flowers, houses, mixtures
+from cli.small import SPECTRA, csv, flowers, houses, mixtures, ratings
 from fewatoms import cli, io
 from fewatoms.cli.session import Session
 
@@ -327,7 +327,7 @@ def test_ridges_are_told_in_words_and_given_pairs_get_what_the_model_says(capsys
     assert re.search(r"on factors, \S+ on biases", printed(capsys, *words, "--biases", "--out", "p.csv"))
 
 
-# What is said of files --------------------------------------------------------------------------------------------------
+# What is said of files ------------------------------------------------------------------------------------------------
 
 
 def test_a_missing_category_is_one_missing_value(capsys):
@@ -372,6 +372,7 @@ def test_wavelengths_among_spectra_are_told_of(capsys):
 
 
 def test_ranks_that_were_tried_are_told(capsys):
+    csv("ratings.csv", ratings(np.random.default_rng(0)))
     text = printed(capsys, "complete", "ratings.csv")
     assert "root mean square error on entries held out (1: " in text
     assert "held-out RMSE" in text
@@ -381,6 +382,7 @@ def test_ranks_that_were_tried_are_told(capsys):
 
 
 def test_the_best_of_some_users(capsys):
+    csv("ratings.csv", ratings(np.random.default_rng(0)))
     words = "complete", "ratings.csv", "--rank", 1, "--top", 2, "--out", "best.csv", "--overwrite"
     told(capsys, *words, "--users", "u3,u1")
     assert [*dict.fromkeys(io.read_table("best.csv").column("user"))] == ["u3", "u1"]

@@ -70,7 +70,7 @@ def steady(path: Path, rule: str) -> list[str]:
 
 def among(path: Path) -> str:
     """The sizes that were compared."""
-    ks = [k for k in path.k if isinstance(k, int)]
+    ks = [int(text) for text in map(str, path.k) if text.isdigit()]
     in_a_row = len(ks) > 2 and ks == list(range(ks[0], ks[-1] + 1))
     return f"{ks[0]} to {ks[-1]}" if in_a_row else ", ".join(map(str, path.k))
 
