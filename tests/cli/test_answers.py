@@ -388,3 +388,20 @@ def test_the_best_of_some_users(capsys):
     assert [*dict.fromkeys(io.read_table("best.csv").column("user"))] == ["u3", "u1"]
     assert "'zebra' not among them" in failed(capsys, *words, "--users", "u1,zebra")
     assert "--top N as well" in failed(capsys, "complete", "ratings.csv", "--users", "u1")
+
+
+@pytest.mark.parametrize("biases", [False, True])
+def test_ids_that_are_not_known_get_what_the_estimator_says(capsys, biases):
+    from fewatoms.estimators import MatrixCompletion
+
+    given = ratings(np.random.default_rng(0))
+    csv("ratings.csv", given)
+    csv("pairs.csv", {"user": ["u1", "nobody"], "item": [100, 101]})
+    words = "complete", "ratings.csv", "--rank", 1, "--ridge", 0.5, "--model", "model.npz", *["--biases"] * biases
+    told(capsys, *words)
+    summary, _ = told(capsys, "predict", "model.npz", "pairs.csv", "--out", "said.csv")
+    assert "1 of 2 pairs have ids that the model does not know" in summary["notes"][0]
+    pairs = np.array([[*map(str, given["user"])], [*map(str, given["item"])]], dtype=object).T
+    model = MatrixCompletion(1, ridge=0.5, biases=biases).fit(pairs, given["rating"])
+    expected = model.predict(np.array([["u1", "100"], ["nobody", "101"]], dtype=object))
+    np.testing.assert_allclose(io.read_table("said.csv").column("rating"), expected, rtol=1e-4)
