@@ -45,7 +45,7 @@ LAYERS = [
     {"choosing"},
     {"datasets", "doors"},
     {"path", "testing"},
-    {"ranks"},
+    {"chosen", "ranks"},
     {"_public", "demo", "estimators", "reproduce"},
     {"display"},
     {"cli"},

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fewatoms as fa
-from fewatoms.choosing import STEADY, folded, held_out, preferred, steadied
+from fewatoms.choosing import STAY, STEADY, ahead, folded, held_out, preferred, steadied
 from fewatoms.doors import posed
 
 SIZES = np.tile(np.arange(1, 11), (2, 1))
@@ -178,3 +178,12 @@ def test_folds_that_cannot_be(folds, kind, told):
 def test_folds_that_are_given_are_not_repeated():
     with pytest.raises(ValueError, match=r"^repeats must be left out"):
         path_of(*noisy()).choose_k("cv", folds=[[0, 1]], repeats=2)
+
+
+def test_ridges_that_the_first_round_finds_clearly_worse_are_not_looked_at_again():
+    losses = np.full((5, 6, 3), 10.0)
+    losses[:, 2, 1] = 1.0  # the leader
+    losses[:, 3, 2] = [0.5, 1.6, 1.2, 0.9, 0.9]  # behind by chance
+    assert ahead(losses) == [2, 3]
+    assert len(ahead(np.ones((5, 6, 3)))) == STAY
+    assert 2 in ahead(losses[:1])

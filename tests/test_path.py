@@ -580,12 +580,19 @@ def test_choosing_k_is_heard_and_stopped():
 
         return callback
 
-    assert path.choose_k("cv", folds=4, callback=stop_after(0)) in path
+    del path.scores["cv"], path.errors["cv"]
+    assert path.choose_k("cv", folds=4, callback=stop_after(0)) == path.choose_k("bic")
+    path.choose_k("cv", folds=4, callback=stop_after(0))
+    assert (path.chosen_by, path.folds, [*path.scores], [*path.errors]) == ("bic", (0, 4), ["bic"], [])
+
+    def stop_in_the_third(progress):
+        if any(count.what == "fold" and count.done == 2 for count in progress.counts):
+            raise StopIteration
+
+    path.choose_k("cv", folds=4, callback=stop_in_the_third)
+    assert path.chosen_by == "cv"
+    assert path.folds == (2, 4)
     assert np.isfinite(path.scores["cv"]).all()
-    first = path.scores["cv"]
-    assert (first < scores).all()  # fewer rows were predicted
-    path.choose_k("cv", folds=4, callback=stop_after(3))  # at the last fold
-    assert (path.scores["cv"] < scores).all()
     assert fa.choose_k(M, b, atoms=atoms, k=[1, 2, 3], callback=stop_after(0)) in (1, 2, 3)
 
 
@@ -598,3 +605,35 @@ def test_sizes_that_do_not_follow_each_other_are_not_averaged():
         path = fa.fit_path(A, b, atoms=fa.SignedOneHot(12), k=sizes)
         path._settle(low_by_itself, None, path._known()[1], steady=True)
         assert path.chosen in chosen
+
+
+def test_a_path_that_is_stopped_while_sizes_are_swept_has_the_supports_swept_so_far(monkeypatch):
+    """Whatever is in hand at that moment: each size has its own, and those that were not reached the largest one."""
+    monkeypatch.setattr("fewatoms.methods.listed.sweeping.AT_ONCE", 0.0)
+    monkeypatch.setattr("fewatoms.ledger.EVERY", 0.0)
+    rng = np.random.default_rng(3)
+    M = rng.standard_normal((80, 60))
+    b = M[:, :20] @ rng.standard_normal(20) + rng.standard_normal(80)
+    heard = []
+
+    def stop(progress):
+        heard.append(progress.counts)
+        if len(heard) > 12 * 30:  # all of 30 sizes are told of, 12 times
+            raise StopIteration
+
+    path = fa.fit_path(M, b, atoms=fa.SignedOneHot(60), k=range(1, 31), callback=stop)
+    sizes = [path[k].cardinality for k in path]
+    assert sizes[:8] == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert len({*sizes[-8:]}) == 1
+    assert (np.diff(path.losses) <= 1e-9).all()
+    assert {s.status.name for s in (path[k] for k in path)} == {"STOPPED"}
+
+
+def test_sizes_one_by_one_are_those_of_one_sweep(monkeypatch):
+    rng = np.random.default_rng(5)
+    M = rng.standard_normal((60, 40))
+    b = M[:, :10] @ rng.standard_normal(10) + rng.standard_normal(60)
+    once = fa.fit_path(M, b, atoms=fa.SignedOneHot(40), k=range(1, 21))
+    monkeypatch.setattr("fewatoms.methods.listed.sweeping.AT_ONCE", 0.0)
+    singly = fa.fit_path(M, b, atoms=fa.SignedOneHot(40), k=range(1, 21))
+    np.testing.assert_allclose(singly.losses, once.losses, rtol=1e-9)

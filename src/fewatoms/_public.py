@@ -17,6 +17,7 @@ from fewatoms.atoms import (
 )
 from fewatoms.beside import Biases
 from fewatoms.certificates import Certificate
+from fewatoms.chosen import choose_k
 from fewatoms.doors import fit, fit_many
 from fewatoms.files import load
 from fewatoms.losses import Huber, LeastSquares, Logistic, Loss, Multinomial
@@ -24,7 +25,7 @@ from fewatoms.lowrank import LowRank
 from fewatoms.methods import General, Paper
 from fewatoms.operators import Counting, Identity, Operator, Quadratic, Sampling
 from fewatoms.oracles import FromIterates, LevelSet
-from fewatoms.path import Path, choose_k, fit_path
+from fewatoms.path import Path, fit_path
 from fewatoms.problem import Problem
 from fewatoms.records import Progress
 from fewatoms.relaxations import P1, P2, P3

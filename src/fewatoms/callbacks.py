@@ -32,7 +32,7 @@ Raised: TypeAlias = tuple[type[BaseException] | None, BaseException | None, Trac
 
 
 class Deadline:
-    """Stop so many seconds after the first call: the answer is the best so far, with status STOPPED.
+    """Stop so many seconds after the work begins: the answer is the best so far, with status STOPPED.
 
     It serves one fit, or one path: another one needs a deadline of its own, since the clock goes on. Work that nobody
     can interrupt (one product with M, one decomposition) is finished first.
@@ -45,6 +45,13 @@ class Deadline:
     def __init__(self, seconds: float) -> None:
         self.seconds = _checks.number("seconds", seconds)
         self._begun: float | None = None
+
+    def __enter__(self) -> Self:
+        self._begun = time.monotonic() if self._begun is None else self._begun
+        return self
+
+    def __exit__(self, *error: *Raised) -> None:
+        return None
 
     def __call__(self, progress: Progress) -> None:
         now = time.monotonic()

@@ -25,6 +25,7 @@ GRID_OF_CLASSES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
 REPEATS, FOLDS = 3, 5  # of the folds where ridges are compared, and how many there are
 BESIDE = (1.0, 0.6, 0.135)  # weights of a score, and of those one and two sizes away
 STEADY = 5  # sizes from which on scores are averaged
+STAY, CHANCE = 3, 1.0  # ridges at most that later rounds compare; the standard errors that these may be behind
 ANSWERS = 64  # whose values are computed at a time
 
 
@@ -86,8 +87,8 @@ def with_ridge(problem: Problem, way: Way) -> Problem:
     if rows < 2:
         return problem.paying(prices[0])
     splits = apart(problem, folded(problem, min(FOLDS, rows), REPEATS, None))
-    scores, _ = cross_validated(problem, [problem.budget], prices, splits, way)
-    return problem.paying(prices[int(scores[:, 0].argmin())])
+    found = cross_validated(problem, [problem.budget], prices, splits, way, REPEATS)
+    return problem.paying(prices[0 if found is None else int(found.scores[:, 0].argmin())])
 
 
 # Rows left out --------------------------------------------------------------------------------------------------------
@@ -184,6 +185,19 @@ def given(problem: Problem, folds: Iterable[object]) -> list[Split]:
     return splits
 
 
+class LeftOut(NamedTuple):
+    """What rows left out say of each price (rows) and budget (columns).
+
+    scores : the loss on them, summed over one round in which each row is left out once
+    errors : the standard errors of these sums over the folds: 0 where there is one fold alone
+    folds : that were done
+    """
+
+    scores: FloatArray
+    errors: FloatArray
+    folds: int
+
+
 def cross_validated(
     problem: Problem,
     budgets: Sequence[Budget],
@@ -191,23 +205,43 @@ def cross_validated(
     folds: Sequence[Split],
     way: Way,
     times: int = 1,
-) -> tuple[FloatArray, FloatArray]:
-    """The loss on the rows of each fold of the fit to the others, summed, for each price (rows) and budget (columns),
-    and the standard errors of these sums over the folds: 0 where there is one fold alone. Both are those of one round
-    where each row is left out several `times`: rounds that share their rows do not make errors smaller."""
-    found: list[FloatArray] = []
+) -> LeftOut | None:
+    """The loss on the rows of each fold of the fit to the others; None where the callback ended it before one fold was
+    done: a fold cut short tells nothing. Where each row is left out several `times`, prices that the first round finds
+    clearly worse are not looked at again, and errors are those of one round: rounds that share their rows do not make
+    them smaller."""
+    found = np.full((len(folds), len(prices), len(budgets)), np.nan)
+    racing, done, round_ = list(range(len(prices))), 0, max(1, len(folds) // times)
     for i, split in enumerate(folds):
         with ledger.counted("fold", i, len(folds)):
-            losses = _left_out(problem, budgets, prices, split, way)
-        if way.stopped and found:  # a fold cut short does not compare with the others
-            break
-        found.append(losses)
+            losses = _left_out(problem, budgets, [prices[r] for r in racing], split, way)
         if way.stopped:
             break
-    each = np.stack(found)
-    total = each.sum(axis=0)
-    spread = each.std(axis=0, ddof=1) if len(found) > 1 else np.zeros(total.shape)
-    return total / times, spread * math.sqrt(len(found) / times)
+        found[i, racing] = losses
+        done += 1
+        if times > 1 and done == round_:
+            racing = ahead(found[:done])
+    if not done:
+        return None
+    spread = np.zeros(found.shape[1:]) if done == 1 else _spread(found[:done])
+    return LeftOut(np.nanmean(found[:done], axis=0) * round_, spread * math.sqrt(round_), done)
+
+
+def _spread(found: FloatArray) -> FloatArray:
+    """The standard deviation over the folds that each was in."""
+    return np.asarray(np.nanstd(found, axis=0, ddof=1))
+
+
+def ahead(losses: FloatArray) -> list[int]:
+    """The prices (second axis) that may still be the best after some folds (first axis): each at its own best budget,
+    no more behind the leader than chance may put it, and a few at most."""
+    total = losses.sum(axis=0)
+    own = losses[:, np.arange(total.shape[0]), total.argmin(axis=1)]  # folds x prices
+    behind = own - own[:, [int(own.sum(axis=0).argmin())]]
+    error = behind.std(axis=0, ddof=1) * math.sqrt(len(behind)) if len(behind) > 1 else np.full(len(total), np.inf)
+    lag = behind.sum(axis=0)
+    order = np.argsort(lag, kind="stable")[:STAY]
+    return sorted(int(r) for r in order if lag[r] <= CHANCE * error[r])
 
 
 def _left_out(

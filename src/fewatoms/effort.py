@@ -35,3 +35,6 @@ def effort(said: object) -> Effort:
     if isinstance(said, str) and said in EFFORTS:
         return EFFORTS[said]
     raise ValueError(f"effort must be one of {', '.join(map(repr, EFFORTS))}; got {said!r}")
+
+
+RANKS = (1, 2, 3, 5, 8, 12, 20)  # of a matrix, tried in turn where nobody says one

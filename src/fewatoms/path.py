@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -70,7 +70,9 @@ def fit_path(M: object, b: npt.ArrayLike, *, k: Iterable[object], **words: Unpac
     Returns
     -------
     Path
-        path[k] is the Solution for k; `path.choose_k("cv")` and its like choose one; `path.plot()` draws.
+        path[k] is the Solution for k; `path.choose_k("cv")` and its like choose one; `path.plot()` draws. Where a
+        callback has stopped the work, answers are the best found by then, and ridges that were not reached are not on
+        the path.
     """
     given = words.get("ridge")
     ridges = ridges_of(given)
@@ -85,42 +87,10 @@ def fit_path(M: object, b: npt.ArrayLike, *, k: Iterable[object], **words: Unpac
     problems = [problem] if ridges is None else [problem.paying(problem.price.at(r)) for r in ridges]
     with way.listening():
         answers = solve_priced(problems[::-1], budgets, way)[::-1]
-    return Path((problems[0], way), budgets, dict(zip(ridges or [problem.ridge], answers, strict=True)))
-
-
-class Chosen(NamedTuple):
-    """What was chosen where ridges were compared as well."""
-
-    k: BudgetLike
-    ridge: float
-
-
-@renamed
-def choose_k(
-    M: object,
-    b: npt.ArrayLike,
-    *,
-    k: Iterable[object],
-    by: str = "cv",
-    folds: int | Iterable[object] = 5,
-    repeats: int | None = None,
-    rule: str = "best",
-    **words: Unpack[Words],
-) -> BudgetLike | Chosen:
-    """The k that `by` prefers among those of an iterable: `fit_path(M, b, ...).choose_k(by)`. With several ridges, or
-    "auto", both: a tuple with `k` and `ridge`.
-
-    Parameters
-    ----------
-    M, b, k : as for `fit_path`
-    by, folds, repeats, rule : as for `Path.choose_k`
-    **words : as for `fit_path`
-    """
-    words["callback"] = callback = callbacks.read(words.get("callback"))
-    with callbacks.entered(callback):
-        path = fit_path(M, b, k=k, **words)
-        path.choose_k(by, folds=folds, repeats=repeats, rule=rule, rng=words.get("rng"), callback=callback)
-    return path.chosen if len(path.ridges) == 1 else Chosen(path.chosen, path.ridge)
+    found = dict(zip(ridges or [problem.ridge], answers, strict=True))
+    if way.stopped:  # before the smallest ridges, which come last
+        found = {r: some for r, some in found.items() if any(s.cardinality for s in some)} or found
+    return Path((problems[0], way), budgets, found)
 
 
 class Path:
@@ -131,7 +101,8 @@ class Path:
     losses, misfits : arrays in the order of k
     scores : what `choose_k` compared, by the name of the way
     errors : their standard errors over the folds, for "cv"
-    chosen : the k chosen last, or None
+    chosen, chosen_by : the k chosen last, and the name of the way by which it was; or None
+    folds : how many were done, and how many there were to be, where rows were left out
 
     `path[k]` is the Solution for k; `len(path)`, iteration over the k and `k in path` work as for a mapping. Files and
     pickles leave M and b out; `attach(M, b)` gives them back.
@@ -149,6 +120,8 @@ class Path:
         self.scores: dict[str, FloatArray] = {}
         self.errors: dict[str, FloatArray] = {}
         self.chosen: BudgetLike = None
+        self.chosen_by: str | None = None
+        self.folds: tuple[int, int] | None = None
 
     @property
     def _solutions(self) -> dict[BudgetLike, Solution]:
@@ -299,7 +272,8 @@ class Path:
         rng : seed or Generator
             Of the split of the rows; the default is a fixed one.
         callback : as for `fit`
-            Heard while rows are left out; StopIteration ends the choice with the folds done, or the first one so far.
+            Heard while rows are left out; StopIteration ends the choice with the folds done, or by "bic" where none
+            was: `chosen_by` says which, `folds` how many.
         """
         ways, among = (WAYS, "") if len(self.ridges) == 1 else (WAYS[:2], " where ridges are compared")
         if by not in ways:
@@ -317,13 +291,24 @@ class Path:
             if splits is None:
                 scores, errors = self._compared(by, _checks.number("gamma", gamma))[None], None
             else:
-                scores, errors = cross_validated(problem, self._budgets, self._prices, splits, way, times)
-                if by == "cv":
+                left_out = cross_validated(problem, self._budgets, self._prices, splits, way, times)
+                self.folds = 0 if left_out is None else left_out.folds, len(splits)
+                if left_out is None:
+                    by, scores, errors, splits = "bic", self._without_rows(), None, None
+                else:
+                    scores, errors = left_out.scores, left_out.errors
+                if by == "cv" and errors is not None:
                     self.errors[by] = errors if len(self.ridges) > 1 else errors[0]
+            self.chosen_by = by
             self.scores[by] = scores if len(self.ridges) > 1 else scores[0]
             lowest = None if errors is None or rule == "best" else float(errors.flat[int(scores.argmin())])
             self._settle(scores, lowest, way, steady=splits is not None and rule == "best")
         return self.chosen
+
+    def _without_rows(self) -> FloatArray:
+        """What is compared where no rows could be left out: BIC, for each ridge."""
+        answers = ([some[k] for k in self.k] for some in self._answers.values())
+        return np.stack([information(self._problem, some, 0.0) for some in answers])
 
     def _compared(self, by: str, gamma: float) -> FloatArray:
         """Scores for which nothing is left out now."""

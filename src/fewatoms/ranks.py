@@ -4,32 +4,45 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Unpack
+from typing import NamedTuple, Unpack
 
 from fewatoms import _checks
 from fewatoms._types import FloatArray
 from fewatoms.doors import Words
+from fewatoms.effort import RANKS
 from fewatoms.operators import Sampling
 from fewatoms.path import fit_path
 from fewatoms.solution import Solution, Status
 
-RANKS = (1, 2, 3, 5, 8, 12, 20)  # where nobody says
 NO_BETTER = 2  # ranks in a row that end the search: higher ones cost more
 
 
-def best_rank(M: Sampling, b: FloatArray, ranks: Sequence[int], **words: Unpack[Words]) -> Solution:
+class Ranked(NamedTuple):
+    """The answer of the best rank, and what entries held out said of those that were tried."""
+
+    best: Solution
+    scores: dict[int, float]
+
+
+def best_rank(M: Sampling, b: FloatArray, ranks: Sequence[int], **words: Unpack[Words]) -> Ranked:
     """The answer of the rank that predicts entries held out best, the lowest among equals; `words` are those of `fit`.
     The same entries are held out for each; ranks are tried in turn until two predict no better."""
     words["rng"] = rng = _checks.seed(words.get("rng"))
     drawn = None if words.get("ridge") == "auto" else rng  # a ridge was chosen by entries held out: those serve
     best, lowest, since = None, math.inf, 0
+    scores: dict[int, float] = {}
     for rank in ranks:
         path = fit_path(M, b, k=[rank], **words)
         path.choose_k("held-out", rng=drawn, callback=words.get("callback"))
-        score, since = float(path.scores["held-out"][0]), since + 1
+        cut_short = path.best.status is Status.STOPPED or path.chosen_by != "held-out"
+        score, since = math.inf if cut_short else float(path.scores["held-out"][0]), since + 1
+        scores |= {} if cut_short else {rank: score}
         if best is None or score < lowest:
             best, lowest, since = path.best, score, 0
-        if since == NO_BETTER or path.best.status is Status.STOPPED:
+        if since == NO_BETTER or cut_short:
             break
     assert best is not None
-    return best
+    return Ranked(best, scores)
+
+
+__all__ = ["RANKS", "Ranked", "best_rank"]

@@ -208,9 +208,10 @@ class Record:
         elif problem.alpha is None and best.isolated:
             self.status = Status.SMALLEST_LOSS
 
-    def stop(self, found: Candidate | None) -> None:
-        """The callback has ended the run; a candidate found in the middle of some work counts."""
-        self.best = self._best_with(found)
+    def stop(self, *found: Candidate | None) -> None:
+        """The callback has ended the run; candidates found in the middle of some work count."""
+        for candidate in found:
+            self.best = self._best_with(candidate)
         self.status = Status.STOPPED
 
     def _best_with(self, found: Candidate | None) -> Candidate | None:

@@ -110,6 +110,7 @@ def sketched(problem: Problem, budgets: Sequence[Budget], ridges: Sequence[float
         with ledger.opened(_fresh(way.rng), lambda: _tell(records, way.ear)):
             found = None
             with suppress(ledger.Stopped):
+                _tell(records, way.ear)  # it may be stopped before it begins
                 found = None if way.stopped else job.sketched(ridges)
                 _tell(records, way.ear)
             return found
@@ -234,8 +235,9 @@ def _solved(job: Job, course: Sequence[Budget], way: Way) -> list[Solution]:
             for record in _live(records):
                 record.end(way.max_iterations)
         except ledger.Stopped:
+            spent.hear = None
             for record in _live(records):
-                record.stop(spent.found)
+                record.stop(spent.found, job.so_far(record.problem.budget))
         return [_answered(record, spent, way.ear) for record in records]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fewatoms as fa
-from cli.small import SPECTRA, csv, flowers, houses, mixtures
+from cli.small import SPECTRA, csv, flowers, houses, mixtures, ratings
 from fewatoms import cli, io
 from fewatoms.cli.session import Session
 
@@ -51,7 +51,9 @@ def test_a_fit_says_how_k_was_chosen(capsys):
     np.testing.assert_allclose([line["error"] for line in choice["scores"]], path.errors["cv"], rtol=1e-9)
     assert (choice["by"], choice["rule"]) == ("cv", "best")
     text = printed(capsys, "fit", "houses.csv", "--target", "price", "-k", "1:3")
-    assert "chosen: k = 3, the lowest loss on rows left out (5 folds)" in text
+    assert "chosen: k = 3 among 1 to 3, the lowest loss on rows left out (5 folds)" in text
+    assert "Asked: a number among 1 to 3. Chosen: at most 3 atoms." in text
+    assert "cost: what the loss" in text
     assert re.search(r"3 +\S+ +\S+ +chosen", text)
 
 
@@ -323,3 +325,83 @@ def test_ridges_are_told_in_words_and_given_pairs_get_what_the_model_says(capsys
     s = fa.fit(M, b, atoms=fa.RankOne(*X.shape), k=1, ridge=0.5)
     np.testing.assert_allclose(io.read_table("p.csv").column("rating"), s.predict(i[:5], j[:5]), rtol=1e-6)
     assert re.search(r"on factors, \S+ on biases", printed(capsys, *words, "--biases", "--out", "p.csv"))
+
+
+# What is said of files ------------------------------------------------------------------------------------------------
+
+
+def test_a_missing_category_is_one_missing_value(capsys):
+    csv("gaps.csv", {"city": ["a", "b", "c", "", "a", "b"], "area": [1, "", 3, 4, 5, 6], "y": [1, 2, 3, 4, 5, 7]})
+    assert "2 values are missing, in 'city' and 'area'" in failed(
+        capsys, "fit", "gaps.csv", "--target", "y", "--categorical", "city"
+    )
+
+
+def test_columns_that_tell_rows_apart_are_no_categories(capsys):
+    city = ["Rome", "Bari"] * 6
+    csv("ids.csv", {"house id": [f"h{i}" for i in range(12)], "my city": city, "y": range(12)})
+    text = failed(capsys, "fit", "ids.csv", "--target", "y")
+    assert "--categorical 'my city' makes" in text
+    assert "--id 'house id' keeps it beside predictions, --drop 'house id' leaves it out" in text
+
+
+def test_an_array_of_several_is_named_behind_a_colon(capsys):
+    rng = np.random.default_rng(0)
+    Y = rng.uniform(1, 2, (5, 8))
+    np.savez("scene.npz", Y=Y, Z=Y[:, ::-1], lines=np.float64(3))
+    csv("library.csv", {f"s{i}": rng.uniform(1, 2, 8) for i in range(3)})
+    words = "--library", "library.csv", "-k", 1
+    text = failed(capsys, "unmix", "scene.npz", *words)
+    assert "it has Y (5 x 8), Z (5 x 8): name the one that is meant, such as scene.npz:Y" in text
+    summary, _ = told(capsys, "unmix", "scene.npz:Z", *words)
+    assert summary["data"]["pixels"] == 5
+    np.testing.assert_array_equal(io.read_grid("scene.npz:Z").values, io.read_grid("scene.npz", key="Z").values)
+    assert len(io.read_entries("scene.npz:Y").values) == 40
+    assert io.read_table("scene.npz:Y").rows == 5
+
+
+def test_wavelengths_among_spectra_are_told_of(capsys):
+    rng = np.random.default_rng(0)
+    csv("library.csv", {"wave length": range(8), "a": rng.uniform(1, 2, 8), "b": rng.uniform(1, 2, 8)})
+    np.save("pixels.npy", rng.uniform(1, 2, (5, 8)))
+    words = "unmix", "pixels.npy", "--library", "library.csv", "-k", 1
+    summary, _ = told(capsys, *words)
+    assert any("--drop 'wave length' leaves it out" in note for note in summary["notes"])
+    summary, _ = told(capsys, *words, "--drop", "wave length")
+    assert not summary["notes"]
+
+
+def test_ranks_that_were_tried_are_told(capsys):
+    csv("ratings.csv", ratings(np.random.default_rng(0)))
+    text = printed(capsys, "complete", "ratings.csv")
+    assert "root mean square error on entries held out (1: " in text
+    assert "held-out RMSE" in text
+    summary, _ = told(capsys, "complete", "ratings.csv")
+    assert [line["rank"] for line in summary["answer"]["ranks"]][:2] == [1, 2]
+    assert "higher ones may be better" in printed(capsys, "complete", "ratings.csv", "--rank", "1,2")
+
+
+def test_the_best_of_some_users(capsys):
+    csv("ratings.csv", ratings(np.random.default_rng(0)))
+    words = "complete", "ratings.csv", "--rank", 1, "--top", 2, "--out", "best.csv", "--overwrite"
+    told(capsys, *words, "--users", "u3,u1")
+    assert [*dict.fromkeys(io.read_table("best.csv").column("user"))] == ["u3", "u1"]
+    assert "'zebra' not among them" in failed(capsys, *words, "--users", "u1,zebra")
+    assert "--top N as well" in failed(capsys, "complete", "ratings.csv", "--users", "u1")
+
+
+@pytest.mark.parametrize("biases", [False, True])
+def test_ids_that_are_not_known_get_what_the_estimator_says(capsys, biases):
+    from fewatoms.estimators import MatrixCompletion
+
+    given = ratings(np.random.default_rng(0))
+    csv("ratings.csv", given)
+    csv("pairs.csv", {"user": ["u1", "nobody"], "item": [100, 101]})
+    words = "complete", "ratings.csv", "--rank", 1, "--ridge", 0.5, "--model", "model.npz", *["--biases"] * biases
+    told(capsys, *words)
+    summary, _ = told(capsys, "predict", "model.npz", "pairs.csv", "--out", "said.csv")
+    assert "1 of 2 pairs have ids that the model does not know" in summary["notes"][0]
+    pairs = np.array([[*map(str, given["user"])], [*map(str, given["item"])]], dtype=object).T
+    model = MatrixCompletion(1, ridge=0.5, biases=biases).fit(pairs, given["rating"])
+    expected = model.predict(np.array([["u1", "100"], ["nobody", "101"]], dtype=object))
+    np.testing.assert_allclose(io.read_table("said.csv").column("rating"), expected, rtol=1e-4)

@@ -49,21 +49,39 @@ def compared(path: Path, way: str) -> tuple[FloatArray | None, FloatArray | None
             None if errors is None else np.atleast_2d(errors)[row])  # fmt: skip
 
 
-def said(path: Path, way: str, rule: str, rows: int) -> str:
+def said(path: Path, rule: str) -> str:
     """The rule in words."""
-    if way != "cv":
+    way = path.chosen_by or "cv"
+    done, folds = path.folds or (0, 0)
+    if way == "bic" and path.folds is not None and not done:
+        text = "the lowest BIC: k was not chosen by rows left out, since the work was cut short before that"
+    elif way != "cv":
         text = LOWEST[way]
-    elif rule == "1se":
-        text = f"the fewest whose loss on rows left out ({folds_of(rows)} folds) is within one error of the lowest"
     else:
-        text = f"the lowest loss on rows left out ({folds_of(rows)} folds)"
-    if rule == "best" and way in ("cv", "held-out") and path.averaged:
-        text += ", averaged with those of neighbouring k"
+        often = f"{folds} folds" if done == folds else f"{done} of {folds} folds, since the work was cut short"
+        text = f"the lowest loss on rows left out ({often})"
+        if rule == "1se":
+            text = f"the fewest whose loss on rows left out ({often}) is within one error of the lowest"
     return text if len(path.ridges) == 1 else f"{text}; ridge {figure(path.ridge)} of {len(path.ridges)} compared"
 
 
-def told(path: Path, way: str, rule: str, rows: int) -> dict[str, Plain]:
+def steady(path: Path, rule: str) -> list[str]:
+    """Why the lowest score of all need not be the one that is chosen."""
+    if rule != "best" or path.chosen_by not in ("cv", "held-out") or not path.averaged:
+        return []
+    return ["scores of neighbouring k are averaged before they are compared: one that is low by itself is chance"]
+
+
+def among(path: Path) -> str:
+    """The sizes that were compared."""
+    ks = [int(text) for text in map(str, path.k) if text.isdigit()]
+    in_a_row = len(ks) > 2 and ks == list(range(ks[0], ks[-1] + 1))
+    return f"{ks[0]} to {ks[-1]}" if in_a_row else ", ".join(map(str, path.k))
+
+
+def told(path: Path, rule: str) -> dict[str, Plain]:
     """The choice for a summary."""
+    way = path.chosen_by or "cv"
     scores, errors = compared(path, way)
     table: list[Plain] = [
         {
@@ -74,13 +92,14 @@ def told(path: Path, way: str, rule: str, rows: int) -> dict[str, Plain]:
         for i, k in enumerate(path.k)
     ]
     return {
-        "k": plain(path.chosen), "by": way, "rule": rule, "words": said(path, way, rule, rows),
+        "k": plain(path.chosen), "by": way, "rule": rule, "words": said(path, rule),
         "ridge": plain(path.ridge), "scores": table,
     }  # fmt: skip
 
 
-def lines(path: Path, way: str, rule: str, rows: int) -> list[str]:
+def lines(path: Path, rule: str) -> list[str]:
     """The choice in a sentence, and the scores as a small table; around the one chosen where there are many."""
+    way = path.chosen_by or "cv"
     scores, errors = compared(path, way)
     assert scores is not None
     place = path.k.index(path.chosen)
@@ -93,12 +112,13 @@ def lines(path: Path, way: str, rule: str, rows: int) -> list[str]:
     ]  # fmt: skip
     head = ["k", f"score ({way})", "error", ""]
     return [
-        f"chosen: k = {path.chosen}, {said(path, way, rule, rows)}",
+        f"chosen: k = {path.chosen} among {among(path)}, {said(path, rule)}",
+        *steady(path, rule),
         *aligned(head, cells, len(path) - len(cells)),
     ]
 
 
-def reported(file: File, session: Session, path: Path, way: tuple[str, str, int], rows: Sequence[object]) -> None:
-    """The report of a path, with the rule that k was chosen by: its way, its name, and how many rows there are."""
-    chosen = [] if path.chosen is None else [f"k = {path.chosen} was chosen: {said(path, *way)}."]
+def reported(file: File, session: Session, path: Path, rule: str, rows: Sequence[object]) -> None:
+    """The report of a path, with the rule that k was chosen by."""
+    chosen = [] if path.chosen is None else [f"k = {path.chosen} was chosen: {said(path, rule)}."]
     path.report(file, title=session.title, notes=[*chosen, *session.notes], rows=rows)

@@ -10,6 +10,7 @@ from fewatoms.cli.asking import OUTPUTS
 from fewatoms.cli.options import Commands, budgets, command, count, ridge, scale
 from fewatoms.cli.session import Session
 from fewatoms.cli.tables import figure
+from fewatoms.effort import RANKS
 
 if TYPE_CHECKING:
     from fewatoms.cli.pairs import Given, Pairs
@@ -32,6 +33,7 @@ Ends of a scale that are negative are written --clip=-1:1."""
 examples = """\
   fewatoms complete ratings.csv --rank 2 --out filled.csv
   fewatoms complete ratings.csv --rank 1 --biases --clip 1:5 --top 3 --out best.csv
+  fewatoms complete ratings.csv --rank 2 --top 5 --users u1,u2 --out for_two.csv
   fewatoms complete ratings.csv --user user --item item --value rating --rank 2 --model model.npz
   fewatoms complete ratings.csv --rank 2 --predict pairs.csv --out predictions.csv --duplicates mean
 """
@@ -42,7 +44,11 @@ MOST_WRITTEN = 50_000_000  # entries of a matrix that is written whole
 def add(commands: Commands) -> None:
     parser = command(commands, "complete", run, said="a matrix from some of its entries", about=about, shown=examples)
     parser.add_argument("data", metavar="FILE", help="a table of entries, a sparse matrix, or a matrix with gaps")
-    parser.add_argument("--rank", type=budgets, metavar="K", help="10, 1:10 or 1,2,5 (default: chosen among 1,2,4,8)")
+    usual = ",".join(map(str, RANKS))
+    parser.add_argument(
+        "--rank", type=budgets, metavar="K",
+        help=f"10, 1:10 or 1,2,5 (default: chosen among {usual}, in turn until two predict no better)",
+    )  # fmt: skip
     parser.add_argument("--user", metavar="COL", help="the column with ids of rows")
     parser.add_argument("--item", metavar="COL", help="the column with ids of columns")
     parser.add_argument("--value", metavar="COL", help="the column with values")
@@ -53,13 +59,17 @@ def add(commands: Commands) -> None:
     parser.add_argument("--out", metavar="FILE", help="write the matrix, or what --predict or --top ask for")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--predict", metavar="FILE", help="a table of pairs of ids whose entries are wanted")
-    what.add_argument("--top", type=count, metavar="N", help="the N best of each row")
+    what.add_argument("--top", type=count, metavar="N", help="the N best of each row that were not given")
+    parser.add_argument(
+        "--users", action="append", default=[], metavar="ID[,ID]", help="the rows that --top is for (default: all)"
+    )
     parser.add_argument("--model", metavar="FILE", help="write the model (.npz), for `fewatoms predict`")
 
 
 def run(options: argparse.Namespace) -> int:
     from fewatoms import io
-    from fewatoms.cli.pairs import Given, refuse_value, which
+    from fewatoms.cli.pairs import Given, refuse_value, rows_of, which
+    from fewatoms.ids import Ids
 
     session = Session(options)
     whole = options.predict is None and options.top is None
@@ -68,6 +78,8 @@ def run(options: argparse.Namespace) -> int:
     if not whole and options.out is None:
         word = "--top" if options.predict is None else "--predict"
         raise io.Refused(f"{word} says what --out gets: say --out FILE as well, such as --out {word[2:]}.csv")
+    if options.users and options.top is None:
+        raise io.Refused("--users says whose best entries are wanted: say --top N as well")
     with session.timed("read"):
         pairs = None if options.predict is None else io.read_table(options.predict)
         entries = io.read_entries(
@@ -75,18 +87,20 @@ def run(options: argparse.Namespace) -> int:
         )
         _refuse(entries, options, whole)
         given = Given.of(entries)
+        rows_of(options.users, Ids(given.row_ids), given.row)  # refused before the work
         del entries  # its codes are in the operator now
         if pairs is not None:
             refuse_value(pairs, which(pairs, given.row, given.col), given.value)
     least = min(given.M.matrix_shape)
-    ranks = [k for k in (options.rank or _usual()) if k <= least]
+    ranks = [k for k in (options.rank or RANKS) if k <= least]
     if not ranks:
         raise io.Refused(f"--rank must be at most {least}, the smaller side of the matrix; got {options.rank}")
     if options.rank is not None and len(ranks) < len(options.rank):
         session.note(f"--rank is tried up to {max(ranks)}: the smaller side of the matrix is {least}")
     with session.working("complete") as callback:
-        s = _solved(given, ranks, options, callback)
-    return _told(session, given, s, ranks, pairs)
+        s, scores = _solved(given, ranks, options, callback)
+    session.refuse_nothing(s.cardinality)
+    return _told(session, given, s, scores, pairs)
 
 
 def _refuse(entries: Entries, options: argparse.Namespace, whole: bool) -> None:
@@ -104,13 +118,10 @@ def _refuse(entries: Entries, options: argparse.Namespace, whole: bool) -> None:
         raise Refused(f"{entries.source}: values must be finite numbers; {bad} are not")
 
 
-def _usual() -> tuple[int, ...]:
-    from fewatoms.ranks import RANKS
-
-    return RANKS
-
-
-def _solved(given: Given, ranks: list[int], options: argparse.Namespace, callback: Callback) -> Solution:
+def _solved(
+    given: Given, ranks: list[int], options: argparse.Namespace, callback: Callback
+) -> tuple[Solution, dict[int, float]]:
+    """The answer, and what entries held out say of the ranks that were compared."""
     import fewatoms as fa
     from fewatoms.ranks import best_rank
 
@@ -120,15 +131,16 @@ def _solved(given: Given, ranks: list[int], options: argparse.Namespace, callbac
         "callback": callback, "rng": options.seed,
     }  # fmt: skip
     if len(ranks) == 1:
-        return fa.fit(M, values, k=ranks[0], **words)
+        return fa.fit(M, values, k=ranks[0], **words), {}
     if options.rank is None:
         return best_rank(M, values, ranks, **words)
     path = fa.fit_path(M, values, k=ranks, **words)
     path.choose_k("held-out", rng=options.seed, callback=callback)
-    return path.best
+    scores = path.scores.get("held-out")
+    return path.best, {} if scores is None else dict(zip(ranks, scores.tolist(), strict=True))
 
 
-def _told(session: Session, given: Given, s: Solution, ranks: list[int], pairs: Table | None) -> int:
+def _told(session: Session, given: Given, s: Solution, scores: dict[int, float], pairs: Table | None) -> int:
     from fewatoms.cli import models
     from fewatoms.cli.pairs import Pairs
     from fewatoms.cli.summary import of_answer, plain
@@ -137,18 +149,35 @@ def _told(session: Session, given: Given, s: Solution, ranks: list[int], pairs: 
     done = Pairs.of(s.model, given, options.clip)
     session.write("model", lambda path: models.write(path, s.model, done.plain(), done.arrays()))
     session.write("out", lambda path: _written(path, session, done, given, pairs))
-    session.write("report", lambda path: _reported(path, session, s, given, len(ranks) == 1))
+    session.write("report", lambda path: _reported(path, session, s, given, not scores))
     (p, q), m = given.M.matrix_shape, int(given.values.size)
     summary: dict[str, Plain] = {
         "data": {"source": given.source, "rows": p, "columns": q, "entries": m},
-        "asked": {"rank": plain(ranks), "biases": options.biases, "clip": plain(options.clip)},
-        "answer": {**of_answer(s, session), "rank": int(s.cardinality)},
-    }
-    table = [["entries", "rows", "columns", "rank", "misfit", "ridge", "held out"]]
+        "asked": {"rank": plain(options.rank or RANKS), "biases": options.biases, "clip": plain(options.clip)},
+        "answer": {**of_answer(s, session), "rank": int(s.cardinality),
+                   "ranks": [{"rank": rank, "score": plain(score)} for rank, score in scores.items()]},
+    }  # fmt: skip
+    table = [["entries", "rows", "columns", "rank", "misfit", "ridge", "held-out RMSE"]]
     held = "" if s.held_out is None else figure(float(s.held_out))
     shown = _ridges(s, options.biases)
     table.append([str(m), str(p), str(q), str(s.cardinality), figure(float(s.misfit)), shown, held])
-    return session.finish(s.success, summary, [session.said(s.message)], table)
+    chosen = _chosen(s, scores, given, options)
+    return session.finish(s.success, summary, [session.said(s.message), *chosen], table)
+
+
+def _chosen(s: Solution, scores: dict[int, float], given: Given, options: argparse.Namespace) -> list[str]:
+    """The ranks that were compared, and whether higher ones may be better."""
+    if not scores:
+        return []
+    unit = "loss" if s.held_out is None else "root mean square error"
+    told = ", ".join(f"{rank}: {figure(score)}" for rank, score in scores.items())
+    best, most = min(scores, key=lambda rank: scores[rank]), max(scores)
+    lines = [f"chosen: rank {best}, the lowest {unit} on entries held out ({told})"]
+    if best == most == max(options.rank or RANKS) and most < min(given.M.matrix_shape):
+        lines.append(
+            f"{most} is the highest that was tried: higher ones may be better, such as --rank {most},{2 * most}"
+        )
+    return lines
 
 
 def _reported(path: Path, session: Session, s: Solution, given: Given, alone: bool) -> None:
@@ -172,7 +201,7 @@ def _written(path: Path, session: Session, done: Pairs, given: Given, pairs: Tab
     if pairs is not None:
         io.write_table(path, done.predicted(session, pairs))
     elif session.options.top is not None:
-        io.write_table(path, done.best(session.options.top))
+        io.write_table(path, done.best(session.options.top, session.options.users))
     elif path.suffix.lower() in MATRICES:
         io.write_grid(path, done.filled(given))
     else:

@@ -4,6 +4,7 @@ say nothing. A `Recipe` does the same to new tables, and goes into the file of a
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from fewatoms._types import Array, FloatArray
     from fewatoms.io import Table
 
+FEW_ROWS, NEARLY_ALL = 8, 0.8  # rows from which on words are compared, and the share of them that tells rows apart
 LEVELS = 1000  # that one column may have
 GAPS = ("error", "drop", "mean")  # what may be done about missing values
 TO_FIT = "say --missing drop to leave out those rows, or --missing mean to put means in their places"
@@ -104,11 +106,19 @@ class Recipe:
             missing[:] = False
         whole: Array = ~np.any(missing, axis=1)
         if not whole.all() and self.missing == "error":
-            raise refused(gaps(table.source, self.made, missing, TO_FIT if used is None else TO_PREDICT))
+            raise refused(gaps(table.source, *self._gaps(missing), TO_FIT if used is None else TO_PREDICT))
         if np.isinf(X).any():
             bad = [name for i, name in enumerate(self.made) if np.isinf(X[:, i]).any()]
             raise refused(f"{table.source}: columns must hold finite numbers; there is infinity in {names.told(bad)}")
         return X, whole
+
+    def _gaps(self, missing: Array) -> tuple[list[str], list[int]]:
+        """The columns of the table with missing values, and how many: a category counts once, not for each of its
+        columns of 0 and 1."""
+        ends = np.cumsum([len(column.made) for column in self.columns])
+        counts = [int(missing[:, end - 1].sum()) for end in ends]
+        found = [(column.name, count) for column, count in zip(self.columns, counts, strict=True) if count]
+        return [name for name, _ in found], [count for _, count in found]
 
     def plain(self) -> Plain:
         columns: list[Plain] = [
@@ -180,6 +190,17 @@ def spread(table: Table, given: Sequence[str]) -> list[str]:
     return [*dict.fromkeys(found)]
 
 
+def quoted(columns: Sequence[str]) -> str:
+    """Columns as an option names them, in quotes where a shell would take them apart."""
+    return shlex.quote(",".join(columns))
+
+
+def _tells_rows_apart(column: Array) -> bool:
+    """Whether nearly every row has a word of its own: names and numbers of rows, which explain nothing."""
+    there = [value for value in column if value is not None]
+    return len(there) >= FEW_ROWS and len(set(there)) > NEARLY_ALL * len(there)
+
+
 def dated(column: Array) -> bool:
     """Whether text looks like dates or times."""
     there = [str(value) for value in column if value is not None]
@@ -189,15 +210,20 @@ def dated(column: Array) -> bool:
 def _of_texts(table: Table, texts: Sequence[str]) -> str:
     """Columns of text that cannot be used, and what to do about them."""
     dates = [name for name in texts if dated(table.columns[name])]
-    words = [name for name in texts if name not in dates]
+    apart = [name for name in texts if name not in dates and _tells_rows_apart(table.columns[name])]
+    words = [name for name in texts if name not in dates and name not in apart]
     advice = []
     if words:
-        advice.append(f"--categorical {','.join(words)} makes columns of 0 and 1 of words, --drop leaves columns out")
+        advice.append(f"--categorical {quoted(words)} makes columns of 0 and 1 of words, --drop leaves columns out")
+    if apart:
+        ids = f"--id {quoted(apart[:1])} keeps it beside predictions, " if len(apart) == 1 else ""
+        differ = "differs" if len(apart) == 1 else "differ"
+        advice.append(f"{names.told(apart)} {differ} in nearly every row: {ids}--drop {quoted(apart)} leaves it out")
     if dates:
         which = names.told(dates) if words else "dates"
         advice.append(
             f"{which} must become numbers first, such as years, months or days since the first, or --drop "
-            f"{','.join(dates)}"
+            f"{quoted(dates)}"
         )
     hold = "holds" if len(texts) == 1 else "hold"
     return f"{table.source}: columns must hold numbers; {names.told(texts)} {hold} text: {'; '.join(advice)}"
@@ -249,11 +275,9 @@ def _all_missing(values: Array) -> bool:
     return bool(as_words(values)[1].all()) if values.dtype.kind == "O" else bool(np.isnan(values).all())
 
 
-def gaps(source: str, called: Sequence[str], missing: Array, advice: str) -> str:
+def gaps(source: str, where: Sequence[str], counts: Sequence[int], advice: str) -> str:
     """Where there are missing values, and what to do about them."""
-    counts = missing.sum(axis=0)
-    where = [name for name, count in zip(called, counts, strict=True) if count]
-    return f"{source}: {int(counts.sum())} values are missing, in {names.told(where)}: {advice}"
+    return f"{source}: {sum(counts)} values are missing, in {names.told(where)}: {advice}"
 
 
 def _sample(column: Array) -> str:

@@ -36,6 +36,12 @@ examples = """\
 NO_NUMBERS = ("group", "name", "atom")  # heads of columns that hold no numbers
 
 
+LEGEND = (
+    "contribution: the length of what this one adds, as a share of the sum of all; "
+    "cost: what the loss (and ridge) would rise by without it, the others fitted anew"
+)
+
+
 def add(commands: Commands) -> None:
     parser = command(
         commands, "fit", run, said="explain one column of a table with a few others", about=about, shown=examples
@@ -88,6 +94,7 @@ def told(session: Session, ask: Question, s: Solution, path: Path | None, asked:
     from fewatoms.cli import models
     from fewatoms.cli.summary import of_answer, plain
 
+    session.refuse_nothing(s.cardinality)
     if session.cut_short is None:
         with session.timed("work"):
             _ = s.certificate.gap  # over columns at hand it costs a product or two, and the summary tells it
@@ -97,19 +104,23 @@ def told(session: Session, ask: Question, s: Solution, path: Path | None, asked:
     columns = {head: np.array([record[head] for record in records]) for head in (records[0] if records else ())}
     session.write("report", lambda file: _reported(file, session, ask, s, path))
     session.write("table", lambda path: io.write_table(path, columns or {"name": np.array([], dtype=object)}))
-    way, accuracy = ("cv", "best", ask.rows), _accuracy(s, ask)
-    chosen = [] if path is None else choice.lines(path, *way)
+    accuracy = _accuracy(s, ask)
+    chosen = [] if path is None else choice.lines(path, "best")
     classes = None if s.classes is None else plain(np.asarray(s.classes))
     summary: dict[str, Plain] = {
         "data": {"source": session.options.data, "target": session.options.target, "rows": ask.rows,
                  "columns": int(ask.M.shape[1]), "classes": classes},
         "asked": plain(asked),
         "answer": {**of_answer(s, session), "accuracy": accuracy, "intercept": plain(s.intercept),
-                   "table": plain(records), "choice": None if path is None else choice.told(path, *way)},
+                   "table": plain(records), "choice": None if path is None else choice.told(path, "best")},
     }  # fmt: skip
     rows = [[_cell(head, value) for head, value in record.items()] for record in records]
     table = [list(records[0]), *rows] if records else []
-    return session.finish(s.success, summary, [session.said(s.message), *_fitted(s, accuracy), *chosen], table)
+    message = session.said(s.message)
+    if path is not None:
+        message = message.replace("Asked: at most", f"Asked: a number among {choice.among(path)}. Chosen: at most", 1)
+    lines = [*([LEGEND] if records else []), message, *_fitted(s, accuracy), *chosen]
+    return session.finish(s.success, summary, lines, table)
 
 
 def _reported(file: File, session: Session, ask: Question, s: Solution, path: Path | None) -> None:
@@ -118,7 +129,7 @@ def _reported(file: File, session: Session, ask: Question, s: Solution, path: Pa
         trace = None if session.options.loss == "huber" else session.trace  # of one fit, not of two
         s.report(file, title=session.title, trace=trace, notes=session.notes, rows=ask.called)
     else:
-        choice.reported(file, session, path, ("cv", "best", ask.rows), ask.called)
+        choice.reported(file, session, path, "best", ask.called)
 
 
 def _records(s: Solution, ask: Question) -> list[dict[str, object]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -73,11 +74,13 @@ class Pairs:
     def of(cls, model: LowRank, given: Given, scale: tuple[float, float] | None) -> Pairs:
         """The matrix that was completed from these entries."""
         rows, cols = Ids(given.row_ids), Ids(given.col_ids)
-        return cls(Completed(model, rows, cols, given.seen, None, scale or ANY), given.row, given.col, given.value)
+        mean = float(given.values.mean())
+        return cls(Completed(model, rows, cols, given.seen, mean, scale or ANY), given.row, given.col, given.value)
 
     def plain(self) -> Plain:
         scale: Plain = None if self.matrix.span == ANY else [*self.matrix.span]
-        return {"kind": "pairs", "row": self.row, "col": self.col, "value": self.value, "scale": scale}
+        return {"kind": "pairs", "row": self.row, "col": self.col, "value": self.value, "scale": scale,
+                "mean": self.matrix.otherwise}  # fmt: skip
 
     def arrays(self) -> dict[str, Array]:
         return {ROWS: _storable(self.matrix.rows.values), COLS: _storable(self.matrix.cols.values)}
@@ -88,7 +91,8 @@ class Pairs:
         rows, cols = arrays[ROWS], arrays[COLS]
         if not low < high or (_distinct(rows), _distinct(cols)) != model.shape:
             raise ValueError("there must be an id for each row and column, and a scale from low to high")
-        matrix = Completed(model, Ids(rows), Ids(cols), None, None, (low, high))
+        mean = None if how.get("mean") is None else kept.real(how["mean"])  # files of 0.1 have none
+        matrix = Completed(model, Ids(rows), Ids(cols), None, mean, (low, high))
         return cls(matrix, str(how["row"]), str(how["col"]), str(how["value"]))
 
     def about(self, session: Session, path: str, id: str | None) -> dict[str, Array]:
@@ -103,7 +107,8 @@ class Pairs:
             return self.predicted(session, table)
 
     def predicted(self, session: Session, table: Table) -> dict[str, Array]:
-        """The pairs of a table with what the model says of them; nothing for ids that were not there."""
+        """The pairs of a table with what the model says of them: of ids that were not there, what the biases of the
+        other one say, or the mean of all values, as `MatrixCompletion.predict` does."""
         row, col = which(table, self.row, self.col)
         refuse_value(table, (row, col), self.value)
         rows, cols = table.column(row), table.column(col)
@@ -112,13 +117,15 @@ class Pairs:
         )
         known = (i != UNKNOWN) & (j != UNKNOWN)
         if not known.all():
-            session.note(f"{int((~known).sum())} of {known.size} pairs have ids that the model does not know: no value")
-        values = np.where(known, self.matrix.at(i, j), np.nan)
+            said = "the mean of all values" if self.matrix.model.biases is None else "what biases alone say"
+            number = f"{int((~known).sum())} of {known.size}"
+            session.note(f"{number} pairs have ids that the model does not know: they get {said}")
+        values = self.matrix.at(i, j)
         return {row: _named(rows, i, self.matrix.rows), col: _named(cols, j, self.matrix.cols), self.value: values}
 
-    def best(self, n: int) -> dict[str, Array]:
-        """The n largest entries of each row that were not given."""
-        rows = np.arange(len(self.matrix.rows))
+    def best(self, n: int, users: Sequence[str] = ()) -> dict[str, Array]:
+        """The n largest entries of each row, or of these alone, that were not given."""
+        rows = rows_of(users, self.matrix.rows, self.row)
         cols, values = self.matrix.best(rows, n, exclude_seen=True)
         there = cols != UNKNOWN
         return {
@@ -138,6 +145,19 @@ class Pairs:
         p, q = X.shape
         rows, cols = self.matrix.rows.values, self.matrix.cols.values
         return {self.row: np.repeat(rows, q), self.col: np.tile(cols, p), self.value: X.ravel()}
+
+
+def rows_of(said: Sequence[str], ids: Ids, called: str) -> IntArray:
+    """The rows that --users names: each by itself, or several with commas between them; all if it names none."""
+    if not said:
+        return np.arange(len(ids))
+    known = {str(value) for value in ids.values.tolist()}
+    parts = [part.strip() for text in said for part in ([text] if text in known else text.split(","))]
+    rows = ids.written("--users", np.array(parts, dtype=object))
+    strange = [part for part, row in zip(parts, rows, strict=True) if row == UNKNOWN]
+    if strange:
+        raise refused(f"--users must name ids of the column {called!r}; {names.told(strange)} not among them")
+    return np.array([*dict.fromkeys(rows.tolist())], dtype=np.intp)
 
 
 def which(table: Table, row: str, col: str) -> tuple[str, str]:

@@ -92,9 +92,10 @@ def _told(session: Session, path: Path, ask: asking.Question) -> int:
     from fewatoms.cli import choice
     from fewatoms.cli.summary import of_answer, plain
 
-    way, rule = session.options.choose, session.options.rule
-    scores, errors = choice.compared(path, way)
     answers = [path[k] for k in path]
+    session.refuse_nothing(sum(s.cardinality for s in answers))
+    way, rule = path.chosen_by or session.options.choose, session.options.rule
+    scores, errors = choice.compared(path, way)
     called = [_called(s.names if s.names is not None else s.indices) for s in answers]
     columns = {
         "k": np.array(path.k, dtype=np.float64),
@@ -106,7 +107,7 @@ def _told(session: Session, path: Path, ask: asking.Question) -> int:
         "names": np.array([" ".join(some) for some in called], dtype=object),
     }
     session.write("path", path.save)
-    session.write("report", lambda file: choice.reported(file, session, path, (way, rule, ask.rows), ask.called))
+    session.write("report", lambda file: choice.reported(file, session, path, rule, ask.called))
     session.write("table", lambda file: io.write_table(file, columns))
     session.write("plot", lambda file: _draw(path, file))
     lines: list[Plain] = [
@@ -122,17 +123,17 @@ def _told(session: Session, path: Path, ask: asking.Question) -> int:
     summary: dict[str, Plain] = {
         "data": {"source": session.options.data, "target": session.options.target, "rows": ask.rows,
                  "columns": int(ask.M.shape[1]), "classes": plain(answers[0].classes)},
-        "asked": {"k": plain(path.k), "choose": way, "rule": rule},
+        "asked": {"k": plain(path.k), "choose": session.options.choose, "rule": rule},
         "answer": {"chosen": plain(path.chosen), "ridge": plain(path.ridge), "path": lines,
-                   "choice": None if path.chosen is None else choice.told(path, way, rule, ask.rows)},
+                   "choice": None if path.chosen is None else choice.told(path, rule)},
     }  # fmt: skip
     shown = [["k", "atoms", "misfit", "loss", "R2", f"score ({way})", "error", "names"]]
     for i, (k, s) in enumerate(zip(path.k, answers, strict=True)):
         figures = [figure(float(value)) for value in (s.misfit, s.loss, s.r2)]
         scored = ["" if some is None else figure(float(some[i])) for some in (scores, errors)]
         shown.append([str(k), str(s.cardinality), *figures, *scored, _short(called[i])])
-    how = "" if path.chosen is None else choice.said(path, way, rule, ask.rows)
-    chosen = [] if path.chosen is None else [f"chosen: k = {path.chosen}, {how}"]
+    how = "" if path.chosen is None else choice.said(path, rule)
+    chosen = [] if path.chosen is None else [f"chosen: k = {path.chosen}, {how}", *choice.steady(path, rule)]
     return session.finish(all(s.success for s in answers), summary, chosen, shown)
 
 

@@ -7,6 +7,7 @@ import argparse
 import json
 import os
 import signal
+import socket
 import sys
 import threading
 import time
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from fewatoms.run import Callback
 
 ORDINARY = (ValueError, TypeError, OSError, ImportError)  # misuse, and what machines and disks refuse
+SECOND_PRESS = 1.0  # seconds after a Ctrl-C before anything is written, in which another one is heard
 INPUTS = ("data", "library", "predict", "fitted", "group_by")  # options that name files to be read
 
 
@@ -36,6 +38,9 @@ def done(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         sys.stderr.write(f"fewatoms {options.command}: interrupted; nothing was written\n")
         return INTERRUPTED
+    except NothingFound as error:
+        sys.stderr.write(f"fewatoms {options.command}: {error}\n")
+        return error.code
     except BrokenPipeError:  # whoever read our output has seen enough
         with suppress(OSError):
             sys.stdout.close()
@@ -55,6 +60,14 @@ def _failed(options: argparse.Namespace, why: str) -> int:
     return MISUSE
 
 
+class NothingFound(Exception):
+    """The work was cut short before there was an answer: nothing is written."""
+
+    def __init__(self, why: str, code: int) -> None:
+        super().__init__(f"{why} before anything was found; nothing was written")
+        self.code = code
+
+
 class Session:
     """What one run of a command has claimed, noted and found."""
 
@@ -66,6 +79,7 @@ class Session:
         self._written: set[str] = set()
         self.seconds: dict[str, float] = {}
         self.interrupted = self.late = self._unprinted = False
+        self._pressed = 0.0  # when Ctrl-C was
         self.prints_data = False  # on standard output, where nothing else may stand then
         self.claim("summary", options.summary, (".json",))
         self.claim("report", options.report, (".html",))
@@ -92,8 +106,10 @@ class Session:
 
     @property
     def _inputs(self) -> list[str]:
+        from fewatoms.io.endings import keyed
+
         given = vars(self.options)
-        return [given[word] for word in INPUTS if given.get(word) is not None]
+        return [str(keyed(given[word])[0]) for word in INPUTS if given.get(word) is not None]
 
     def note(self, text: str) -> None:
         """Something to know, in the summary and on standard error, once it is clear that there will be an answer."""
@@ -127,7 +143,7 @@ class Session:
             self.trace = callbacks.Trace()
             parts.append(self.trace)
         if self.options.deadline is not None:
-            parts.append(self._until(callbacks.Deadline(self.options.deadline)))
+            parts.append(self._until(callbacks.Deadline(self.options.deadline).__enter__()))
         with self.timed("work"), self._interruptible():
             if self.options.quiet or not bar:
                 yield callbacks.Together(*parts)
@@ -154,6 +170,11 @@ class Session:
         """Who ended the work before it was done, in words; None if nobody did."""
         return "Ctrl-C ended the work" if self.interrupted else "the deadline came first" if self.late else None
 
+    def refuse_nothing(self, found: int) -> None:
+        """End here if the work was cut short before there were any atoms: no model of nothing is written."""
+        if self.cut_short is not None and not found:
+            raise NothingFound(self.cut_short, INTERRUPTED if self.interrupted else MISSED)
+
     def said(self, message: str) -> str:
         """The message of an answer, in which a callback that ended the work is called by its name here."""
         from fewatoms.solution import Status
@@ -176,16 +197,20 @@ class Session:
             yield
             return
 
-        def heard(number: int, frame: FrameType | None) -> None:
-            if self.interrupted:
-                raise KeyboardInterrupt
-            self.interrupted = True
+        with _presses() as presses:
 
-        before = signal.signal(signal.SIGINT, heard)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, before)
+            def heard(number: int, frame: FrameType | None) -> None:
+                if presses() > 1 or self.interrupted:
+                    raise KeyboardInterrupt
+                self.interrupted, self._pressed = True, time.monotonic()
+
+            before = signal.signal(signal.SIGINT, heard)
+            try:
+                yield
+                while self.interrupted and time.monotonic() - self._pressed < SECOND_PRESS:
+                    time.sleep(0.02)
+            finally:
+                signal.signal(signal.SIGINT, before)
 
     # After the work ---------------------------------------------------------------------------------------------------
 
@@ -256,6 +281,27 @@ def _discard(stream: TextIO) -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
+
+
+@contextmanager
+def _presses() -> Iterator[Callable[[], int]]:
+    """How often Ctrl-C was pressed since somebody asked. Python calls a handler once for all that come during one long
+    step of compiled code; the wakeup descriptor has a byte for each."""
+    reader, writer = socket.socketpair()
+    with reader, writer:
+        reader.setblocking(False)
+        writer.setblocking(False)
+        before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+
+        def count() -> int:
+            with suppress(BlockingIOError):
+                return reader.recv(256).count(int(signal.SIGINT))
+            return 0
+
+        try:
+            yield count
+        finally:
+            signal.set_wakeup_fd(before)
 
 
 def _same(one: str, other: str) -> bool:

@@ -117,6 +117,7 @@ def _refuse(frames: Array, options: argparse.Namespace) -> None:
 def _told(session: Session, s: Solution, stack: Stack) -> int:
     from fewatoms.cli.summary import of_answer, plain
 
+    session.refuse_nothing(s.cardinality)
     low, sparse = s.parts
     session.write("folder", lambda folder: _written(folder, s, stack, _parts(session.options)))
     sides = stack.frames.shape[1:]

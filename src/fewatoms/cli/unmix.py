@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -37,6 +38,7 @@ examples = """\
   fewatoms unmix scene.npy --library spectra.csv -k 2 --pixels rows --out amounts.npz --summary unmix.json
 """
 MATRICES = (".npy", ".npz")
+WAVELENGTHS = re.compile(r"wave|lambda|band|channel|^(nm|um)$", re.IGNORECASE)
 COMMON = 12  # spectra that are listed
 
 
@@ -62,12 +64,16 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     import fewatoms as fa
     from fewatoms import io
+    from fewatoms.cli.design import quoted
 
     session = Session(options)
     session.claim("out", options.out, (*OUTPUTS, *MATRICES))
     with session.timed("read"):
         grid = io.read_scene(options.data)
         scene, library = _matched(options, grid)
+    for name in _growing(library):
+        session.note(f"column {name!r} of {options.library} grows from line to line, as wavelengths and numbers of "
+                     f"bands do, and counts as a spectrum: --drop {quoted([name])} leaves it out")  # fmt: skip
     p = library.values.shape[1]
     if options.k > min(library.values.shape):
         raise refused(f"-k must be at most {min(library.values.shape)}, for {p} spectra and "
@@ -85,6 +91,15 @@ class Library(NamedTuple):
 
     values: FloatArray
     names: list[str]
+
+
+def _growing(library: Library) -> list[str]:
+    """Spectra that are rather the wavelengths of the bands: the first column, or one that is called so."""
+    import numpy as np
+
+    steps = np.diff(library.values, axis=0)
+    growing = np.asarray((steps > 0).all(axis=0)) if len(steps) > 1 else np.zeros(len(library.names), dtype=bool)
+    return [name for i, name in enumerate(library.names) if growing[i] and (i == 0 or WAVELENGTHS.search(name))]
 
 
 def _matched(options: argparse.Namespace, grid: Grid) -> tuple[Array, Library]:
@@ -172,6 +187,7 @@ def _told(session: Session, answers: Solutions, library: Library, sides: tuple[i
     for number, why in ((bad, "have missing or infinite values"), (stopped, "were not reached before the end")):
         if number:
             session.note(f"{number} of {len(answers)} pixels {why}: no amounts")
+    session.refuse_nothing(len(answers) - stopped)
     session.write("out", lambda path: _written(path, amounts, library.names, sides))
     session.write(
         "report",

@@ -189,7 +189,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         M, b = entries.sampling(), entries.values
         if rank is not None or few or min(p, q) == 1:
             return fit(M, b, k=rank or 1, **words)
-        return best_rank(M, b, [r for r in RANKS if r <= min(p, q)], **words)
+        return best_rank(M, b, [r for r in RANKS if r <= min(p, q)], **words).best
 
     # What is known afterwards -----------------------------------------------------------------------------------------
 

@@ -51,7 +51,7 @@ class Comparing:
     def _settle(self, data: Data, words: Words, split: Splitting) -> Solution:
         ridges = "auto" if self.ridges is None else self.ridges
         self.path_ = compared(data, words, self.ks, ridges, split(data), self.rule)
-        self.scores_ = np.atleast_2d(self.path_.scores["cv"])
+        self.scores_ = np.atleast_2d(self.path_.scores[self.path_.chosen_by or "cv"])
         return self.path_.best
 
     def get_metadata_routing(self) -> Foreign:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Collection
 from os import PathLike, fspath
 from pathlib import Path
@@ -30,6 +32,12 @@ def ending(path: PathLikeStr) -> str:
     if suffixes[-1:] == [".gz"]:
         return "".join(suffixes[-2:])
     return suffixes[-1] if suffixes else ""
+
+
+def keyed(path: PathLikeStr) -> tuple[PathLikeStr, str | None]:
+    """A file, and the array of it that is meant where its name says so: scene.npz:Y is Y of scene.npz."""
+    parts = re.fullmatch(r"(.+\.(?:npz|mat)):([^/\\]+)", fspath(path), re.IGNORECASE)
+    return (path, None) if parts is None or os.path.exists(path) else (parts[1], parts[2])
 
 
 def input_file(path: PathLikeStr, known: Collection[str]) -> tuple[Path, str, str]:

@@ -14,7 +14,7 @@ from fewatoms.io import arrow, text
 from fewatoms.io.cells import NUMBER, TEXT, Cells, with_commas
 from fewatoms.io.codes import Coder, Growing, WordCoder
 from fewatoms.io.columns import Rows, either_way
-from fewatoms.io.endings import ARRAYS, FEATHER, MARKET, PARQUET, READ, PathLikeStr, input_file
+from fewatoms.io.endings import ARRAYS, FEATHER, MARKET, PARQUET, READ, PathLikeStr, input_file, keyed
 from fewatoms.io.grid import stored_grid
 from fewatoms.io.market import read_market
 from fewatoms.io.memory import afford
@@ -42,11 +42,12 @@ def read_entries(
     """
     if duplicates not in MERGED:
         raise Refused(f"duplicates must be one of {', '.join(MERGED)}; got {duplicates!r}")
+    path, key = keyed(path)
     file, source, kind = input_file(path, READ)
     if kind not in ARRAYS:
         found = _of_table(file, source, kind, (row, col, value))
     elif (row, col, value) == (None, None, None):
-        found = _of_matrix(file, source, kind)
+        found = _of_matrix(file, source, kind, key)
     else:
         raise Refused(f"row, col and value name columns of a table; {source} is a matrix: leave them out")
     return found.entries(duplicates)
@@ -240,9 +241,9 @@ def _gathered(
 # Matrices ------------------------------------------------------------------------------------------------------------
 
 
-def _of_matrix(path: Path, source: str, kind: str) -> Triplets:
+def _of_matrix(path: Path, source: str, kind: str, key: str | None) -> Triplets:
     """The entries of a matrix that are there: those kept of a sparse one, those that are numbers of an array."""
-    matrix = read_market(path, source) if kind in MARKET else stored_grid(path, source, kind, None).values
+    matrix = read_market(path, source) if kind in MARKET else stored_grid(path, source, kind, key).values
     rows, cols, values = _known(matrix)
     ids = tuple(np.arange(1, length + 1, dtype=np.int64) for length in matrix.shape)
     single = values.dtype == np.float32

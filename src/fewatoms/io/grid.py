@@ -13,7 +13,7 @@ from fewatoms import names as naming
 from fewatoms._types import Array, Matrix
 from fewatoms.io.arrays import Archive, header, read_npy
 from fewatoms.io.columns import stored_table, typed_table
-from fewatoms.io.endings import MARKET, READ, SVM, PathLikeStr, input_file
+from fewatoms.io.endings import MARKET, READ, SVM, PathLikeStr, input_file, keyed
 from fewatoms.io.market import read_market, read_svm
 from fewatoms.io.matlab import Workspace
 from fewatoms.io.memory import afford
@@ -37,10 +37,12 @@ class Store(Protocol):
 
 def read_grid(path: PathLikeStr, *, key: str | None = None) -> Grid:
     """Read a matrix of numbers: arrays, sparse arrays, MatrixMarket, libsvm, MATLAB, or a table all of whose columns
-    are numbers. `key` names the array of a .npz or .mat file that has several.
+    are numbers. `key` names the array of a .npz or .mat file that has several; so does a path such as data.npz:X.
 
     NaN stands for what is missing. Nothing is unpickled; a size that does not fit into memory is refused unread.
     """
+    path, named = keyed(path)
+    key = named if key is None else key
     file, source, kind = input_file(path, READ)
     if key is not None and kind not in {".npz", ".mat"}:
         raise Refused(f"key chooses an array of a .npz or .mat file; {source} is neither: leave it out")
@@ -50,24 +52,25 @@ def read_grid(path: PathLikeStr, *, key: str | None = None) -> Grid:
 def read_scene(path: PathLikeStr) -> Grid:
     """Read pixels and bands: a matrix as `read_grid` does, or a cube (height, width, bands) of a .npy, .npz or .mat
     file, whose pixels become the rows of a matrix, line after line; `sides` are its height and width."""
+    path, key = keyed(path)
     file, source, kind = input_file(path, READ)
-    cube = _cube(file, source, kind) if kind in {".npy", ".npz", ".mat"} else None
+    cube = _cube(file, source, kind, key) if kind in {".npy", ".npz", ".mat"} else None
     if cube is None:
-        return read_grid(path)
+        return read_grid(path, key=key)
     height, width, bands = cube.shape
     values = tidy(f"{source}, as pixels and bands,", np.reshape(cube, (height * width, bands)))
     return Grid(values, None, None, source, (height, width))
 
 
-def _cube(path: Path, source: str, kind: str) -> Array | None:
-    """The one array of three axes, where there is no matrix to be meant."""
+def _cube(path: Path, source: str, kind: str, key: str | None) -> Array | None:
+    """The one array of three axes, where there is no matrix to be meant, or the one that is named."""
     if kind == ".npy":
         with reading(source, "an array in NumPy's format"), open(path, "rb") as stream:
             axes = len(header(stream, source).shape)
         return read_npy(path, source) if axes == 3 else None
     store: Store = Archive(path, source) if kind == ".npz" else Workspace(path, source)
     cubes = [name for name, shape in store.shapes.items() if len(shape) == 3]
-    named = [name for name in cubes if name == MATRIX] or cubes
+    named = [name for name in cubes if name == (key or MATRIX)] or ([] if key else cubes)
     return dense(store.read(named[0])) if len(named) == 1 else None
 
 
@@ -153,10 +156,12 @@ def _called(store: Store, key: str | None) -> str:
             return some[0]
         if MATRIX in some:
             return MATRIX
-    told = ", ".join(f"{name} {'x'.join(map(str, shape))}" for name, shape in list(shapes.items())[: naming.SHOWN])
+    arrays = {name: shape for name, shape in shapes.items() if shape}
+    told = ", ".join(f"{name} ({' x '.join(map(str, shape))})" for name, shape in list(arrays.items())[: naming.SHOWN])
+    largest = max(arrays, key=lambda name: int(np.prod(arrays[name])), default=MATRIX)
     raise Refused(
-        f"{store.source} must have one matrix, or one that is called {MATRIX}; it has {told or 'no numbers'}: name the "
-        "one that is meant (key), or keep that one alone"
+        f"{store.source} must have one matrix, or one that is called {MATRIX}; it has {told or 'no arrays'}: name the "
+        f"one that is meant, such as {store.source}:{largest}, or keep that one alone"
     )
 
 

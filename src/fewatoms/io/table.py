@@ -10,7 +10,7 @@ from fewatoms._types import Array
 from fewatoms.io.arrays import Archive
 from fewatoms.io.cells import objects, spelled
 from fewatoms.io.columns import stored_table, typed_table
-from fewatoms.io.endings import ARRAYS, READ, PathLikeStr, input_file
+from fewatoms.io.endings import ARRAYS, READ, PathLikeStr, input_file, keyed
 from fewatoms.io.grid import MODEL, TARGET, dense, stored_grid
 from fewatoms.io.memory import afford
 from fewatoms.io.records import Grid, Table, asked
@@ -23,13 +23,14 @@ def read_table(path: PathLikeStr, *, columns: Sequence[str] | None = None, as_te
     `columns` are the names of those that are wanted, all if None. Dates stay text; nothing is filled in. Columns named
     in `as_text`, such as ids, stay as they are written: 007 is not 7, and whole numbers of 64 bits lose nothing.
     """
+    path, key = keyed(path)
     file, source, kind = input_file(path, READ)
     if kind not in ARRAYS:
         table = typed_table(file, source, kind, columns, as_text)
-    elif kind == ".npz" and _has_columns(archive := Archive(file, source)):
+    elif key is None and kind == ".npz" and _has_columns(archive := Archive(file, source)):
         table = stored_table(archive, as_text)
     else:
-        table = table_of(stored_grid(file, source, kind, None))
+        table = table_of(stored_grid(file, source, kind, key))
     asked(source, as_text, table.names)
     if kind in ARRAYS:
         table = _spelled(table, as_text)

@@ -88,6 +88,11 @@ class Job(ABC):
     def retrieve(self, iterate: Iterate, budget: Budget) -> Candidate:
         """A candidate with no more atoms than the budget allows."""
 
+    def so_far(self, budget: Budget) -> Candidate | None:
+        """What the work under way has for a budget, where it is stopped between two iterates; None if nothing, or if
+        that was told already (`ledger.keep`)."""
+        return None
+
     def goal(self, problem: Problem) -> Goal:
         """What counts as better, and as enough, for a problem with its budget."""
         return LowestLoss(problem) if problem.alpha is None else MeetBound(problem)

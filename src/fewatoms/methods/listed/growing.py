@@ -9,11 +9,11 @@ import numpy as np
 from fewatoms import ledger, linalg
 from fewatoms._types import IntArray
 from fewatoms.effort import Effort
-from fewatoms.gram import engine
 from fewatoms.gram.drivers import build
 from fewatoms.methods.listed.blockwise import exchanged, fitted
 from fewatoms.methods.listed.searching import NO_RUNGS, NOTHING, SWEPT, Search
 from fewatoms.methods.listed.support import Support, SupportFits
+from fewatoms.methods.listed.sweeping import Sweep
 
 SHARE = 0.25  # by which a support may grow from one look at all atoms to the next
 OFFERED = 4  # atoms taken into the working set after a look, for each that may come in
@@ -100,13 +100,10 @@ class Growing(Search):
     def _one_by_one(self, held: Support, low: int, high: int) -> Support:
         """Supports of every size from low to high; the first that meets the bound, or the last."""
         small, problem = self.small, self.problem
-        table, losses = np.full((high + 1, high), -1, dtype=np.int64), np.full(high + 1, np.inf)
-        state, spare = small.state(high), small.state(high)
+        table, state = np.full((high + 1, high), -1, dtype=np.int64), small.state(high)
         with linalg.single_thread():
             build(small.G, small.h, small.bb, state, small.places(held.classes))
-            target = 2 * problem.tolerance
-            top = engine().sweep(small.G, small.h, small.bb, state, spare, table, losses, low, high, target, self.rules)
-        row = table[top]
+        row = table[Sweep.of(small, state, table, self.rules).through(low, high, 2 * problem.tolerance)]
         return self.fits.fit(small.classes[row[row >= 0]])
 
     def _offers(self, held: Support, count: int) -> IntArray:

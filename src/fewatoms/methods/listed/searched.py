@@ -108,6 +108,13 @@ class SearchJob(ListedJob):
         k = search.ks[-1] if budget.nothing_said else self._size(budget)
         return replace(search.fits.candidate(search.supports[k]), isolated=search.isolated.get(k, False))
 
+    def so_far(self, budget: Budget) -> Candidate | None:
+        search = self._searching
+        if search is None:
+            return None
+        support = search.so_far(search.ks[-1] if budget.nothing_said else self._size(budget))
+        return None if support is None else search.fits.candidate(support)
+
     def finish(self, problem: Problem, leaders: Sequence[Candidate], *, last: bool) -> Candidate:
         return leaders[0]
 

@@ -25,6 +25,7 @@ from fewatoms.methods.listed.rungs import CAREFULLY, PASSES, in_rows, ladder, ne
 from fewatoms.methods.listed.small import small
 from fewatoms.methods.listed.stages import Stages
 from fewatoms.methods.listed.support import Support, SupportFits
+from fewatoms.methods.listed.sweeping import AT_ONCE, Sweep, largest
 
 FALL = 1e-9  # the share by which an exchange must lower the objective
 WHOLE = 2e7  # multiplications, for each budget, that the Gram matrix of all atoms may cost
@@ -37,7 +38,6 @@ RELIEF = 3.0  # of the second ladder: coefficients so many times the penalty pay
 RIDGES = np.array([3.0, 1.0, 0.3, 0.1, 0.03])  # of the ladder of ridges, above the one asked for
 SWEPT = 64  # atoms up to which supports of all smaller sizes are searched on the way
 PAIRED = 8  # atoms up to which exchanges of two at a time are looked at
-AT_ONCE = 3e7  # multiplications from one look at the clock to the next, roughly
 LOOKS = 3  # looks of a ladder beyond the working set, where rows are few; one elsewhere
 SHAKING_COST = 4e8  # multiplications that shaking may cost, roughly; more with more effort
 FITTED = 12  # supports, where all have been looked at
@@ -54,6 +54,7 @@ class Search(Stages):
         super().__init__(fits, ks, effort)
         self.small = small(self.view, self.problem.ridge)
         self._z: FloatArray | None = None
+        self._rows: IntArray | None = None  # of the last table that is whole, or of the first while it is filled
         self._die = 0  # shakes go on with other dice than those before them
         self.rules = Rules(self.signed, FALL, effort.trials, 0, 0, 0.0, 0)
 
@@ -99,6 +100,13 @@ class Search(Stages):
                 if self._met(self.supports[k]) or loss > 2 * self.supports[k].objective + SEEN * self.small.bb:
                     break
                 self._take(k, self.small.classes[row])
+
+    def so_far(self, k: int) -> Support | None:
+        if k not in self.supports and self._rows is not None:
+            size, row = largest(self._rows, k)
+            if size not in self.supports:
+                self.supports[size] = self.fits.fit(self.small.classes[row])
+        return super().so_far(k)
 
     # The working set --------------------------------------------------------------------------------------------------
 
@@ -188,14 +196,13 @@ class Search(Stages):
         most, small = self.ks[-1], self.small
         small.pay(ridge)
         table = np.full((most + 1, max(most, 1)), -1, dtype=np.int64) if begin is None else begin.copy()
-        losses = np.full(most + 1, np.inf)
-        state, spare = self._forced(small.state(most)), small.state(most)
+        sweep = Sweep.of(small, self._forced(small.state(most)), table, self.rules)
         target = 2 * self.problem.tolerance if self.problem.alpha is not None else -1.0
         low = min(max(low, self.view.forced.size), most)
-        with linalg.single_thread():
-            top = engine().sweep(small.G, small.h, small.bb, state, spare, table, losses, low, most, target, self.rules)
-        ledger.tick()
-        return table, int(top)
+        self._rows = table if self._rows is None else self._rows
+        top = sweep.through(low, most, target)
+        self._rows = table
+        return table, top
 
     def _forced(self, state: Held) -> Held:
         if self.view.forced.size:

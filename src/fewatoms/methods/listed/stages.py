@@ -34,5 +34,10 @@ class Stages(ABC):
     def begin(self, k: int, classes: IntArray) -> None:
         """Take up an earlier answer."""
 
+    def so_far(self, k: int) -> Support | None:
+        """The best for k in the middle of the work, where that is stopped; None if there is nothing yet."""
+        found = [support for size, support in self.supports.items() if size <= k]
+        return min(found, key=lambda support: support.objective, default=None)
+
     def _met(self, support: Support) -> bool:
         return self.problem.meets(support.loss) or self.problem.exact(support.loss)
