@@ -31,13 +31,23 @@ def answer(found: Solution) -> str:
 
 
 def _named(part: Point) -> list[str]:
+    """A line for each atom; a group of several columns lists these."""
     if part.names is None:
         return []
     width = max((len(name) for name in part.names), default=0)
+    members = part.members if part.called.columns is not None and not part.shares_atoms else None
+    inside: Sequence[Sequence[object]] = [()] * part.cardinality if members is None else members
     return [
-        f"  {name:<{width}}  {', '.join(f'{value:.6g}' for value in np.atleast_1d(row))}"
-        for name, row in zip(part.names, part.coefficients, strict=True)
+        f"  {name:<{width}}  {_values(np.ravel(row).tolist(), some)}"
+        for name, row, some in zip(part.names, part.coefficients, inside, strict=True)
     ]
+
+
+def _values(values: Sequence[float], members: Sequence[object]) -> str:
+    """Coefficients with their signs, and whose they are where there are several."""
+    if len(values) == 1 or not members:
+        return ", ".join(f"{value:.6g}" for value in values)
+    return ", ".join(f"{name} {value:.6g}" for name, value in zip(members, values, strict=True))
 
 
 def summary(found: Solution) -> str:
