@@ -32,10 +32,7 @@ class Status(Enum):
     """Why a run ended, each with a sentence of advice."""
 
     BOUND_MET = "the bound is met with no more atoms than allowed."
-    SMALLEST_LOSS = (
-        "this is the smallest loss found with at most k atoms; no better one turned up for many iterates, none can, or "
-        "no atom outside comes near those inside."
-    )
+    SMALLEST_LOSS = "this is the smallest loss found with at most k atoms."
     ZERO = "zero atoms suffice: there is nothing to explain, or x = 0 already meets the bound."
     NOT_REACHED = (
         "the bound was not reached with the atoms allowed, and progress has stopped: allow more of them or a larger "
@@ -53,6 +50,7 @@ class Status(Enum):
         "nothing was fitted to these data: they hold nan or infinite numbers, or are in units in which their loss is "
         "no ordinary number."
     )
+    WITHIN_SLACK = "the bound itself is not met; it is with the slack that the method was told to add to it."
 
 
 class Solution(Point):

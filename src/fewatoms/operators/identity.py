@@ -21,11 +21,13 @@ class Identity(Operator):
 
     Parameters
     ----------
-    shape : int or (p, q)
+    shape : int, (n,) or (p, q)
         Of X.
     """
 
-    def __init__(self, shape: object) -> None:
+    def __init__(self, shape: int | Sequence[int]) -> None:
+        if isinstance(shape, (tuple, list)) and len(shape) == 1:  # as a vector has it
+            (shape,) = shape
         self._model_shape = _checks.shape("shape", shape)
         n = int(np.prod(self._model_shape))
         self.shape = (n, n)

@@ -19,6 +19,7 @@ from fewatoms.words.lines import (
     vectors,
 )
 from fewatoms.words.messages import (
+    ENDS,
     message,
     sentence,
 )
@@ -43,6 +44,7 @@ from fewatoms.words.proofs import (
 )
 
 __all__ = [
+    "ENDS",
     "FEW_ROWS",
     "ROWS",
     "SIZES",

@@ -23,15 +23,19 @@ def message(
     final: Candidate,
     misfit: float,
     notes: Sequence[str],
+    why: str = "",
 ) -> str:
-    """What was asked, what was found, whether it holds, and what has to be said beside that."""
+    """What was asked, what was found, whether it holds, and what has to be said beside that.
+
+    why : what ended the search, a word of `ENDS`, where that is known
+    """
     parts = final.face.parts
     found = Budget(parts=tuple(Budget(f.size) for f in parts)) if len(parts) > 1 else Budget(parts[0].size)
     shown = "" if math.isnan(misfit) else f" (misfit {misfit:.3g})"
     shown += f" and objective {problem.objective(final):.6g}" if problem.price.on_squares else ""
     text = (
         f"Asked: {_asked(problem, goal)}. Found: {found.words} with loss {final.loss:.6g}{shown}. "
-        f"{sentence(_ending(problem, status, goal))}{_proof(status)}"
+        f"{sentence(_ending(problem, status, goal, _reason(why, final)))}{_proof(status)}"
     )
     return f"{text} Note: {'; '.join(notes)}." if notes else text
 
@@ -41,8 +45,25 @@ def sentence(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
+# What ends a search for the smallest loss, by the word that a run keeps for it.
+ENDS = {
+    "": "",
+    "exact": "none can be smaller: it is 0 up to rounding",
+    "isolated": "no atom outside comes near those inside",
+    "descended": "descents from several places have ended there",
+    "patience": "no better one turned up for many iterates",
+    "complete": "all that the method tries has been tried",
+}
+
+
+def _reason(why: str, final: Candidate) -> str:
+    """Atoms that move have been looked for by descents, others by their alignments."""
+    return ENDS["descended" if why == "isolated" and final.face.turning() is not None else why]
+
+
 def _asked(problem: Problem, goal: Goal) -> str:
-    bound = "" if problem.alpha is None else f"a loss of at most {problem.alpha + problem.slack:.6g}"
+    bound = "" if problem.alpha is None else f"a loss of at most {problem.alpha:.6g}"
+    bound += f" ({problem.slack:.6g} more by the slack of the method)" if bound and problem.slack else ""
     if problem.budget.nothing_said:
         asked = f"{goal.asked} with {bound}"
     else:
@@ -59,7 +80,7 @@ def _ridge(price: Price) -> str:
     return f"{0.5 * price.on_squares:.4g} times the squares of the coefficients of images of length 1"
 
 
-def _ending(problem: Problem, status: Status, goal: Goal) -> str:
+def _ending(problem: Problem, status: Status, goal: Goal, reason: str) -> str:
     if status.name == "SMALLEST_LOSS" and problem.ridge:
         paid = "ridge times gauge" if problem.price.on_gauge else "ridge / 2 times squares"
         return f"this is the smallest loss + {paid} found with at most k atoms."
@@ -68,8 +89,8 @@ def _ending(problem: Problem, status: Status, goal: Goal) -> str:
             "the bound was not reached with the ridge and the atoms allowed, and progress has stopped: give a "
             "smaller ridge (0 leaves it to the bound), more atoms or a larger bound."
         )
-    told = goal.ending if status.name == "SMALLEST_LOSS" else None
-    return status.value if told is None else told
+    told = goal.endings.get(status.name, status.value)
+    return f"{told[:-1]}; {reason}." if reason and told == status.value and status.name == "SMALLEST_LOSS" else told
 
 
 def _proof(status: Status) -> str:
