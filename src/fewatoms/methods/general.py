@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fewatoms import _checks
 from fewatoms.atoms import AtomicSet
 from fewatoms.budget import Budget, none_of
 from fewatoms.candidates import Candidate, DualPoint, Iterate
@@ -99,10 +100,7 @@ class GeneralJob(Job):
 
 def require_faces(problem: Problem) -> None:
     """Refuse a set of one's own whose exposed atoms are no face: what it says of no atoms tells that."""
-    face: object = problem.atoms.expose(np.zeros(problem.atoms.shape), none_of(problem.atoms).k)
-    if not isinstance(face, Face):
-        told = "atoms.expose must return a Face (faces.Explicit.of makes one of arrays)"
-        raise TypeError(f"{told}; got {type(face).__name__}")
+    _checks.face(problem.atoms.expose(np.zeros(problem.atoms.shape), none_of(problem.atoms).k))
 
 
 class Growing:

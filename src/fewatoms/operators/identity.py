@@ -26,9 +26,7 @@ class Identity(Operator):
     """
 
     def __init__(self, shape: int | Sequence[int]) -> None:
-        if isinstance(shape, (tuple, list)) and len(shape) == 1:  # as a vector has it
-            (shape,) = shape
-        self._model_shape = _checks.shape("shape", shape)
+        self._model_shape = _checks.shape("shape", _checks.single(shape))
         n = int(np.prod(self._model_shape))
         self.shape = (n, n)
 

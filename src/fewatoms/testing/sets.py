@@ -10,7 +10,6 @@ import numpy as np
 from fewatoms import linalg
 from fewatoms._types import ModelDual
 from fewatoms.atoms import AtomicSet
-from fewatoms.faces import Face
 from fewatoms.testing.faces import check_coefficients, check_face, leaves
 from fewatoms.testing.of_sets import check_offered, few
 from fewatoms.testing.saying import Draw, Duals, at_most, equal, generator, inner, require, same
@@ -34,8 +33,9 @@ def check_atoms(
 
     A support that is only an upper bound is held to be one against the atoms that are exposed; where nothing is known
     (None) there is nothing to compare. A bound is allowed, and what certificates prove is the weaker for it; so there
-    is a warning where a set does not say `attained` and no exposed atom attained its support in any trial. A support
-    that is meant to be exact wants `attained = True`: only then is it checked that atoms attain it.
+    is a warning where a set does not say `attained` and its support is the same multiple, above 1, of what exposed
+    atoms reach in every trial, as if a factor were wrong. A support that is meant to be exact wants `attained = True`:
+    only then is it checked that atoms attain it.
 
     Parameters
     ----------
@@ -57,9 +57,9 @@ def check_atoms(
     fresh: Duals = duals if duals is not None else lambda g: g.standard_normal(atoms.shape)
     require(atoms.count >= 1, "count is at least 1", f"{atoms.count}")
     zero = 0.0 * fresh(draw)
-    nothing: object = atoms.expose(zero, few(atoms, 0))
+    nothing = atoms.expose(zero, few(atoms, 0))
     told = type(nothing).__name__
-    require(isinstance(nothing, Face), "expose returns a Face (faces.Explicit.of makes one of arrays)", told)
+    require(hasattr(nothing, "restrict"), "expose returns a Face (faces.Explicit.of makes one of arrays)", told)
     at_zero = atoms.support(zero)
     if at_zero is not None:
         equal("support(0) = 0", at_zero, 0.0, 1.0, tol)
@@ -76,9 +76,9 @@ def check_atoms(
         same("expose leaves z as it is", np.asarray(linalg.as_flat(z)), before, 0.0)
         check_offered(atoms, draw, tol, fresh, exact=exact)
         shares.append(_reached(atoms, z))
-    if not atoms.attained and max(shares) < 1 - tol:
+    if not atoms.attained and len(shares) > 1 and max(shares) - min(shares) <= tol and max(shares) < 1 - tol:
         warnings.warn(
-            f"no exposed atom reached more than {max(shares):.3g} of the support: it is taken for an upper bound, "
+            f"exposed atoms reach {max(shares):.3g} of the support, in every trial: it is taken for an upper bound, "
             "which is allowed. If it is meant to be exact, say attained = True, and it is checked",
             stacklevel=2,
         )
