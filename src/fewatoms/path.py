@@ -133,8 +133,8 @@ class Path:
     errors : their standard errors over the folds, for "cv"
     chosen : the k chosen last, or None
 
-    `path[k]` is the Solution for k; `len(path)`, iteration over the k and `k in path` work as for a mapping. Files and
-    pickles leave M and b out; `attach(M, b)` gives them back.
+    `path[k]` is the Solution for k; as of a mapping, `for k in path` gives the k, not the answers. Files and pickles
+    leave M and b out; `attach(M, b)` gives them back.
     """
 
     def __init__(

@@ -388,10 +388,17 @@ def test_candidates_keep_to_budget_and_cone(atoms, k):
 # Where it begins and ends ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("b", "alpha", "epsilon"), [(np.zeros(3), 0.0, 0.0), (np.ones(3), 0.5, 1.0)])
-def test_nothing_to_do_takes_no_step(b, alpha, epsilon):
+@pytest.mark.parametrize(
+    ("b", "alpha", "epsilon", "status"),
+    [
+        (np.zeros(3), 0.0, 0.0, fa.Status.ZERO),
+        (np.ones(3), 1.6, 1.0, fa.Status.ZERO),
+        (np.ones(3), 0.5, 1.0, fa.Status.WITHIN_SLACK),  # the loss of x = 0 is 1.5
+    ],
+)
+def test_nothing_to_do_takes_no_step(b, alpha, epsilon, status):
     s = fa.fit(np.eye(3), b, atoms=fa.SignedOneHot(3), k=1, alpha=alpha, method=Paper(epsilon=epsilon))
-    assert (s.status, s.iterations, s.products) == (fa.Status.ZERO, 0, 0)
+    assert (s.status, s.iterations, s.products) == (status, 0, 0)
 
 
 def test_no_atom_along_the_data_takes_no_step():
