@@ -168,9 +168,25 @@ def _block(found: dict[str, Record], every: Sequence[Compared]) -> str:
     measured = [part for record in found.values() for part in record["parts"]]
     forms = _listed(sorted({f"{part['form']} form, {part['date']}" for part in measured}))
     return (
-        f"{table(heads, rows)}\n\nComparisons case by case with the best peer of each ({forms}); "
-        "[docs/results.md](docs/results.md) says where peers win, and by how much."
+        f"{table(heads, rows)}\n\nComparisons case by case with the best peer of each ({forms}). "
+        f"{_circumstances(found)} [docs/results.md](docs/results.md) says where peers win, and by how much."
     )
+
+
+def _circumstances(found: dict[str, Record]) -> str:
+    """Under which load, and what of all areas is not in the table."""
+    loads = [x for record in found.values() for part in record["parts"] for x in part["load"] if x is not None]
+    cores = sorted({record["machine"]["cores"] for record in found.values()})
+    there = {part["name"] for record in found.values() for part in record["parts"]}
+    whole = [area for area in TITLES if area not in found]
+    some = sum(part.name not in there for area in found for part in parts(area))
+    noisy = ": the machine was shared, and times are noisy" if loads and max(loads) > min(cores) else ""
+    said = [f"The load was {_range(loads)} on {_listed([str(c) for c in cores])} cores{noisy}."] if loads else []
+    if whole:
+        said.append(f"Not measured yet: {_listed(whole)}" + (f", and {some} parts of the others." if some else "."))
+    elif some:
+        said.append(f"Not measured yet: {some} parts.")
+    return " ".join(said)
 
 
 # Tables of all answers

@@ -27,6 +27,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "browser_math",
+    "gallery_links",
     "plain_docstrings",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}

@@ -3,6 +3,7 @@
 import gc
 import io
 import json
+import os
 import zipfile
 from pathlib import Path
 
@@ -431,3 +432,10 @@ def test_faces_of_ones_own_come_back_as_arrays(tmp_path):
     assert isinstance(again, Explicit)
     assert_same_arrays(again.point(c), face.point(c))
     assert_same_arrays(again.labels(), face.labels())
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+def test_pipes_are_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="is a pipe, a device or a socket"):
+        fa.load(tmp_path / "pipe")

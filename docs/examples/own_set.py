@@ -13,6 +13,8 @@ from fewatoms.faces import Cone, Explicit
 class Permutations(fa.AtomicSet):
     """A = {P : P a permutation matrix}, n x n. The best aligned atom is a linear assignment."""
 
+    attained = True  # support(z) is the alignment of an atom, and not only a bound of it
+
     def __init__(self, n):
         self.shape = (n, n)
 

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.datasets import load_digits, load_sample_image
 
 import fewatoms as fa
+from fewatoms.display import DecompositionDisplay
 
 photo = load_sample_image("china.jpg").mean(axis=2)[60:310:5, 100:500:5] / 255
 digit = np.kron(load_digits().images[0], np.ones((2, 2))) / 16
@@ -23,29 +24,22 @@ for t in range(count):
     patch = frame[18:34, column : column + 16]
     patch[:] = np.where(digit > 0.2, digit, patch)
     frames.append(frame)
-video = np.array(frames).reshape(count, -1)
+video = np.array(frames).reshape(count, -1).T
 
 # %%
-# One row a frame. The rank is said, the number of foreground pixels is not: what stands out of the noise is foreground.
+# One column a frame. The rank is said, the number of foreground pixels is not: what stands out of the noise is
+# foreground.
 
 both = fa.RankOne(*video.shape) + fa.SignedOneHot(video.shape)
 s = fa.fit(fa.Identity(video.shape), video, atoms=both, k=(2, None))
 background, foreground = s.parts
 print(f"rank {background.cardinality}, {foreground.cardinality} pixels of {video.size} in the foreground")
-still = background.left @ background.right.T
-moving = np.zeros(video.shape)
-moving[tuple(np.transpose(foreground.indices))] = foreground.coefficients
 
 # %%
+# A display draws the data and their parts, where columns are pictures one of them at a time.
 
-shown = (4, 18, 34)
+display = DecompositionDisplay.from_solution(s)
 fig, axes = plt.subplots(3, 3, figsize=(10, 6.4), layout="constrained")
-for row, t in zip(axes, shown, strict=True):
-    pictures = {"frame": video, "background": still, "foreground": np.abs(moving)}
-    for ax, (title, picture) in zip(row, pictures.items(), strict=True):
-        ax.imshow(picture[t].reshape(h, w), cmap="gray", vmin=0, vmax=1)
-        ax.set(xticks=[], yticks=[])
-        if t == shown[0]:
-            ax.set_title(title)
-    row[0].set_ylabel(f"t = {t}")
+for row, t in zip(axes, (4, 18, 34), strict=True):
+    display.plot(row, frame=(h, w), column=t)
 plt.show()

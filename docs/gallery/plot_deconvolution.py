@@ -12,6 +12,7 @@ import pylops
 from pylops.utils.wavelets import ricker
 
 import fewatoms as fa
+from fewatoms.display import PathDisplay
 
 rng = np.random.default_rng(1)
 n, layers = 301, 8
@@ -38,10 +39,8 @@ print(s.message)
 
 penalised = pylops.optimization.sparsity.fista(blur, echo, niter=600, eps=0.8)[0]
 
-fig, (chosen, *axes) = plt.subplots(4, 1, figsize=(9, 8), layout="constrained")
-chosen.semilogy(path.k, path.misfits, "o-")
-chosen.axvline(path.chosen, color="0.5", linestyle="--")
-chosen.set(xlabel="spikes allowed, k", ylabel="misfit", xticks=range(1, 16))
+fig, (chosen, *axes) = plt.subplots(4, 1, figsize=(9, 9), height_ratios=[2, 1, 1, 1], layout="constrained")
+PathDisplay.from_path(path).plot(chosen)
 axes[0].plot(time, echo, color="0.5")
 axes[0].set_ylabel("echo")
 count = np.count_nonzero(np.abs(penalised) > 1e-3)

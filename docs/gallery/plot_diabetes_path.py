@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.datasets import load_diabetes
 
 import fewatoms as fa
+from fewatoms.display import PathDisplay
 
 data = load_diabetes(as_frame=True, scaled=False)
 base = (data.data - data.data.mean()) / data.data.std()
@@ -29,16 +30,11 @@ k = path.choose_k("cv", rule="1se")
 print(path.best.summary())
 
 # %%
-# Left: the loss falls with every feature, the loss on rows left out does not. Right: which
+# Left: the misfit falls with every feature, the score on rows left out does not. Right: which
 # features are used at each size; the dashed line is the number chosen.
 
-scores = np.asarray(path.scores["cv"]).ravel() / len(data.target)
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-left.plot(path.k, path.losses / len(data.target), "o-", label="fitted rows")
-left.plot(path.k, scores, "s-", label="rows left out")
-left.axvline(k, color="0.5", linestyle="--")
-left.set(xlabel="features allowed, k", ylabel="loss a patient", xticks=range(2, 21, 2))
-left.legend()
+PathDisplay.from_path(path).plot(left)
 
 used = {}
 for size in path.k:

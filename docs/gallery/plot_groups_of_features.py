@@ -13,6 +13,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.preprocessing import SplineTransformer
 
 import fewatoms as fa
+from fewatoms.display import AtomsDisplay
 
 data = load_diabetes(as_frame=True, scaled=False)
 frame, target = data.data, data.target.to_numpy()
@@ -32,20 +33,22 @@ table = pd.DataFrame(columns)
 path = fa.fit_path(table, target, atoms=fa.Groups(groups), k=range(1, 9), free="intercept", ridge=0.1)
 print("groups chosen:", path.choose_k("cv", rule="1se"))
 s = path.best
-for row in s.table().to_dict("records"):
-    print(f"{row['name']:>4}: share of what is explained {row['contribution']:.0%}")
 
 # %%
-# What the answer says of each measurement that it uses.
+# Groups by the size of their coefficients, with their shares of what is explained, and what the answer says of each
+# measurement that it uses.
 
 x = dict(zip(table.columns, s.x, strict=True))
 used = [name for name in s.names if name in curves]
-fig, axes = plt.subplots(1, len(used), figsize=(3.2 * len(used), 3.2), sharey=True, layout="constrained", squeeze=False)
-for ax, name in zip(axes[0], used, strict=True):
+fig = plt.figure(figsize=(3.2 * (1 + len(used)), 3.2), layout="constrained")
+beside, curved = fig.subfigures(1, 2, width_ratios=[1, len(used)])
+AtomsDisplay.from_solution(s).plot(beside.subplots())
+axes = curved.subplots(1, len(used), sharey=True, squeeze=False)[0]
+for ax, name in zip(axes, used, strict=True):
     at = np.linspace(*np.quantile(frame[name], [0.01, 0.99]), 100)
     effect = curves[name].transform(at[:, None]) @ [x[column] for column in groups[name]]
     ax.plot(at, effect - effect.mean(), linewidth=2)
     ax.plot(frame[name], np.full(len(frame), -95), "|", color="0.6", markersize=6)
     ax.set(xlabel=name, ylim=(-100, 130))
-axes[0, 0].set_ylabel("effect on progression")
+axes[0].set_ylabel("effect on progression")
 plt.show()

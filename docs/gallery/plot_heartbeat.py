@@ -13,6 +13,7 @@ import numpy as np
 import pywt
 
 import fewatoms as fa
+from fewatoms.display import SpectraDisplay
 
 signal = pywt.data.ecg().astype(float)
 signal -= signal.mean()
@@ -33,8 +34,11 @@ for s in answers:
     print(f"misfit {s.misfit:.3f} with {s.cardinality} wavelets of {n}")
 
 # %%
+# The roughest answer wavelet by wavelet, then all three.
 
-fig, axes = plt.subplots(3, 1, figsize=(9, 6), sharex=True, layout="constrained")
+fig, (first, *axes) = plt.subplots(4, 1, figsize=(9, 9), sharex=True, height_ratios=[2, 1, 1, 1], layout="constrained")
+SpectraDisplay.from_solution(answers[0]).plot(first)
+first.legend(title="wavelet", ncols=2, loc="upper center", fontsize="small")
 for ax, s in zip(axes, answers, strict=True):
     ax.plot(signal, color="0.7", linewidth=2.5, label="measured")
     ax.plot(W @ s.x, color="C3", linewidth=0.9, label=f"{s.cardinality} wavelets")

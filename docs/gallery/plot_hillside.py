@@ -10,6 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib import cbook
 
+from fewatoms.display import MatrixDisplay
 from fewatoms.estimators import MatrixCompletion
 
 with cbook.get_sample_data("jacksboro_fault_dem.npz") as dem:
@@ -25,13 +26,10 @@ print(f"error {error:.1f} m where the heights were lost; their spread is {height
 print(f"ridge on factors and on biases, as chosen: {model.ridge_}")
 
 # %%
-# The same map three times.
+# What was known, what is filled in, and what the fit leaves of the heights that were known.
 
-fig, axes = plt.subplots(1, 3, figsize=(10, 3.6), layout="constrained")
-shades = {"cmap": "terrain", "vmin": heights.min(), "vmax": heights.max()}
-titles = ("as it is", "half is lost", f"rank {model.rank_} and biases")
-for ax, picture, title in zip(axes, (heights, gaps, filled), titles, strict=True):
-    drawn = ax.imshow(picture, **shades)
-    ax.set(title=title, xticks=[], yticks=[])
-fig.colorbar(drawn, ax=axes, label="metres", shrink=0.8)
+display = MatrixDisplay.from_solution(model.solution_)
+fig, axes = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained")
+for ax, kind in zip(axes, ("known", "fitted", "residuals"), strict=True):
+    display.plot(ax, kind=kind)
 plt.show()

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.datasets import load_diabetes
 
 import fewatoms as fa
+from fewatoms.display import AtomsDisplay
 
 X, y = load_diabetes(return_X_y=True, as_frame=True)
 rng = np.random.default_rng(0)
@@ -22,8 +23,15 @@ atoms = fa.SignedOneHot(10)
 clean = fa.fit(X, y, atoms=atoms, k=4, free="intercept")
 squares = fa.fit(X, typed, atoms=atoms, k=4, free="intercept")
 huber = fa.fit(X, typed, atoms=atoms, k=4, free="intercept", loss=fa.Huber(delta=70.0))
-for name, s in (("clean data", clean), ("least squares", squares), ("Huber", huber)):
-    print(f"{name:>13}: {', '.join(s.names)}")
+
+# %%
+# Which features, with their shares of what is explained: Huber's loss takes those of the clean data.
+
+fig, axes = plt.subplots(1, 3, figsize=(10, 2.2), layout="constrained")
+for ax, name, s in zip(axes, ("clean data", "least squares", "Huber"), (clean, squares, huber), strict=True):
+    AtomsDisplay.from_solution(s).plot(ax)
+    ax.set_title(name)
+plt.show()
 
 # %%
 # Predictions against the outcomes as they were before somebody typed them.

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.datasets import load_sample_image
 
 import fewatoms as fa
+from fewatoms.display import ConvergenceDisplay
 
 photo = load_sample_image("flower.jpg").mean(axis=2)[40:424:8, 200:584:8] / 255
 h, w = photo.shape
@@ -20,7 +21,8 @@ light = fa.operators.CodedDiffraction(masks)
 patterns = np.abs(light @ photo.ravel()) ** 2
 patterns += 0.001 * patterns.mean() * rng.standard_normal(patterns.size)
 
-s = fa.fit(fa.Quadratic(light), patterns, atoms=fa.PSDRankOne(h * w), k=1)
+trace = fa.callbacks.Trace()
+s = fa.fit(fa.Quadratic(light), patterns, atoms=fa.PSDRankOne(h * w), k=1, callback=trace)
 found = fa.phase.align(s.left[:, 0], photo.ravel().astype(complex)).real.reshape(h, w)
 print(f"{patterns.size} brightnesses for {photo.size} pixels")
 print(f"relative error of the picture: {fa.phase.relative_error(s.left[:, 0], photo.ravel().astype(complex)):.2e}")
@@ -34,4 +36,10 @@ axes[1].imshow(np.log(np.fft.fftshift(np.maximum(patterns[: h * w], 1e-6).reshap
 axes[2].imshow(found, cmap="gray", vmin=0, vmax=1)
 for ax, title in zip(axes, ("picture", "one of six patterns (logarithm)", "found"), strict=True):
     ax.set(title=title, xticks=[], yticks=[])
+plt.show()
+
+# %%
+# How the run came to it.
+
+ConvergenceDisplay.from_solution(s, trace).plot()
 plt.show()

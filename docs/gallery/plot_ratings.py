@@ -10,6 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
+from fewatoms.display import MatrixDisplay
 from fewatoms.estimators import MatrixCompletion
 
 rng = np.random.default_rng(0)
@@ -39,7 +40,9 @@ guesses = {
     f"biases and rank {model.rank_}": model.predict(pairs),
 }
 errors = {name: np.sqrt(np.mean((guess - true) ** 2)) for name, guess in guesses.items()}
-fig, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
+fig, (known, left, right) = plt.subplots(1, 3, figsize=(13, 3.8), layout="constrained")
+MatrixDisplay.from_solution(model.solution_).plot(known, kind="known")
+known.set(title="ratings; hatched: not known", xlabel="film", ylabel="who")
 left.barh(list(errors), list(errors.values()), color=["0.7", "0.7", "C0"])
 left.set_xlabel("root mean square error on ratings left out")
 left.invert_yaxis()

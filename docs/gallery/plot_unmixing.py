@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.datasets import load_sample_image
 
 import fewatoms as fa
+from fewatoms.display import SpectraDisplay
 
 rng = np.random.default_rng(0)
 bands, pigments = np.linspace(0, 1, 60), 24
@@ -37,6 +38,15 @@ print(f"{scene.shape[1]} pixels; pigments used most: {sorted(found.tolist())}, p
 print(f"error of the shares: {np.abs(amounts[used].T - shares).mean():.4f}")
 
 # %%
+# One pixel: its spectrum, and what each pigment adds to it.
+
+fig, ax = plt.subplots(figsize=(9, 3.2), layout="constrained")
+SpectraDisplay.from_solution(answers[h * w // 2 + w // 2]).plot(ax, x=bands)
+ax.set(xlabel="band", ylabel="brightness")
+plt.show()
+
+# %%
+# All pixels: the shares of the pigments as they were mixed, and as they were found.
 
 fig, axes = plt.subplots(2, 4, figsize=(10, 5.2), layout="constrained")
 for i, pigment in enumerate(used):

@@ -150,6 +150,11 @@ def generator(rng: Any) -> np.random.Generator:
         raise type(error)(f"{demand}; got {came(rng)}") from None
 
 
+def seed(rng: object) -> object:
+    """What gives the same draws whenever it is used: a generator, which does not, gives a seed away."""
+    return int(rng.integers(2**63)) if isinstance(rng, np.random.Generator) else rng
+
+
 def real_vector(name: str, values: Any, size: int | None = None, what: str = "") -> FloatArray:
     """Return `values` as a new or shared flat float64 array of the given size with finite entries."""
     if sp.issparse(values):

@@ -8,6 +8,7 @@ there ends the run with the best answer so far. A callback that is a context man
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
@@ -63,14 +64,17 @@ class Row:
     misfit: float
     cardinality: int
     products: int
+    objective: float
 
 
 @dataclass
 class Trace:
-    """Keep a row for every call: seconds since the first, stage, iteration, loss, misfit, cardinality, products.
+    """Keep a row for every call: seconds since the first, stage, iteration, loss, misfit, cardinality, products,
+    objective.
 
     `rows` has them one by one; `trace.seconds`, `trace.loss` and so on are arrays, one entry for each call, for
-    plotting: `plt.semilogy(trace.seconds, trace.loss)`. Loss, misfit and cardinality are those of the best so far.
+    plotting: `plt.semilogy(trace.seconds, trace.loss)`. Loss, misfit and cardinality are those of the best so far, and
+    so is the objective: the loss, and what coefficients pay; nan as long as there is no answer yet.
     """
 
     rows: list[Row] = field(default_factory=list)
@@ -80,7 +84,8 @@ class Trace:
         now = time.monotonic()
         self._begun = now if self._begun is None else self._begun
         p = progress
-        row = Row(now - self._begun, p.stage, p.iteration, p.loss, p.misfit, p.cardinality, p.products)
+        objective = math.nan if p.candidate is None else p.problem.objective(p.candidate)
+        row = Row(now - self._begun, p.stage, p.iteration, p.loss, p.misfit, p.cardinality, p.products, objective)
         self.rows.append(row)
 
     def __len__(self) -> int:
@@ -113,6 +118,10 @@ class Trace:
     @property
     def products(self) -> Array:
         return np.array([row.products for row in self.rows], dtype=np.intp)
+
+    @property
+    def objective(self) -> FloatArray:
+        return np.array([row.objective for row in self.rows], dtype=np.float64)
 
 
 class Bar:

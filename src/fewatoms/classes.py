@@ -177,8 +177,8 @@ def _shown(names: Array) -> str:
 
 
 def _sorted(values: Array) -> tuple[IntArray, Array]:
-    missing: Callable[[Array], Array] = {"f": np.isnan, "M": np.isnat, "m": np.isnat}.get(values.dtype.kind, _none)
-    _refuse_missing(int(missing(values).sum()))
+    lacking: Callable[[Array], Array] = {"f": np.isnan, "M": np.isnat, "m": np.isnat}.get(values.dtype.kind, _none)
+    _refuse_missing(int(lacking(values).sum()))
     if values.dtype.kind == "f":
         _checks.finite("b", values)
     names, codes = np.unique(values, return_inverse=True)
@@ -196,7 +196,7 @@ def _none(values: Array) -> Array:
 def _any(values: Array) -> tuple[IntArray, Array]:
     """Values of any types: they are told apart by what Python calls equal."""
     listed = values.ravel().tolist()
-    _refuse_missing(sum(map(_missing, listed)))
+    _refuse_missing(sum(map(missing, listed)))
     try:
         order = list(dict.fromkeys(listed))
     except TypeError:
@@ -218,7 +218,7 @@ def _hashable(value: object) -> bool:
     return True
 
 
-def _missing(value: object) -> bool:
+def missing(value: object) -> bool:
     """None, NaN, and what other packages have for them: those are not equal to themselves, or do not say."""
     try:
         return value is None or not bool(value == value)

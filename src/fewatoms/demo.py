@@ -91,6 +91,7 @@ def _features(rng: np.random.Generator) -> Job:
         told,
         patients,
         "features",
+        {"rows": (np.flatnonzero(patients.shown) + 1).tolist()},
     )
 
 
@@ -158,7 +159,8 @@ def _ink() -> Job:
         ink = np.asarray(s.parts[1].coefficients)
         return [f"{ink.size} of {grey.size} pixels stand out of the paper, {np.mean(ink < 0):.0%} of them darker: ink"]
 
-    return Job("Ink and paper", "rank 1 + as many pixels as stand out", solve, told, grey, "decomposition")
+    called = {"rows": range(1, grey.shape[0] + 1), "cols": range(1, grey.shape[1] + 1)}
+    return Job("Ink and paper", "rank 1 + as many pixels as stand out", solve, told, grey, "decomposition", called)
 
 
 def lines(results: Sequence[tuple[Job, Solution]]) -> list[str]:

@@ -13,6 +13,7 @@ import re
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,7 +36,7 @@ from fewatoms.faces import (
     SymmetricFactors,
 )
 from fewatoms.kept import Kept, Plain, flattened, gathered
-from fewatoms.whole import replacing
+from fewatoms.whole import replacing, special
 
 if TYPE_CHECKING:
     from fewatoms.lowrank import LowRank
@@ -74,23 +75,25 @@ def load(file: PathLike) -> Solution | Solutions | Path | LowRank:
         content = _read(name)
         import_module(HOMES[content.kind])  # whoever reads it has registered by then
         return READERS[content.kind](content)
-    except (FileNotFoundError, PermissionError, _LaterFormat):
+    except (FileNotFoundError, PermissionError, _Refused):
         raise
     except Exception as error:
         raise ValueError(f"file must be one that save() wrote; {name!r} is not, or not all of it") from error
 
 
-class _LaterFormat(ValueError):
-    """A file of a later version."""
+class _Refused(ValueError):
+    """What is told as it is: a file of a later version, or none at all."""
 
 
 def _read(name: str) -> Kept:
+    if special(name):  # which may keep us waiting
+        raise _Refused(f"file must be one that save() wrote; {name!r} is a pipe, a device or a socket")
     with open(name, "rb") as stream, np.load(stream, allow_pickle=False) as found:
         _refuse_strange(found.zip)
         header = kept.section(json.loads(found[HEADER].tobytes().decode()))
         version = kept.whole(header["format"])
         if version > FORMAT:
-            raise _LaterFormat(
+            raise _Refused(
                 f"file must be one that save() wrote in format {FORMAT} or before; {name!r} has format {version}: "
                 "a later version of fewatoms wrote it"
             )
@@ -122,7 +125,7 @@ def save(file: PathLike, content: Kept) -> None:
         raise FileNotFoundError(f"file must lie in a folder that is there; got {os.fspath(file)!r}")
     if os.path.isdir(name):
         raise IsADirectoryError(f"file must be the name of a file; got the folder {os.fspath(file)!r}")
-    with replacing(name) as beside, open(beside, "xb") as stream:
+    with replacing(name) as beside, open(beside, "wb") as stream:
         np.savez(stream, allow_pickle=False, **{HEADER: told}, **plain)
 
 
@@ -163,16 +166,34 @@ def face_of(content: Kept) -> Face:
 
 def _coordinates(it: Kept) -> Face:
     told, arrays = it.told, it.arrays
-    cone, rays = Cone(told["cone"]), told["rays"] is True
-    return Coordinates(arrays["indices"], arrays["signs"], kept.shape(told["shape"]), cone, rays)
+    cone, rays, shape = Cone(told["cone"]), told["rays"] is True, kept.shape(told["shape"])
+    indices = kept.places(arrays["indices"], prod(shape), arrays["indices"].size)
+    return Coordinates(indices, kept.reals(arrays["signs"], indices.size), shape, cone, rays)
 
 
 def _groups(it: Kept) -> Face:
-    return GroupCoordinates(**it.arrays, shape=kept.shape(it.told["shape"]))
+    arrays, shape = it.arrays, kept.shape(it.told["shape"])
+    size, dim = arrays["group"].size, arrays["indices"].size
+    if len(arrays["names"]) != size or len(kept.starts(arrays["starts"], dim)) != size + 1:
+        raise ValueError(f"there must be a name and a beginning for each of {size} groups")
+    kept.places(arrays["indices"], prod(shape), dim)
+    for name, count in (("directions", dim), ("group", size), ("weights", size)):
+        kept.reals(arrays[name], count)
+    return GroupCoordinates(**arrays, shape=shape)
 
 
 def _explicit(it: Kept) -> Face:
-    return Explicit(it.arrays["atoms"], it.arrays.get("names"), Cone(it.told["cone"]))
+    atoms, names = it.arrays["atoms"], it.arrays.get("names")
+    if names is not None and len(names) != len(atoms):
+        raise ValueError(f"there must be a name for each of {len(atoms)} atoms; got {len(names)}")
+    return Explicit(kept.numbers(atoms, max(1, atoms.ndim)), names, Cone(it.told["cone"]))
+
+
+def _nonnegative(it: Kept) -> Face:
+    P, Q = (kept.reals(kept.numbers(it.arrays[name], 2)) for name in "PQ")
+    if P.shape[1] != Q.shape[1]:
+        raise ValueError(f"factors must have one column per atom each; got shapes {P.shape}, {Q.shape}")
+    return NonnegativeFactors(P, Q)
 
 
 def _sum(it: Kept) -> Face:
@@ -182,16 +203,19 @@ def _sum(it: Kept) -> Face:
 
 def _image(it: Kept) -> Face:
     inner = face_of(it.inner[0])
-    return MappedFace(spanned(inner, it.arrays["images"]), inner, kept.shape(it.told["shape"]))
+    images, shape = kept.numbers(it.arrays["images"], 2), kept.shape(it.told["shape"])
+    if images.shape != (prod(shape), inner.dim):
+        raise ValueError(f"there must be images of {inner.dim} atoms, of shape {shape}; got shape {images.shape}")
+    return MappedFace(spanned(inner, images), inner, shape)
 
 
 FACES: Mapping[str, Callable[[Kept], Face]] = {
     "coordinates": _coordinates,
     "groups": _groups,
     "explicit": _explicit,
-    "factors": lambda it: Factors(**it.arrays),
-    "nonnegative factors": lambda it: NonnegativeFactors(**it.arrays),
-    "symmetric factors": lambda it: SymmetricFactors(**it.arrays),
+    "factors": lambda it: Factors(kept.numbers(it.arrays["U"], 2), kept.numbers(it.arrays["V"], 2)),
+    "nonnegative factors": _nonnegative,
+    "symmetric factors": lambda it: SymmetricFactors(kept.numbers(it.arrays["V"], 2)),
     "sum": _sum,
     "multiple": lambda it: ScaledFace(kept.real(it.told["scale"]), face_of(it.inner[0])),
     "image": _image,

@@ -70,8 +70,8 @@ class Frame(ABC):
     def numeric(self) -> bool:
         return all(map(self.holds_numbers, self.types()))
 
-    def numbers(self) -> Matrix:
-        """All columns as one array, refused unless they are numbers and lack nothing."""
+    def refuse_others(self) -> None:
+        """Refuse columns that hold anything else than numbers."""
         types = zip(self.labels, self.types(), strict=True)
         wrong = [f"{label!r} ({kind})" for label, kind in types if not self.holds_numbers(kind)]
         if wrong:
@@ -81,6 +81,10 @@ class Frame(ABC):
                 f"{', '.join(wrong[: names.SHOWN])}{more}. Encode categories as columns of 0 and 1, turn dates into "
                 "numbers, convert numbers that are kept as text or objects, or leave these columns out"
             )
+
+    def numbers(self) -> Matrix:
+        """All columns as one array, refused unless they are numbers and lack nothing."""
+        self.refuse_others()
         self._refuse_missing(self.absent())
         values = self.values()
         if values.dtype.kind == "f":
@@ -133,7 +137,8 @@ class PandasFrame(Frame):
             own = getattr(kinds[0], "numpy_dtype", None)  # of a type that has room for missing values
             if own is not None and not self.native.isna().to_numpy().any():
                 return self.native.to_numpy(dtype=own)
-        return self.native.to_numpy(dtype=np.float64, na_value=np.nan)
+        kept = np.complex128 if any(kind.kind == "c" for kind in kinds) else np.float64  # to be refused as such
+        return self.native.to_numpy(dtype=kept, na_value=np.nan)
 
     def taken(self, which: IntArray) -> Frame:
         return PandasFrame(self.name, self.native.iloc[:, which])

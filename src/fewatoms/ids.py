@@ -179,10 +179,7 @@ def _refuse_missing(name: str, count: int) -> None:
 
 
 def _objects(values: Iterable[object]) -> Array:
-    listed = list(values)
-    array = np.empty(len(listed), dtype=object)
-    array[:] = listed
-    return array
+    return np.fromiter(values, dtype=object)
 
 
 def listed(name: str, column: object) -> Array:

@@ -94,7 +94,49 @@ def maybe(value: Plain) -> float | None:
 
 def shape(value: Plain) -> tuple[int, ...]:
     """The shape of models."""
-    return tuple(whole(n) for n in rows(value))
+    told = tuple(whole(n) for n in rows(value))
+    if min(told, default=0) < 0:
+        raise ValueError(f"a header must have the shape of an array there; got {value!r}")
+    return told
+
+
+# And of arrays: each refuses what would be misread later --------------------------------------------------------------
+
+
+def reals(array: Array, count: int | None = None) -> Array:
+    """Real numbers, so many of them where that is known."""
+    return _of_kind(array, "fiub", "real numbers", count)
+
+
+def numbers(array: Array, axes: int) -> Array:
+    """Real or complex numbers in so many axes."""
+    if array.ndim != axes:
+        raise ValueError(f"an array must have {axes} axes there; got shape {array.shape}")
+    return _of_kind(array, "fiubc", "numbers", None)
+
+
+def places(array: Array, among: int, count: int | None = None) -> Array:
+    """Integers that number things, of which there are so many."""
+    found = _of_kind(array, "iu", "integers", count)
+    if found.size and not 0 <= found.min() <= found.max() < among:
+        raise ValueError(f"places must lie between 0 and {among - 1}; got {found.min()} to {found.max()}")
+    return found
+
+
+def starts(array: Array, count: int) -> Array:
+    """Where parts of so many things begin, the end appended."""
+    found = _of_kind(array, "iu", "integers", None)
+    if found.ndim != 1 or found[0] != 0 or found[-1] != count or (np.diff(found) < 0).any():
+        raise ValueError(f"parts must follow each other from 0 to {count}; got {found}")
+    return found
+
+
+def _of_kind(array: Array, kinds: str, told: str, count: int | None) -> Array:
+    if array.dtype.kind not in kinds:
+        raise ValueError(f"an array must hold {told} there; got {array.dtype}")
+    if count is not None and array.shape != (count,):
+        raise ValueError(f"an array must hold {count} of them there; got shape {array.shape}")
+    return array
 
 
 # Many trees of few kinds ----------------------------------------------------------------------------------------------

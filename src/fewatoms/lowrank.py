@@ -227,10 +227,12 @@ class LowRank:
 def restored(it: Kept) -> LowRank:
     """The model that was kept."""
     told, arrays, center = it.told, it.arrays, kept.maybe(it.told["center"])
-    biases = None if center is None else FittedBiases(center, arrays["row_biases"], arrays["col_biases"])
+    left, right = (kept.reals(arrays[side]) for side in ("left", "right"))
+    beside = [kept.reals(arrays[side]) for side in ("row_biases", "col_biases") if center is not None]
+    biases = None if center is None else FittedBiases(center, *beside)
     on_factors, on_biases = (kept.real(v) for v in kept.rows(told["ridge"]))
     nonnegative = told["nonnegative"] is True
-    return LowRank(arrays["left"], arrays["right"], biases, ridge=(on_factors, on_biases), nonnegative=nonnegative)
+    return LowRank(left, right, biases, ridge=(on_factors, on_biases), nonnegative=nonnegative)
 
 
 files.READERS["low rank"] = restored

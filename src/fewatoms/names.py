@@ -19,15 +19,15 @@ Names: TypeAlias = tuple[str, ...]
 SHOWN = 5  # names in a message
 
 
-def of_labels(name: str, labels: Sequence[object]) -> Names | None:
-    """The names that labels of columns are, whatever their type; None where they only number the columns."""
+def of_labels(name: str, labels: Sequence[object], what: str = "columns") -> Names | None:
+    """The names that labels of columns are, whatever their type; None where they only number these."""
     if all(not isinstance(label, str) for label in labels) and list(labels) == list(range(len(labels))):
         return None
     names = tuple(str(label) for label in labels)
     twice = [label for label, times in Counter(names).items() if times > 1]
     if twice:
         raise ValueError(
-            f"{name} must have columns of different names; {told(twice)} {are(twice)} there more than once: rename "
+            f"{name} must have {what} of different names; {told(twice)} {are(twice)} there more than once: rename "
             "them, or pass an array"
         )
     return names

@@ -116,7 +116,10 @@ class Problem:
         with np.errstate(over="ignore"):
             reference, at_zero = loss.value(data), seen.loss.value(seen.b)
         if not math.isfinite(at_zero) or (loss.anchored and reference < 1e-290 and data.any()):
-            raise ValueError(f"b must be in units in which its loss is an ordinary number; got {at_zero}: rescale b")
+            what = "it" if loss.weights is None else "it, or its weights"
+            raise ValueError(
+                f"b must be in units in which its loss is an ordinary number; got {at_zero}: rescale {what}"
+            )
         return cls(M, data, loss, atoms, k, None, None, pays, stands, seen, reference, at_zero)
 
     def __repr__(self) -> str:

@@ -360,23 +360,24 @@ class Solution(Point):
 def restored(it: Kept) -> Solution:
     """The answer that was kept, without M and b."""
     told, arrays, face = it.told, it.arrays, files.face_of(it.inner[0])
-    if arrays["c"].shape != (face.dim,):
-        raise ValueError(f"there must be {face.dim} coefficients; got {arrays['c'].shape}")
     ridge, *shrink = (kept.real(v) for v in kept.rows(told["ridge"]))
     center = kept.maybe(told["center"])
     biases = None if center is None else FittedBiases(center, arrays["row_biases"], arrays["col_biases"])
     asked, fingerprint = Asked.read(told["asked"]), Fingerprint.read(told["fingerprint"])
+    several, n = told["several"] is True, fingerprint.shape[1]
+    if math.prod(face.shape) != n and not (several and face.shape[0] == n):
+        raise ValueError(f"models must be as large as M says, {fingerprint.shape}; got shape {face.shape}")
     answer = Solution(
         face,
-        arrays["c"],
+        kept.reals(arrays["c"], face.dim),
         status=Status[str(told["status"])],
         success=told["success"] is True,
         message=str(told["message"]),
         loss=kept.real(told["loss"]),
         misfit=kept.real(told["misfit"]),
         r2=kept.real(told.get("r2", math.nan)),  # which earlier files do not know
-        beside=Told(arrays["free"], told["intercept"] is True, biases, *shrink),
-        several=told["several"] is True,
+        beside=Told(kept.reals(arrays["free"]), told["intercept"] is True, biases, *shrink),
+        several=several,
         ridge=(ridge, shrink[0]) if shrink else ridge,
         iterations=kept.whole(told["iterations"]),
         products=kept.whole(told["products"]),

@@ -379,6 +379,8 @@ def restored(it: Kept) -> Solutions:
     faces, c = [files.face_of(face) for face in kept.unpacked(it.inner[0])], arrays["c"]
     if np.diff(arrays["starts"]).tolist() != [face.dim for face in faces] or c.size != arrays["starts"][-1]:
         raise ValueError("there must be a coefficient for each dimension of the faces")
+    for name in ("c", "free", *NUMBERS.keys() & arrays.keys()):
+        kept.reals(arrays[name], len(faces) if name in NUMBERS else None)
     classes, count = arrays.get("classes"), told.get("count", 0)
     first = None if told["fingerprint"] is None else Fingerprint.read(told["fingerprint"])
     prints = [] if first is None else [replace(first, data=str(known)) for known in arrays["digests"]]

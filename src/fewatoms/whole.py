@@ -4,17 +4,31 @@ from __future__ import annotations
 
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 
+def special(name: str | os.PathLike[str]) -> bool:
+    """Whether a pipe, a device or a socket is there, behind links or not: nothing to be replaced by a file."""
+    return os.path.exists(name) and not os.path.isfile(name) and not os.path.isdir(name)
+
+
 @contextmanager
 def replacing(name: str | os.PathLike[str]) -> Iterator[str]:
-    """The name of a file beside the one that is meant, which takes its place when all is written; it is gone if not."""
+    """The name of an empty file beside the one that is meant, which takes its place, and who may read and write it,
+    when all is written; it is gone if not."""
+    if special(name):
+        raise FileExistsError(f"{os.fspath(name)!r} must be a file; a pipe, a device or a socket is there")
     target = os.path.realpath(name)
     beside = f"{target}.{secrets.token_hex(4)}.part"
+    mode = stat.S_IMODE(os.stat(target).st_mode) if os.path.exists(target) else None
+    # What nobody else may read is not to be read while it is written either.
+    os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666 if mode is None else 0o600))
     try:
         yield beside
+        if mode is not None:
+            os.chmod(beside, mode)
         os.replace(beside, target)
     finally:
         with suppress(OSError):

@@ -123,7 +123,7 @@ fit cut.npy --target 1                                | cut.npy
 fit cut.npz --target 1                                | cut.npz
 fit flat.npy                                          | --target
 fit flat.npy --target 31                              | 31
-fit gap_target.npz                                    | a missing value
+fit gap_target.npz                                    | missing values; got 1
 fit houses.npz --target 1                             | predict
 fit flat.npy --drop 1                                 | --target
 fit houses.csv --target price --out there.npz         | --overwrite

@@ -116,7 +116,7 @@ def test_parts_side_by_side_and_as_frames():
     s = answer("robust")
     display = DecompositionDisplay.from_solution(s).plot()
     assert [ax.get_title() for ax in display.ax_] == display.drawn.titles
-    assert display.drawn.titles == ["data", "part 0: low rank (1)", "part 1: few entries (5)"]
+    assert display.drawn.titles == ["data", "low rank (1)", "few entries (5)"]
     frames = DecompositionDisplay.from_solution(s).plot(frame=(5, 2), column=3)
     (image,) = frames.ax_[0].images
     np.testing.assert_array_equal(np.ravel(image.get_array()), cases()["robust"].b[:, 3])
@@ -126,6 +126,14 @@ def test_parts_side_by_side_and_as_frames():
         display.plot(frame=(3, 3))
     with pytest.raises(ValueError, match="column must"):
         display.plot(frame=(5, 2), column=8)
+
+
+def test_frames_of_data_and_background_can_be_compared():
+    s = answer("robust")
+    data, low, few = (ax.images[0] for ax in DecompositionDisplay.from_solution(s).plot(frame=(5, 2)).ax_)
+    assert data.get_clim() == low.get_clim()
+    assert data.get_cmap().name == low.get_cmap().name == "gray"
+    assert few.get_clim()[0] == -few.get_clim()[1]
 
 
 def test_spectra_add_up():

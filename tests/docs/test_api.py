@@ -17,6 +17,8 @@ ANSWERS = {"Certificate", "Path", "Problem", "Progress", "Solution", "Solutions"
 # Their signatures are other than what is called: numpydoc sees that of __new__.
 UNSEEN = {"Groups"}
 ESTIMATORS = importlib.import_module("fewatoms.estimators").__all__
+# Made of answers by from_solution and the like, not by their constructors; the figure of the demo is the demo's own.
+DISPLAYS = sorted(set(importlib.import_module("fewatoms.display").__all__) - {"demo_figure"})
 
 
 def listed():
@@ -53,19 +55,34 @@ def test_every_listed_name_exists():
         assert hasattr(importlib.import_module(module), name), f"{module}.{name}"
 
 
-def test_all_estimators_are_listed():
+def test_all_estimators_and_displays_are_listed():
     assert {("fewatoms.estimators", name) for name in ESTIMATORS} <= listed()
+    assert {("fewatoms.display", name) for name in DISPLAYS} <= listed()
+
+
+def test_the_gallery_draws_with_every_display():
+    scripts = [path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "gallery").glob("plot_*.py")]
+    for name in DISPLAYS:
+        assert any(f"{name}.from_" in text for text in scripts), name
+    assert sum("fewatoms.display" in text for text in scripts) > len(scripts) / 2
+
+
+def test_the_index_names_all_modules():
+    told = (ROOT / "docs" / "api" / "index.rst").read_text(encoding="utf-8").partition(".. toctree::")[0]
+    for module in {module.partition(".")[2] for module, _ in listed()} - {""}:
+        assert f"``{module}``" in told, module
 
 
 @pytest.mark.parametrize(
     "name",
     [f"fewatoms.{name}" for name in sorted(set(fewatoms.__all__) - UNSEEN)]
-    + [f"fewatoms.estimators.{name}" for name in ESTIMATORS],
+    + [f"fewatoms.estimators.{name}" for name in ESTIMATORS]
+    + [f"fewatoms.display.{name}" for name in DISPLAYS],
 )
 def test_docstrings(name):
     if isinstance(getattr(fewatoms, name.rpartition(".")[2], None), types.ModuleType):
         pytest.skip("a module")
-    demanded = checks() - ({"PR01"} if name.rpartition(".")[2] in ANSWERS else set())
+    demanded = checks() - ({"PR01"} if name.rpartition(".")[2] in {*ANSWERS, *DISPLAYS} else set())
     wrong = [error for error in validate(name)["errors"] if error[0] in demanded]
     assert not wrong
 

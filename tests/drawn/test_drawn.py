@@ -5,10 +5,12 @@ import pytest
 
 import fewatoms as fa
 from answers import NAMES, answer, cases
+from fewatoms.callbacks import Trace
 from fewatoms.drawn.abundances import Abundances
 from fewatoms.drawn.atoms import Atoms
+from fewatoms.drawn.convergence import Convergence
 from fewatoms.drawn.decomposition import Decomposition
-from fewatoms.drawn.grids import Grid, scale
+from fewatoms.drawn.grids import Grid, scale, span
 from fewatoms.drawn.matrix import Matrix
 from fewatoms.drawn.path import Curve, Supports
 from fewatoms.drawn.phases import Phases
@@ -62,7 +64,7 @@ def test_atoms_are_the_table(name):
     s = answer(name)
     atoms = Atoms.of(s)
     assert len(atoms.labels) == s.cardinality == len(atoms.values) == len(atoms.shares) == len(atoms.costs)
-    assert np.abs(atoms.relative).max(initial=0.0) <= 1.0
+    assert np.abs(atoms.weights).max(initial=0.0) <= 1.0
     bare = Atoms.unmeasured(s)
     np.testing.assert_array_equal(bare.values, atoms.values)
     assert np.isnan(bare.costs).all()
@@ -106,6 +108,59 @@ def test_parts_and_data(name):
     np.testing.assert_allclose(sum(drawn.matrices[1:]), s.x, atol=1e-12)
 
 
+def lit():
+    """A face-like picture under lights, with shadows that only the low-rank part has below 0."""
+    y, x = np.mgrid[-1:1:24j, -1:1:20j]
+    face = 120 * np.exp(-(x**2) - y**2) + 40 * np.sin(4 * x) * np.cos(3 * y) + 80
+    lights = np.stack([np.ones(16), np.linspace(-0.6, 0.6, 16)])
+    X = np.stack([face.ravel(), (face * x).ravel()], axis=1) @ lights
+    X[np.random.default_rng(0).random(X.shape) < 0.03] = 0.0
+    return np.maximum(X, 0.0), (24, 20)
+
+
+def test_data_and_low_rank_have_one_scale():
+    X, shape = lit()
+    low = X - X.mean()  # both signs, as an answer may have where data have one
+    drawn = Decomposition(["data", "low rank", "few entries"], [X, low, X - low], [False, False, True])
+    some = drawn.frames(shape)
+    ends = drawn.shades([[parts[j] for _, parts in some] for j in range(3)])
+    assert ends[0] == ends[1] == span(*[parts[0] for _, parts in some])
+    assert ends[2][0] == -ends[2][1]
+    assert ends[0][0] >= 0
+    assert drawn.scales()[0] == drawn.scales()[1] == scale(drawn.grids[0])
+    assert Decomposition(["few entries"], [X], [True]).scales()[0][0] < 0  # without data
+
+
+def test_the_best_so_far_begins_with_the_first_answer_and_falls():
+    case = cases()["biases"]
+    trace = Trace()
+    s = case.fit(callback=trace, ridge="auto")
+    assert {"choosing the ridge"} <= set(trace.stage.tolist())
+    run = Convergence.of(trace, s)
+    assert run.label == "objective"
+    assert (np.diff(run.heights) <= 1e-9 * run.heights[0]).all()
+    assert "choosing the ridge" not in run.stages
+    assert run.heights[-1] == s.objective
+    assert len(Convergence.of(trace).heights) == len(run.heights) - 1
+
+
+def test_bars_know_no_units():
+    case = cases()["signed"]
+    units = np.geomspace(1e-3, 1e3, 20)
+    here, there = (Atoms.of(fa.fit(M, case.b, atoms=fa.SignedOneHot(20), k=3)) for M in (case.M, case.M * units))
+    assert here.labels == there.labels
+    np.testing.assert_allclose(here.weights, there.weights, rtol=1e-6)
+    assert (np.sign(here.weights) == np.sign(here.sizes)).all()
+    assert np.abs(here.weights).max() == 1.0
+
+
+def test_groups_of_one_column_keep_their_sign():
+    case = cases()["signed"]
+    s = fa.fit(case.M, case.b, atoms=fa.SignedOneHot(20), k=3)
+    grouped = fa.fit(case.M, case.b, atoms=fa.Groups(list(range(20))), k=3)
+    assert sorted(s.coefficients) == pytest.approx(sorted(Atoms.of(grouped).sizes))
+
+
 def test_frames_are_columns():
     drawn = Decomposition.of(answer("robust"))
     frames = drawn.frames((5, 2), most=4)
@@ -113,7 +168,7 @@ def test_frames_are_columns():
     for number, parts in frames:
         for part, matrix in zip(parts, drawn.matrices, strict=True):
             np.testing.assert_allclose(part.ravel(), matrix[:, number])
-    wide = Decomposition(["data"], [np.arange(300.0 * 40)[:, None]])
+    wide = Decomposition(["data"], [np.arange(300.0 * 40)[:, None]], [False])
     assert wide.frames((40, 300))[0][1][0].shape == (17, 128)  # in its proportions
     with pytest.raises(ValueError, match="frame must be a height and a width"):
         drawn.frames((4, 4))

@@ -57,7 +57,7 @@ def test_fewer_atoms_where_fewer_will_do():
     codes = SparseCoder(D, None, misfit=1e-6).fit_transform(signals)
     assert np.count_nonzero(codes, axis=1).tolist() == [1, 2]
     assert SparseCoder(D, len(D)).fit(X).answers(X[:2]).cardinality.max() <= 30
-    with pytest.raises(ValueError, match=f"k must be at most the number of atoms, {len(D)}; got 99"):
+    with pytest.raises(ValueError, match=f"k must be at most {len(D)}, as there are {len(D)} atoms; got 99$"):
         SparseCoder(D, 99).fit(X).answers(X[:2])
 
 
@@ -93,12 +93,28 @@ def test_atoms_have_names():
         coder.transform(scene[BANDS[::-1]])
 
 
+def test_the_columns_of_a_dictionary_are_known_by_name():
+    spectra = pd.DataFrame(D[:3], index=["quartz", "clay", "water"], columns=BANDS)
+    scene = pd.DataFrame(X, columns=BANDS)
+    codes = SparseCoder(spectra, 2).fit_transform(scene)
+    mixed = BANDS[5:] + BANDS[:5]
+    by_name = SparseCoder(spectra[mixed], 2).fit(scene)
+    np.testing.assert_array_equal(by_name.dictionary_, D[:3])
+    np.testing.assert_array_equal(by_name.transform(scene), codes)
+    others = pl.DataFrame({band: spectra[band].to_numpy() for band in mixed})
+    np.testing.assert_array_equal(SparseCoder(others, 2).fit_transform(scene), codes)
+    np.testing.assert_array_equal(SparseCoder(spectra[mixed], 2).fit(X).dictionary_, spectra[mixed])
+    with pytest.raises(ValueError, match=rf"^dictionary must have the columns of X.*'{BANDS[0]}' and 'odd' are in one"):
+        SparseCoder(spectra.rename(columns={BANDS[0]: "odd"}), 2).fit(scene)
+
+
 @pytest.mark.parametrize(
     ("dictionary", "k", "told"),
     [
         (D[:, :5], 2, r"dictionary must have atoms as long as signals, 12 features; got shape \(30, 5\)"),
         (np.where(D > 2, np.nan, D), 2, "dictionary contains NaN"),
         (pd.DataFrame(D).assign(name="x"), 2, "dictionary must have numbers in all columns.*'name'"),
+        (pd.DataFrame(D[:2], index=["a", "a"]), 1, "^dictionary must have rows of different names; 'a' is"),
         (D, 0, "k must be an integer of at least 1"),
         (D, None, "k must be an integer"),
     ],

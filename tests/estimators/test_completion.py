@@ -81,6 +81,12 @@ def ratings(rng):
 # The same as the doors ------------------------------------------------------------------------------------------------
 
 
+def test_a_rank_is_that_of_what_was_found():
+    L = np.random.default_rng(0).standard_normal((20, 3)) @ np.random.default_rng(1).standard_normal((3, 20))
+    model = MatrixCompletion(rank=15, ridge=0).fit(L)
+    assert model.rank_ == model.left_.shape[1] == 3
+
+
 @pytest.mark.parametrize("biases", [False, True])
 def test_a_table_is_fitted_as_by_the_plain_door(rng, biases):
     _, X = planted(rng, p=14, q=6, noise=0.1)
@@ -113,6 +119,28 @@ def test_random_state_is_a_seed(rng):
     _, X = planted(rng, q=6, noise=0.1)
     one, same, other = (MatrixCompletion(1, ridge="auto", random_state=s).fit(X).ridge_ for s in (1, 1, 2))
     assert one == same != other
+
+
+def test_random_state_draws_the_entries_that_ranks_are_chosen_by():
+    X = np.random.default_rng(0).standard_normal((30, 8))
+    ranks = [MatrixCompletion(ridge=0.0, random_state=s).fit(X).rank_ for s in (0, 2, 2)]
+    assert ranks == [1, 2, 2]
+    one, same = (MatrixCompletion(ridge=0.0, random_state=np.random.default_rng(s)).fit(X).rank_ for s in (4, 4))
+    assert one == same
+
+
+def test_generators_hold_out_the_same_entries_for_each_rank(monkeypatch):
+    drawn = []
+
+    def spied(*given, **words):
+        drawn.append(words["rng"])
+        return fa.fit_path(*given, **words)
+
+    monkeypatch.setattr("fewatoms.ranks.fit_path", spied)
+    MatrixCompletion(random_state=np.random.default_rng(3)).fit(np.random.default_rng(0).standard_normal((30, 8)))
+    assert len(drawn) > 1
+    assert len({*drawn}) == 1
+    assert isinstance(drawn[0], int)
 
 
 def test_a_callback_may_stop_the_search(rng):
@@ -381,7 +409,7 @@ TABLE = np.arange(12.0).reshape(4, 3)
 @pytest.mark.parametrize(
     ("parameters", "given", "words", "message"),
     [
-        ({}, (FRAME,), {}, r"could not convert string to float.*fit\(pairs, y\)"),
+        ({}, (FRAME,), {}, r"^X must have numbers in all columns; these hold others: 'user'.*fit\(pairs, y\)"),
         ({}, (FRAME,), {"user": "usr", "item": "film", "value": "stars"}, "'usr' is not: did you mean 'user'"),
         ({}, (FRAME,), {"user": "user"}, "all three; got 'user', None, None"),
         ({}, (TABLE,), {"user": "u", "item": "i", "value": "v"}, "beside an X that is none"),

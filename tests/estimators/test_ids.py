@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fewatoms.estimators import MatrixCompletion
 from fewatoms.estimators.pairs import measured, pairs
 from fewatoms.ids import Ids
 
@@ -24,6 +25,7 @@ COLUMNS = {
     "dates": [date(2026, 1, 2), date(2026, 1, 1)],
     "series": pd.Series(["x", "y", "x"], dtype="category"),
     "huge": [10**30, 1],
+    "tuples": [(1, 2), (1, 3), (1, 2)],
 }
 
 
@@ -92,3 +94,34 @@ def test_two_columns_are_pairs_unless_they_hold_fractions():
     assert not measured(pairs("X", np.array([[1.0, np.nan]])))
     large = [[2**60 + 1, 1]]
     assert pairs("X", large)[0].tolist() == [2**60 + 1]
+
+
+@pytest.mark.parametrize("first", [[2**63, 2**63 + 1, 5], [2**53, 2**53 + 1, 5], [2**64, 2**64 + 1, 5]], ids=str)
+@pytest.mark.parametrize("second", [[0, 1, 0], [0.0, 1.0, 0.0], ["a", "b", "a"]], ids=str)
+def test_large_ids_are_told_apart(first, second):
+    model = MatrixCompletion(rank=1, ridge=0).fit([*zip(first, second, strict=True)], [1.0, 2.0, 3.0])
+    assert model.row_ids_.tolist() == sorted(first)
+    assert all(type(value) is int for value in model.row_ids_.tolist())
+    assert model.col_ids_.tolist() == sorted(set(second))
+    np.testing.assert_allclose(model.predict([(first[0], second[0]), (first[2], second[2])]), [1.0, 3.0], rtol=1e-6)
+
+
+def test_large_ids_as_numpy_has_them_are_told_apart():
+    first, second = pairs("X", [(np.uint64(2**63 + 1), 1), (np.uint64(2**63), 2), (-1, 3)])
+    assert first.tolist() == [2**63 + 1, 2**63, -1]
+    assert second.tolist() == [1, 2, 3]
+
+
+def test_a_list_of_rows_with_gaps_is_a_table():
+    assert measured(pairs("X", [(1.5, float("nan")), (2, 3)]))
+
+
+def test_pairs_by_the_names_of_their_columns():
+    frame = pd.DataFrame({"user": [1, 1, 5, 5], "item": [1, 5, 1, 5], "stars": [1.0, 2.0, 3.0, 4.0]})
+    model = MatrixCompletion(rank=1, ridge=0).fit(frame, user="user", item="item", value="stars")
+    said = model.predict([(1, 5)])
+    assert model.predict(pd.DataFrame({"item": [5], "user": [1]})) == said
+    assert model.predict(pd.DataFrame({"who": [1], "film": [5]})) == said
+    for odd in ({"item": [1], "customer": [5]}, {"customer": [5], "user": [1]}):
+        with pytest.raises(ValueError, match=r"^X must have the columns 'user' and 'item', or two that are called"):
+            model.predict(pd.DataFrame(odd))

@@ -97,9 +97,9 @@ def test_ridges_are_chosen_as_a_path_does():
 
 
 def test_k_above_the_number_of_features_is_refused_and_a_range_is_cut():
-    with pytest.raises(ValueError, match=r"k must be at most the number of features \(or groups\), 8; got 40"):
+    with pytest.raises(ValueError, match=r"^k must be at most 8, as there are 8 feature\(s\) or groups; got 40$"):
         SparseRegressor(40).fit(X, Y)
-    with pytest.raises(ValueError, match="at most the number of features"):
+    with pytest.raises(ValueError, match=r"^k must be at most 8,"):
         SparseRegressorCV([9, 10], 0.0).fit(X, Y)
     e = SparseRegressor(8).fit(X, Y)
     assert e.k_ == 8
@@ -118,6 +118,13 @@ def test_splitters_split(cv):
     e = SparseRegressorCV([1, 2, 3], 0.0, cv=cv).fit(X, Y)
     np.testing.assert_allclose(e.scores_[0], path.scores["cv"])
     assert_same(e, path.best)
+
+
+def test_splits_are_drawn_once():
+    splits = [*KFold(3).split(X)]
+    asked = {"ks": [1, 2], "ridges": 0.0, "loss": "huber"}
+    once, listed = (SparseRegressorCV(cv=cv, **asked).fit(X, Y) for cv in (iter(splits), splits))
+    np.testing.assert_array_equal(once.scores_, listed.scores_)
 
 
 def test_splits_are_of_the_rows_that_came():
@@ -247,6 +254,13 @@ def test_a_table_is_a_frame_of_the_kind_that_was_fitted(clothes):
     assert type(table) is type(frame)
     names = table["name"].to_pylist() if clothes == "arrow" else list(table["name"])
     assert sorted(names) == ["age", "bp"]
+
+
+def test_a_table_is_a_list_of_records_after_a_pickle():
+    model = SparseRegressor(2).fit(FRAME, Y)
+    table = pickle.loads(pickle.dumps(model)).solution_.table()
+    assert isinstance(table, list)
+    assert [row["name"] for row in table] == list(model.solution_.table()["name"])
 
 
 def test_names_need_a_frame():

@@ -156,7 +156,8 @@ def test_frames_pickles_and_pipelines(rng):
     ("parameters", "X", "message"),
     [
         ({"rank": 0}, np.ones((4, 3)), "rank must be an integer between 1 and 3; got 0"),
-        ({"entries": 13}, np.ones((4, 3)), "entries must be an integer between 0 and 12; got 13"),
+        ({"entries": 13}, np.ones((4, 3)), "entries must be an integer between 1 and 12; got 13"),
+        ({"entries": 0}, np.ones((4, 3)), "^entries must be an integer between 1 and 12; got 0$"),
         ({"center": "mean"}, np.ones((4, 3)), "center must be True or False"),
         ({}, np.full((4, 3), np.nan), "at least one entry that is not missing"),
         ({}, np.full((4, 3), np.inf), "infinity"),

@@ -145,3 +145,28 @@ def test_outputs_that_cannot_be_written(tmp_path):
     with pytest.raises(io.Refused, match="cannot be written"):
         io.write_table(Path(tmp_path) / "nowhere" / "o.csv", {"x": np.ones(2)})
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("colours", [(), (3,)])
+def test_equal_frames_stay_frames(tmp_path, colours):
+    rng = np.random.default_rng(0)
+    one = rng.integers(0, 256, (6, 5, *colours)).astype(np.uint8)
+    frames = np.stack([one, one, one, 255 - one, 255 - one])
+    io.write_stack(tmp_path / "out.gif", frames)
+    found = io.read_stack(tmp_path / "out.gif").frames
+    assert found.shape == frames.shape
+    np.testing.assert_array_equal(found, frames)  # no more colours than a table has
+    io.write_stack(tmp_path / "still.gif", frames[:3])
+    assert len(io.read_stack(tmp_path / "still.gif").frames) == 3
+
+
+def test_what_is_there_and_no_file_is_never_claimed(tmp_path):
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("there are no pipes with names")
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "pipe.csv")
+    for name in ("pipe.csv", "link.csv"):
+        with pytest.raises(io.Refused, match="pipe, a device or a socket"):
+            io.claim(tmp_path / name, overwrite=True)
+        with pytest.raises(io.Refused, match="must be a file; it is a pipe"):
+            io.read_table(tmp_path / name)

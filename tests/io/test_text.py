@@ -53,6 +53,8 @@ def _unavailable(layout):
         "spaces": (" a , b \n 1 , x \n 2 , y \n", {"a": [1, 2], "b": ["x", "y"]}),
         "index of pandas": (",b\n0,5\n1,6\n", {"index": [0, 1], "b": [5, 6]}),
         "trailing separators": ("a,b,\n1,2,\n", {"a": [1], "b": [2], "column 3": [np.nan]}),
+        "missing elsewhere": ("a\n1\nN/A\nn/a\n#N/A\n#NA\n<NA>\nNULL\n", {"a": [1] + [np.nan] * 6}),
+        "decimals, not thousands": ("a;b\n0,126;2\n1,500;3\n-0,250;4\n", {"a": [0.126, 1.5, -0.25], "b": [2, 3, 4]}),
         "missing": ("a\n1\n\"\"\nNA\nNaN\nnan\nnull\nNone\n?\n", {"a": [1] + [np.nan] * 7}),
         "missing words": ("a,b\nx,1\n,2\nNA,3\n", {"a": ["x", None, None], "b": [1, 2, 3]}),
         "all missing": ("a,b\n,1\n,2\n", {"a": [np.nan, np.nan], "b": [1, 2]}),
@@ -108,6 +110,7 @@ TOKENS = [
     "", "1", "-2.5", "+3", "1e5", ".5", "nan", "NAN", "-nan", "nan(1)", "NA", "?", "null", "None", "inf", "Infinity",
     "true", "False", "TRUE", "x", "x y", " 7 ", "1,5", "2,25", "1;5", '"', '"q"', '"a,b"', '"a;b"', '"a""b"', 'a"b',
     '"a"b', '"l1\nl2"', "é", "名", "1_0", "0x1", "1e400", "1e-400", "12345678901234567890", "\t8", "0.1", "-", ".",
+    "NULL", "N/A",
 ]  # fmt: skip
 
 

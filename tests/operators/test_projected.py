@@ -89,6 +89,14 @@ def test_a_column_that_free_columns_span_has_length_zero(weights):
     np.testing.assert_allclose(op.columns(np.array([2])), 0, atol=1e-12)
 
 
+def test_a_column_too_long_to_measure_stays_so_behind_the_projection():
+    A = generator(6).standard_normal((M_ROWS, 3))
+    A[:, 1] *= 1e200
+    with np.errstate(over="ignore"):
+        lengths = Projected(as_operator(A), FREE).offers(ColumnBlocks).column_lengths()
+    assert np.isposinf(lengths[1])
+
+
 def test_dependent_free_columns_are_one():
     A = generator(5).standard_normal((M_ROWS, 4))
     twice = Projected(as_operator(A), np.column_stack([FREE, 1e6 * FREE[:, 0], FREE.sum(axis=1)]))

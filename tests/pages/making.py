@@ -7,7 +7,7 @@ import pandas as pd
 
 import fewatoms as fa
 from answers import answer, cases
-from fewatoms import report
+from fewatoms import cli, report
 
 NASTY = [
     "<script>window.hit = 1</script>",
@@ -71,6 +71,28 @@ def _many(file):
     answers.report(file, names=NASTY, frame=(4, 6))
 
 
+@cache
+def faces():
+    """Pictures of 48 x 40 pixels under 12 lights, with shadows, and what a fit of rank 3 makes of them."""
+    y, x = np.mgrid[-1:1:48j, -1:1:40j]
+    head = np.exp(-2.5 * (x / 0.8) ** 4 - 2.5 * y**4)
+    marks = [np.exp(-60 * ((x - a) ** 2 + (y - b) ** 2)) for a, b in ((-0.35, -0.25), (0.35, -0.25), (0.0, 0.45))]
+    skin = 180 * head - 90 * sum(marks)
+    angles = np.linspace(-1.2, 1.2, 12)
+    lit = [np.maximum(0.0, skin * (np.cos(a) + 0.9 * np.sin(a) * x)) for a in angles]
+    X = np.stack([one.ravel() for one in lit], axis=1) + np.random.default_rng(0).normal(0, 1.5, (48 * 40, 12))
+    for j in range(12):  # a gleam that wanders, and a shadow
+        film = X[:, j].reshape(48, 40)
+        film[10:14, 3 * j : 3 * j + 4], film[30:33, 36 - 3 * j : 40 - 3 * j] = 250.0, 0.0
+    X = np.clip(X, 0, 255).round()
+    sets = fa.RankOne(*X.shape) + fa.SignedOneHot(X.shape)
+    return fa.fit(fa.Identity(X.shape), X, atoms=sets, k=(3, None))
+
+
+def _demo(file):
+    assert cli.main(["demo", "--report", str(file), "--quiet"]) == 0
+
+
 def _predictions(file):
     columns = {"price": np.arange(30.0), NASTY[0]: np.array([NASTY[i % 10] for i in range(30)], dtype=object)}
     report.predictions(file, columns, answer("signed"), title="predictions", notes=[NASTY[0]])
@@ -87,6 +109,8 @@ PAGES = {
     "traced": _traced,
     "matrix": _matrix,
     "frames": lambda file: answer("robust").report(file, frame=(5, 2)),
+    "faces": lambda file: faces().report(file, frame=(48, 40)),
+    "demo": _demo,
     "parts": lambda file: answer("demixing").report(file),
     "phases": lambda file: answer("psd, complex").report(file),
     "classes": lambda file: answer("classes").report(file),

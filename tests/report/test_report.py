@@ -14,7 +14,8 @@ import pytest
 import fewatoms as fa
 from answers import NAMES, answer, cases
 from fewatoms import words
-from fewatoms.report import plots, shell
+from fewatoms.drawn.grids import Grid
+from fewatoms.report import cells, plots, png, shell
 
 VOID = {"meta", "input", "img", "br"}
 INSIDE_SVG = {"line", "rect", "circle", "path", "stop", "image"}
@@ -190,8 +191,12 @@ def test_a_path_has_every_k_for_the_slider(tmp_path):
     for k, told in zip(path.k, data["answers"], strict=True):
         s = path[k]
         assert [data["names"][row[0]] for row in told["rows"]] == [str(i) for i in s.indices]
-        assert [row[1] for row in told["rows"]] == pytest.approx(s.coefficients.tolist(), rel=1e-5)
-        assert [row[2] for row in told["rows"]] == pytest.approx(s.measures.contribution.tolist(), rel=1e-5)
+        shares = s.measures.contribution
+        assert [row[1] for row in told["rows"]] == pytest.approx(
+            np.sign(s.coefficients) * shares / shares.max(), rel=1e-5
+        )
+        assert [row[2] for row in told["rows"]] == pytest.approx(s.coefficients.tolist(), rel=1e-5)
+        assert [row[3] for row in told["rows"]] == pytest.approx(shares.tolist(), rel=1e-5)
         assert told["figures"]["loss"] == f"{s.loss:.4g}"
     assert [row[0] for row in page.tables[0]] == [str(i) for i in path.best.indices]  # what is read without a script
     assert [row[0] for row in page.tables[1]] == ["4", "1", "2"]
@@ -216,7 +221,8 @@ def test_dear_measures_are_made_for_the_shown_k_alone(tmp_path, monkeypatch):
     case = cases()["huber"]
     path = fa.fit_path(case.M, case.b, k=[1, 2], atoms=case.words["atoms"], loss=case.words["loss"])
     data = json.loads(re.findall(r'id="path-data">(.*?)</script>', written(path, tmp_path))[0])
-    assert [row[2] is None for told in data["answers"] for row in told["rows"]] == [False, True, True]
+    for place in (1, 3):  # the bar as well: coefficients would not be of the same kind
+        assert [row[place] is None for told in data["answers"] for row in told["rows"]] == [False, True, True]
 
 
 def test_convergence_is_drawn_where_a_trace_is_given(tmp_path):
@@ -224,6 +230,77 @@ def test_convergence_is_drawn_where_a_trace_is_given(tmp_path):
     s = cases()["nonnegative"].fit(callback=trace, misfit=0.2)
     assert "How it was found" in Page(written(s, tmp_path, trace=trace)).words
     assert "How it was found" not in Page(written(s, tmp_path)).words
+
+
+def pictures(text):
+    """Kinds of colours of all pictures: 0 is grey, 2 has colours."""
+    return [base64.b64decode(found)[25] for found in re.findall(r'<img [^>]*src="data:image/png;base64,(.*?)"', text)]
+
+
+def test_backgrounds_are_grey_as_the_data_are(tmp_path):
+    s = answer("robust")  # its low-rank part has both signs
+    text = written(s, tmp_path, frame=(5, 2))
+    kinds = np.array(pictures(text)).reshape(8, 3)
+    assert (kinds[:, :2] == 0).all()
+    assert (kinds[:, 2] == 2).any()
+    scales = re.findall(r"<figcaption>(data|low rank|few entries).*?\(([^()]* to [^()]*)\)</figcaption>", text)
+    assert {ends for what, ends in scales if what == "data"} == {ends for what, ends in scales if what == "low rank"}
+
+
+def test_a_sum_shows_pictures_before_numbers(tmp_path):
+    text = written(answer("robust"), tmp_path, frame=(5, 2))
+    assert text.index('class="step"') < text.index("<details>")
+    assert "<title>Low rank (1) and few entries (5)</title>" in text
+    page = Page(text)
+    rows = {tuple(row[:3]) for row in page.tables[-1]}  # frame, row, column of the picture
+    assert rows == {(str(j), str(i // 2), str(i % 2)) for i, j in answer("robust").parts[1].indices.tolist()}
+    assert "all is counted from 0" in page.words
+    named = Page(written(answer("robust"), tmp_path, frame=(5, 2), cols=[f"{j + 1}.png" for j in range(8)]))
+    assert {(f"{int(j) + 1}.png", str(int(a) + 1), str(int(b) + 1)) for j, a, b in rows} == {
+        tuple(row[:3]) for row in named.tables[-1]
+    }
+    assert "<title>A 12 x 10 matrix of rank" in written(answer("completion"), tmp_path)
+
+
+def test_columns_of_a_table_of_atoms_are_explained(tmp_path):
+    case = cases()["signed"]
+    path = fa.fit_path(case.M, case.b, atoms=fa.SignedOneHot(20), k=[1, 2])
+    for thing in (answer("signed"), path):
+        said = Page(written(thing, tmp_path)).words
+        assert said.count("contribution: the length of what an atom adds") == 1
+        assert said.count("cost: what the objective would rise by") == 1
+        assert "on the data that were fitted" in said
+
+
+def test_data_have_names(tmp_path):
+    s = answer("signed")
+    rows = [f"patient {i}" for i in range(30)]
+    case = cases()["signed"]
+    left = np.abs(case.b - case.M @ s.x)
+    page = Page(written(s, tmp_path, rows=rows))
+    assert page.tables[1][0][0] == f"patient {left.argmax()}"
+    bare = Page(written(s, tmp_path))
+    assert bare.tables[1][0][0] == str(left.argmax())
+    assert "The largest residuals; all is counted from 0" in bare.words
+    path = fa.fit_path(case.M, case.b, atoms=fa.SignedOneHot(20), k=[1, 2])
+    assert "patient " in Page(written(path, tmp_path, rows=rows)).words
+    for thing in (s, path):
+        with pytest.raises(ValueError, match="rows must have 30 entries; got 1"):
+            thing.report(tmp_path / "no.html", rows=["a"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_proven_has_both_numbers(name, tmp_path):
+    s = answer(name)
+    said = Page(written(s, tmp_path)).words
+    assert "in this range" not in said
+    assert "{where}" not in said
+    known = s.certificate.known().relaxed
+    if known is not None and "The relaxation is an easier problem" in said:
+        low, high = words.optimum(known)
+        told = re.findall(r"lies between (\S+) and (\S+): the nearer", said)
+        if np.isfinite(high - low):
+            assert np.array(told, dtype=float) == pytest.approx(np.array([[low, high]]), rel=1e-5)
 
 
 def test_frames_and_faces(tmp_path):
@@ -297,6 +374,46 @@ def test_pictures_of_odd_numbers_have_finite_places(heights):
     for picture in drawn:
         assert "nan" not in picture
         assert "inf" not in picture
+
+
+@pytest.mark.parametrize("heights", [[8.5e5, 6.1e5], [1.2e-7, 3e-7], [123456.0, 123457.0], [3.0, 4.0]])
+def test_names_of_axes_stand_beside_their_numbers(heights):
+    frame = plots.Frame.around(np.arange(2.0), np.array(heights))
+    longest = max(len(plots._at_axis(value)) for value in frame.ticks)
+    assert frame.left - 6 - 7.2 * longest >= 12 + 4  # half a line of the name, which stands at 12
+    assert "e+" not in frame.axes("x", "y")
+
+
+def test_one_outlier_does_not_squash_a_histogram():
+    values = np.append(np.random.default_rng(0).uniform(0.1, 0.2, 1000), 50.0)
+    picture, said = plots.histogram(values, "misfit", label="l")
+    assert "1 far out is not drawn" in said
+    assert "to 50" in said
+    assert sum(float(height) > 20 for height in re.findall(r'class="f0".*?height="(.*?)"', picture)) > 5
+    assert plots.histogram(values[:-1], "misfit", label="l")[1] == ""
+    plots.histogram(np.full(9, 2.0), "misfit", label="l")
+
+
+def test_cells_have_the_names_of_rows_and_columns():
+    grid = Grid.of(np.arange(20.0).reshape(10, 2))
+    names = [f"feature {i}" for i in range(10)]
+    drawn = cells.heat(grid, (0.0, 1.0), "a", across="k", up="", label="l", rows=names, cols=[1, 2])
+    assert re.findall(r">(feature \d)<", drawn) == names
+    assert re.findall(r"small.*?>(\d)<", drawn) == ["1", "2"]
+    years = cells.heat(Grid.of(np.ones((61, 12))), (0.0, 1.0), "a", across="", up="", label="l", rows=range(1950, 2011))
+    assert 10 < len(re.findall(r">(19\d\d|20\d\d)<", years)) < 40
+    bare = cells.heat(grid, (0.0, 1.0), "a", across="", up="", label="l", cols=["x" * 40, "y"])
+    assert "xxx" not in bare
+
+
+def test_signs_have_one_colour_in_bars_and_maps():
+    assert "minus" in plots.bar(-1.0, 1.0)
+    low, high = png.DIVERGING[0], png.DIVERGING[-1]
+    assert low[0] > low[2]  # brown, as --two is, which bars below 0 have
+    assert high[2] > high[0]
+    style = shell._part("style.css")
+    assert ".minus { fill: var(--two); }" in style
+    assert "--two: #a04a00" in style
 
 
 def test_marks_have_a_place_for_each_step():

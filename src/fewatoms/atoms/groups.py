@@ -28,6 +28,14 @@ def _groups(face: Face) -> IntArray:
     return face.group
 
 
+def _of_one_type(labels: Array) -> Array:
+    """Labels that are kept as objects, as an array of strings or numbers where all are: series of text come so."""
+    kinds = {type(label) for label in labels.ravel().tolist()} if labels.dtype.kind == "O" else set()
+    if kinds and any(kinds <= alike for alike in ({str, np.str_}, {bool}, {int, float})):
+        return np.array(labels.tolist())
+    return labels
+
+
 class Groups(FiniteSet):
     """A = union over groups g of the unit sphere of the coordinates in g, divided by the group's weight.
 
@@ -53,7 +61,7 @@ class Groups(FiniteSet):
         return super().__new__(cls)
 
     def __init__(self, labels: npt.ArrayLike, weights: Mapping[object, float] | npt.ArrayLike | None = None) -> None:
-        labels = np.asarray(labels)
+        labels = _of_one_type(np.asarray(labels))
         if labels.ndim not in (1, 2) or labels.size == 0:
             raise ValueError(
                 f"labels must be a vector (or matrix) with one label per coordinate; got shape {labels.shape}"

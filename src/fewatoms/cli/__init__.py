@@ -6,7 +6,10 @@ known: `fewatoms --help` is there at once.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Sequence
+from typing import TextIO
 
 import fewatoms
 from fewatoms.cli import complete, demo, doctor, fit, path, predict, reproduce, split, unmix
@@ -22,11 +25,17 @@ EXAMPLES = """\
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit code says whether what was asked holds."""
+    sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()  # None if whoever called closed them
     try:
         options = _parser().parse_args(arguments)
     except SystemExit as end:  # argparse has said why
         return int(end.code or 0)
     return done(options)
+
+
+def _nowhere() -> TextIO:
+    """Where text goes that nobody reads."""
+    return open(os.devnull, "w", encoding="utf-8")
 
 
 def _parser() -> Parser:

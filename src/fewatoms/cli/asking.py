@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from fewatoms.cli.design import Recipe
     from fewatoms.cli.session import Session
     from fewatoms.doors import Words
-    from fewatoms.io import Table
+    from fewatoms.io import Grid, Table
     from fewatoms.losses import Loss
     from fewatoms.operators import Operator
     from fewatoms.solution import Solution
 
 OUTPUTS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
+TARGET = "y"  # what stands beside a matrix, read as a table
 USUAL = 20  # atoms at most where nobody says how many
 
 
@@ -56,13 +57,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 @dataclass(frozen=True, eq=False)
 class Question:
     """What the doors are asked: M with its names, b, and words; how tables become M, where M was a table; the group of
-    each column, where they have some."""
+    each column, where they have some; what each row is called in the file, by its id or its number from 1."""
 
     M: Operator
     b: Array
     words: Words
     recipe: Recipe | None = None
     groups: Sequence[str] | None = None
+    called: Sequence[object] = ()
 
     @property
     def rows(self) -> int:
@@ -76,10 +78,19 @@ class Question:
 
 def question(options: argparse.Namespace, session: Session) -> Question:
     """Read the data; all that cannot be asked is refused here."""
+    import scipy.sparse as sp
+
+    from fewatoms import io
+    from fewatoms.io.table import table_of
+
     _agree(options)
-    if options.target is None:
-        return _of_grid(options)
-    return _of_table(options, session)
+    if options.target is not None:
+        return _of_table(options, session, io.read_table(options.data))
+    grid = _beside_target(options)
+    if sp.issparse(grid.values):
+        return _of_sparse(options, grid)
+    named = argparse.Namespace(**{**vars(options), "target": TARGET})
+    return _of_table(named, session, table_of(grid))
 
 
 def _agree(options: argparse.Namespace) -> None:
@@ -103,35 +114,49 @@ def _agree(options: argparse.Namespace) -> None:
             raise refused(why)
 
 
-def _of_grid(options: argparse.Namespace) -> Question:
+def _beside_target(options: argparse.Namespace) -> Grid:
     """A matrix whose file has a target beside it."""
     from fewatoms import io
-    from fewatoms.operators import MatrixOperator
 
     if Path(options.data).name.lower().endswith((".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz", ".parquet")):
         table = io.read_table(options.data)
         few = ", ".join(map(repr, table.names[:8])) + (", ..." if len(table.names) > 8 else "")
         raise refused(f"--target must name the column to explain; {options.data} has {few}")
-    if options.categorical or options.drop or options.weights or options.group_by or options.id:
-        raise refused("--categorical, --drop, --id, --weights and --group-by are for tables: name the --target column")
     grid = io.read_grid(options.data)
     if grid.target is None:
         raise refused(f"{options.data} has no target beside its matrix: name the --target column (1, 2, ...)")
-    b = _labels(grid.target, grid.source) if options.classes else _numbers(grid.target, grid.source)
-    M = MatrixOperator(grid.values, grid.names)
-    return Question(M, b, _words(options, M, b, None, None))
+    if TARGET in (grid.names or ()):
+        raise refused(f"{options.data} must have no column called {TARGET!r}, as the target beside it is: rename it")
+    return grid
 
 
-def _of_table(options: argparse.Namespace, session: Session) -> Question:
+def _of_sparse(options: argparse.Namespace, grid: Grid) -> Question:
+    """A sparse matrix, which stays so: all of its columns are in use, and none has gaps."""
     import numpy as np
 
-    from fewatoms import io
-    from fewatoms.cli.design import recipe
+    from fewatoms.io.table import numbered
     from fewatoms.operators import MatrixOperator
 
-    table = io.read_table(options.data)
+    if options.categorical or options.drop or options.weights or options.group_by or options.id:
+        raise refused("--categorical, --drop, --id, --weights and --group-by are for tables, not for sparse matrices")
+    if not np.isfinite(grid.values.data).all():
+        raise refused(f"{grid.source}: a sparse matrix must hold finite numbers: leave out rows where some are missing")
+    assert grid.target is not None
+    b = _labels(grid.target, grid.source) if options.classes else _numbers(grid.target, grid.source)
+    M = MatrixOperator(grid.values, grid.names or numbered(grid.values.shape[1]))
+    return Question(M, b, _words(options, M, b, None, None), called=range(1, len(b) + 1))
+
+
+def _of_table(options: argparse.Namespace, session: Session, table: Table) -> Question:
+    import numpy as np
+
+    from fewatoms.cli.design import as_written, recipe
+    from fewatoms.operators import MatrixOperator
+
     options = _spread(options, table)
-    table, weights = _counting(table, options, session)
+    table = as_written(table, [*options.categorical, *([options.target] if options.classes else [])])
+    called = _rows_called(table, options)
+    table, weights, called = _counting(table, called, options, session)
     target = _target(table, options)
     without = [*options.drop, *(name for name in (options.weights, options.id) if name is not None)]
     how, notes = recipe(
@@ -159,7 +184,19 @@ def _of_table(options: argparse.Namespace, session: Session) -> Question:
     M = MatrixOperator(X, how.made)
     groups = _groups(options, table, how)
     words = _words(options, M, b, groups, None if weights is None else weights[keep])
-    return Question(M, b, words, how, groups)
+    return Question(M, b, words, how, groups, called[keep].tolist())
+
+
+def _rows_called(table: Table, options: argparse.Namespace) -> Array:
+    """The ids of the rows as they are written in the file, or their numbers, from 1."""
+    import numpy as np
+
+    from fewatoms import io
+
+    if options.id is None:
+        return np.arange(1, table.rows + 1)
+    table.column(options.id)  # refused unless it is there
+    return io.read_table(options.data, columns=[options.id], as_text=[options.id]).columns[options.id]
 
 
 def _spread(options: argparse.Namespace, table: Table) -> argparse.Namespace:
@@ -172,14 +209,16 @@ def _spread(options: argparse.Namespace, table: Table) -> argparse.Namespace:
     return options
 
 
-def _counting(table: Table, options: argparse.Namespace, session: Session) -> tuple[Table, Array | None]:
-    """The rows that count, and their weights: those of weight 0 are as if they were not there."""
+def _counting(
+    table: Table, called: Array, options: argparse.Namespace, session: Session
+) -> tuple[Table, Array | None, Array]:
+    """The rows that count, their weights and what they are called: those of weight 0 are as if they were not there."""
     import numpy as np
 
     from fewatoms import io
 
     if options.weights is None:
-        return table, None
+        return table, None, called
     weights = table.numeric([options.weights])[:, 0]
     if (weights < 0).any():
         demand = "weights must be positive, or 0 for rows that do not count"
@@ -188,9 +227,10 @@ def _counting(table: Table, options: argparse.Namespace, session: Session) -> tu
     if not some.any():
         raise refused(f"{table.source}: some weights must be positive; those of column {options.weights!r} are all 0")
     if some.all():
-        return table, weights
+        return table, weights, called
     session.note(f"{int((~some).sum())} of {table.rows} rows have weight 0 and do not count")
-    return io.Table({name: column[some] for name, column in table.columns.items()}, table.source), weights[some]
+    kept = io.Table({name: column[some] for name, column in table.columns.items()}, table.source)
+    return kept, weights[some], called[some]
 
 
 def _target(table: Table, options: argparse.Namespace) -> Array:
@@ -214,11 +254,15 @@ def _numbers(b: Array, source: str) -> Array:
 
 
 def _labels(b: Array, source: str) -> Array:
-    """Classes as labels: words, or whole numbers without a point."""
+    """Classes as labels: words as they are written, or whole numbers where all are written as such."""
     import numpy as np
 
+    from fewatoms.io.codes import as_ids
+
     if b.dtype.kind == "O":
-        b = np.array([str(v) for v in b])
+        words, place = np.unique([str(v) for v in b], return_inverse=True)
+        known = as_ids(words.tolist())
+        b = (known if known.dtype.kind == "i" else words)[place]
     elif (b == np.round(b)).all() and np.abs(b).max() < 2**53:
         b = b.astype(np.int64)
     known = np.unique(b)
@@ -239,6 +283,7 @@ def _groups(options: argparse.Namespace, table: Table, how: Recipe) -> list[str]
 
 def _grouping(options: argparse.Namespace, columns: Sequence[str]) -> dict[str, str]:
     from fewatoms import io, names
+    from fewatoms.cli.design import as_written
 
     said = options.group_by
     if said is None:
@@ -252,6 +297,7 @@ def _grouping(options: argparse.Namespace, columns: Sequence[str]) -> dict[str, 
     told = io.read_table(said)
     if {"name", "group"} - {*told.names}:
         raise refused(f"{said}: must have the columns 'name' and 'group'; got {names.told(told.names)}")
+    told = as_written(told, ["name", "group"])
     known, groups = ([str(v) for v in told.column(head)] for head in ("name", "group"))
     strange = [name for name in known if name not in columns]
     if strange:
@@ -285,7 +331,10 @@ def _loss(options: argparse.Namespace, b: Array, weights: Array | None) -> Loss:
     import fewatoms as fa
 
     if options.classes:
-        return fa.Logistic(weights) if np.unique(b).size == 2 else fa.Multinomial(weights)
+        count = np.unique(b).size
+        if options.positive and count > 2:
+            raise refused(f"--positive is for numbers and two classes; got {count} classes: leave it out")
+        return fa.Logistic(weights) if count == 2 else fa.Multinomial(weights)
     if options.delta is not None:
         return fa.Huber(options.delta, weights)
     return fa.LeastSquares(weights)  # for a first fit, whose residual says where outliers begin

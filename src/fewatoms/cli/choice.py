@@ -10,7 +10,11 @@ from fewatoms.cli.tables import figure
 from fewatoms.words import aligned
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path as File
+
     from fewatoms._types import FloatArray
+    from fewatoms.cli.session import Session
     from fewatoms.cli.summary import Plain
     from fewatoms.path import Path
 
@@ -92,3 +96,9 @@ def lines(path: Path, way: str, rule: str, rows: int) -> list[str]:
         f"chosen: k = {path.chosen}, {said(path, way, rule, rows)}",
         *aligned(head, cells, len(path) - len(cells)),
     ]
+
+
+def reported(file: File, session: Session, path: Path, way: tuple[str, str, int], rows: Sequence[object]) -> None:
+    """The report of a path, with the rule that k was chosen by: its way, its name, and how many rows there are."""
+    chosen = [] if path.chosen is None else [f"k = {path.chosen} was chosen: {said(path, *way)}."]
+    path.report(file, title=session.title, notes=[*chosen, *session.notes], rows=rows)

@@ -59,7 +59,7 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from fewatoms import io
-    from fewatoms.cli.pairs import Given, which
+    from fewatoms.cli.pairs import Given, refuse_value, which
 
     session = Session(options)
     whole = options.predict is None and options.top is None
@@ -77,11 +77,13 @@ def run(options: argparse.Namespace) -> int:
         given = Given.of(entries)
         del entries  # its codes are in the operator now
         if pairs is not None:
-            which(pairs, given.row, given.col)
+            refuse_value(pairs, which(pairs, given.row, given.col), given.value)
     least = min(given.M.matrix_shape)
     ranks = [k for k in (options.rank or _usual()) if k <= least]
     if not ranks:
         raise io.Refused(f"--rank must be at most {least}, the smaller side of the matrix; got {options.rank}")
+    if options.rank is not None and len(ranks) < len(options.rank):
+        session.note(f"--rank is tried up to {max(ranks)}: the smaller side of the matrix is {least}")
     with session.working("complete") as callback:
         s = _solved(given, ranks, options, callback)
     return _told(session, given, s, ranks, pairs)

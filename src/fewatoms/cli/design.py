@@ -12,6 +12,7 @@ import numpy as np
 
 from fewatoms import kept, names
 from fewatoms.cli.options import refused
+from fewatoms.io.cells import spelled
 from fewatoms.kept import Plain
 
 if TYPE_CHECKING:
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from fewatoms.io import Table
 
 LEVELS = 1000  # that one column may have
+GAPS = ("error", "drop", "mean")  # what may be done about missing values
+TO_FIT = "say --missing drop to leave out those rows, or --missing mean to put means in their places"
+TO_PREDICT = "fill them in, or fit the model with --missing mean, which keeps means, or drop, which predicts other rows"
+POINTED = re.compile(r"-?\d+(\.0)?", re.ASCII)  # as some write what others write without a point
 DATE = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})(\D|$)", re.ASCII)
 
 
@@ -47,8 +52,9 @@ class Column:
             if column.dtype.kind == "O":
                 raise refused(f"{table.source}: column {self.name!r} must hold numbers; got {_sample(column)}")
             return np.asarray(column, dtype=np.float64)[:, None]
-        words, missing = as_words(column)
         known = {*self.levels, self.base}
+        words, missing = as_words(column)
+        words = [_known_as(word, known) for word in words]
         strange = sorted({word for word, gone in zip(words, missing, strict=True) if not gone and word not in known})
         if strange:
             raise refused(
@@ -77,6 +83,11 @@ class Recipe:
     def made(self) -> tuple[str, ...]:
         return tuple(name for column in self.columns for name in column.made)
 
+    @property
+    def categorical(self) -> list[str]:
+        """Columns whose entries are words, as they are written, even if they look like numbers."""
+        return [column.name for column in self.columns if column.levels is not None]
+
     def design(self, table: Table, used: Array | None = None) -> tuple[FloatArray, Array]:
         """The matrix for a table, and which of its rows are whole: of the others the entries mean nothing. Columns that
         nobody uses need not be in the table, and are zero then."""
@@ -93,7 +104,7 @@ class Recipe:
             missing[:] = False
         whole: Array = ~np.any(missing, axis=1)
         if not whole.all() and self.missing == "error":
-            raise refused(gaps(table.source, self.made, missing))
+            raise refused(gaps(table.source, self.made, missing, TO_FIT if used is None else TO_PREDICT))
         if np.isinf(X).any():
             bad = [name for i, name in enumerate(self.made) if np.isinf(X[:, i]).any()]
             raise refused(f"{table.source}: columns must hold finite numbers; there is infinity in {names.told(bad)}")
@@ -114,8 +125,10 @@ class Recipe:
             levels = None if each["levels"] is None else tuple(str(v) for v in kept.rows(each["levels"]))
             means = tuple(kept.real(v) for v in kept.rows(each["means"]))
             columns.append(Column(str(each["name"]), levels, means, str(each["base"])))
-        named = told.get("id")
-        return cls(str(told["target"]), str(told["missing"]), tuple(columns), None if named is None else str(named))
+        named, missing = told.get("id"), str(told["missing"])
+        if missing not in GAPS or any(len(c.means) != len(c.made) for c in columns if c.means or missing == "mean"):
+            raise ValueError(f"missing must be one of {GAPS}, with a mean for each column; got {missing!r}")
+        return cls(str(told["target"]), missing, tuple(columns), None if named is None else str(named))
 
 
 def recipe(
@@ -146,6 +159,16 @@ def recipe(
     if not columns:
         raise refused(f"{table.source}: no column is left that could explain {target!r}")
     return Recipe(target, missing, tuple(columns), id), notes
+
+
+def as_written(table: Table, names: Sequence[str]) -> Table:
+    """A table in which these columns are text, as the file has it: codes are no numbers, 01 is not 1."""
+    from fewatoms import io
+
+    if not names:
+        return table
+    words = io.read_table(table.source, columns=[*names], as_text=[*names]).columns
+    return io.Table({**table.columns, **words}, table.source)
 
 
 def spread(table: Table, given: Sequence[str]) -> list[str]:
@@ -211,21 +234,26 @@ def as_words(column: Array) -> tuple[list[str], Array]:
     if column.dtype.kind == "O":
         missing = np.array([value is None for value in column], dtype=bool)
         return [str(value) for value in column], missing
-    return [f"{value:.15g}" for value in column.tolist()], np.isnan(column)
+    return [spelled(value) for value in column.tolist()], np.isnan(column)
+
+
+def _known_as(word: str, known: set[str]) -> str:
+    """What a category is called: as it is written, or as a whole number is, with a point or without."""
+    if word in known or not POINTED.fullmatch(word):
+        return word
+    other = word.removesuffix(".0") if word.endswith(".0") else f"{word}.0"
+    return other if other in known else word
 
 
 def _all_missing(values: Array) -> bool:
     return bool(as_words(values)[1].all()) if values.dtype.kind == "O" else bool(np.isnan(values).all())
 
 
-def gaps(source: str, called: Sequence[str], missing: Array) -> str:
+def gaps(source: str, called: Sequence[str], missing: Array, advice: str) -> str:
     """Where there are missing values, and what to do about them."""
     counts = missing.sum(axis=0)
     where = [name for name, count in zip(called, counts, strict=True) if count]
-    return (
-        f"{source}: {int(counts.sum())} values are missing, in {names.told(where)}: say --missing drop to leave out "
-        f"those rows, or --missing mean to put means in their places"
-    )
+    return f"{source}: {int(counts.sum())} values are missing, in {names.told(where)}: {advice}"
 
 
 def _sample(column: Array) -> str:

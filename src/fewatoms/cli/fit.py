@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path as File
 from typing import TYPE_CHECKING
 
-from fewatoms.cli import asking
+from fewatoms.cli import asking, choice
 from fewatoms.cli.options import Commands, budgets, command, positive
 from fewatoms.cli.session import Session
 from fewatoms.cli.tables import figure
@@ -70,14 +71,13 @@ def _solved(
 ) -> tuple[Solution, Path | None]:
     """The answer, and the path that it was chosen from if it was."""
     import fewatoms as fa
-    from fewatoms.cli.choice import folds_of
 
     words: Words = {**ask.words, "callback": callback}
     if ks is None or len(ks) == 1:
         words["misfit"] = options.misfit
         return fa.fit(ask.M, ask.b, k=None if ks is None else ks[0], **words), None
     path = fa.fit_path(ask.M, ask.b, k=ks, **words)
-    path.choose_k("cv", folds=folds_of(ask.rows), rng=options.seed, callback=callback)
+    path.choose_k("cv", folds=choice.folds_of(ask.rows), rng=options.seed, callback=callback)
     return path.best, path
 
 
@@ -86,7 +86,7 @@ def told(session: Session, ask: Question, s: Solution, path: Path | None, asked:
     import numpy as np
 
     from fewatoms import io
-    from fewatoms.cli import choice, models
+    from fewatoms.cli import models
     from fewatoms.cli.summary import of_answer, plain
 
     if session.cut_short is None:
@@ -96,9 +96,7 @@ def told(session: Session, ask: Question, s: Solution, path: Path | None, asked:
     how: dict[str, Plain] = {"kind": "table", "recipe": None if ask.recipe is None else ask.recipe.plain()}
     session.write("model", lambda path: models.write(path, s, how))
     columns = {head: _column(head, [record[head] for record in records]) for head in (records[0] if records else ())}
-    once = asked["k"] is None or len(session.options.k or (0, 0)) == 1
-    trace = session.trace if once and session.options.loss != "huber" else None  # of one fit, not of many
-    session.write("report", lambda path: s.report(path, title=session.title, trace=trace, notes=session.notes))
+    session.write("report", lambda file: _reported(file, session, ask, s, path))
     session.write("table", lambda path: io.write_table(path, columns or {"name": np.array([], dtype=object)}))
     way, accuracy = ("cv", "best", ask.rows), _accuracy(s, ask)
     chosen = [] if path is None else choice.lines(path, *way)
@@ -113,6 +111,15 @@ def told(session: Session, ask: Question, s: Solution, path: Path | None, asked:
     rows = [[_cell(head, value) for head, value in record.items()] for record in records]
     table = [list(records[0]), *rows] if records else []
     return session.finish(s.success, summary, [session.said(s.message), *_fitted(s, accuracy), *chosen], table)
+
+
+def _reported(file: File, session: Session, ask: Question, s: Solution, path: Path | None) -> None:
+    """Of one answer, or of the path that it was chosen from, with the chosen one in front."""
+    if path is None:
+        trace = None if session.options.loss == "huber" else session.trace  # of one fit, not of two
+        s.report(file, title=session.title, trace=trace, notes=session.notes, rows=ask.called)
+    else:
+        choice.reported(file, session, path, ("cv", "best", ask.rows), ask.called)
 
 
 def _records(s: Solution, ask: Question) -> list[dict[str, object]]:

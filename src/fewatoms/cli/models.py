@@ -8,7 +8,8 @@ from __future__ import annotations
 import io as streams
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -47,14 +48,29 @@ def read(name: str) -> tuple[Solution | LowRank, dict[str, Plain], dict[str, Arr
     path = Path(name)
     if not path.is_file():
         raise Refused(
-            f"{name}: there is no such file" if not path.exists() else f"{name}: must be a file, not a folder"
+            f"{name}: there is no such file" if not path.exists() else f"{name}: must be a file, not a folder or a pipe"
         )
     answer = cast("Solution | LowRank", files.load(path))
-    with np.load(path, allow_pickle=False) as found:
+    with damaged(name), np.load(path, allow_pickle=False) as found:
         if HOW not in found.files:
             raise Refused(f"{name}: must be a model that `fewatoms fit` or `fewatoms complete` wrote")
         told = kept.section(json.loads(found[HOW].tobytes().decode()))
         if kept.whole(told["format"]) > FORMAT_OF_HOW:
             raise Refused(f"{name}: a later version of fewatoms wrote this model")
         arrays = {key: found[key] for key in found.files if key.startswith(f"{HOW} ")}
-    return answer, kept.section(told["how"]), arrays
+        return answer, kept.section(told["how"]), arrays
+
+
+@contextmanager
+def damaged(name: str) -> Iterator[None]:
+    """Whatever is not as it was written is refused in one line."""
+    from fewatoms.io import Refused
+
+    try:
+        yield
+    except Refused:
+        raise
+    except Exception as error:
+        raise Refused(
+            f"{name}: must be a model that `fewatoms fit` or `fewatoms complete` wrote; it is damaged, or was changed"
+        ) from error

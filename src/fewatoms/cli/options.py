@@ -35,9 +35,14 @@ class Parser(argparse.ArgumentParser):
         self.exit(MISUSE, f"{self.prog}: error: {one_line(message)} ({self.prog} --help tells more)\n")
 
 
-def one_line(text: str) -> str:
+def printable(text: str) -> str:
     """Without line breaks, and without what would do something to a terminal."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
+
+
+def one_line(text: str) -> str:
+    """Printable, with single blanks."""
+    return " ".join(printable(text).split())
 
 
 def examples(text: str) -> str:

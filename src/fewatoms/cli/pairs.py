@@ -67,6 +67,7 @@ class Pairs:
     row: str
     col: str
     value: str
+    answer = None  # of a fit, which is not kept
 
     @classmethod
     def of(cls, model: LowRank, given: Given, scale: tuple[float, float] | None) -> Pairs:
@@ -83,14 +84,28 @@ class Pairs:
 
     @classmethod
     def read(cls, model: LowRank, how: dict[str, Plain], arrays: dict[str, Array]) -> Pairs:
-        ends = None if how["scale"] is None else [kept.real(v) for v in kept.rows(how["scale"])]
-        span = ANY if ends is None else (ends[0], ends[1])
-        matrix = Completed(model, Ids(arrays[ROWS]), Ids(arrays[COLS]), None, None, span)
+        low, high = ANY if how["scale"] is None else (kept.real(v) for v in kept.rows(how["scale"]))
+        rows, cols = arrays[ROWS], arrays[COLS]
+        if not low < high or (_distinct(rows), _distinct(cols)) != model.shape:
+            raise ValueError("there must be an id for each row and column, and a scale from low to high")
+        matrix = Completed(model, Ids(rows), Ids(cols), None, None, (low, high))
         return cls(matrix, str(how["row"]), str(how["col"]), str(how["value"]))
+
+    def about(self, session: Session, path: str, id: str | None) -> dict[str, Array]:
+        """What the model says of the pairs of a file."""
+        from fewatoms import io
+
+        if id is not None:
+            raise refused("--id is for tables: predictions of pairs have their ids already")
+        with session.timed("read"):
+            table = io.read_table(path)
+        with session.timed("work"):
+            return self.predicted(session, table)
 
     def predicted(self, session: Session, table: Table) -> dict[str, Array]:
         """The pairs of a table with what the model says of them; nothing for ids that were not there."""
         row, col = which(table, self.row, self.col)
+        refuse_value(table, (row, col), self.value)
         rows, cols = table.column(row), table.column(col)
         i, j = (
             side.written("ids of pairs", some) for side, some in ((self.matrix.rows, rows), (self.matrix.cols, cols))
@@ -126,12 +141,26 @@ class Pairs:
 
 
 def which(table: Table, row: str, col: str) -> tuple[str, str]:
-    """The columns with the ids of pairs: by their names, or the first two."""
+    """The columns with the ids of pairs: by their names, or the first two where both are called otherwise."""
     if {row, col} <= {*table.names}:
         return row, col
-    if len(table.names) < 2:
+    if len(table.names) < 2 or {row, col} & {*table.names}:
         raise refused(f"{table.source}: must have the columns {row!r} and {col!r}; got {names.told(table.names)} alone")
     return table.names[0], table.names[1]
+
+
+def refuse_value(table: Table, ids: tuple[str, str], value: str) -> None:
+    """Refuse ids in a column that is called as the values are: one of them would be lost."""
+    if value in ids:
+        raise refused(
+            f"{table.source}: ids must not stand in the column {value!r}, as the values are called: rename it"
+        )
+
+
+def _distinct(ids: Array) -> int:
+    """How many there are, if they are as they are written: whole numbers or text, each once; else -1."""
+    good = ids.ndim == 1 and ids.dtype.kind in "iU" and np.unique(ids).size == ids.size
+    return int(ids.size) if good else -1
 
 
 def _storable(ids: Array) -> Array:

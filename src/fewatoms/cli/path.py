@@ -106,7 +106,7 @@ def _told(session: Session, path: Path, ask: asking.Question) -> int:
         "names": np.array([" ".join(some) for some in called], dtype=object),
     }
     session.write("path", path.save)
-    session.write("report", lambda file: path.report(file, title=session.title, notes=session.notes))
+    session.write("report", lambda file: choice.reported(file, session, path, (way, rule, ask.rows), ask.called))
     session.write("table", lambda file: io.write_table(file, columns))
     session.write("plot", lambda file: _draw(path, file))
     lines: list[Plain] = [
@@ -121,7 +121,7 @@ def _told(session: Session, path: Path, ask: asking.Question) -> int:
     ]
     summary: dict[str, Plain] = {
         "data": {"source": session.options.data, "target": session.options.target, "rows": ask.rows,
-                 "columns": int(ask.M.shape[1])},
+                 "columns": int(ask.M.shape[1]), "classes": plain(answers[0].classes)},
         "asked": {"k": plain(path.k), "choose": way, "rule": rule},
         "answer": {"chosen": plain(path.chosen), "ridge": plain(path.ridge), "path": lines,
                    "choice": None if path.chosen is None else choice.told(path, way, rule, ask.rows)},

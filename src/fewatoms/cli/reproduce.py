@@ -68,6 +68,7 @@ def run(options: argparse.Namespace) -> int:
     rows = [_row(one) for one in done]
     claims = [claim for one in done for claim in one.findings.claims]
     lines = [f"does not hold: {claim.text}" for claim in claims if not claim.holds]
+    lines.append(f"figures, tables and what was published: {Path(options.out) / 'index.html'}")
     summary: dict[str, Plain] = {
         "asked": {"part": options.part, "quick": settings.quick, "seed": settings.seed, "data": options.folder},
         "answer": {"experiments": told},

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
-from fewatoms.cli.options import HOLDS, INTERRUPTED, MISSED, MISUSE, one_line
+from fewatoms.cli.options import HOLDS, INTERRUPTED, MISSED, MISUSE, one_line, printable
 from fewatoms.cli.tables import shown
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Session:
         self.outputs: dict[str, Path] = {}
         self._written: set[str] = set()
         self.seconds: dict[str, float] = {}
-        self.interrupted = self.late = False
+        self.interrupted = self.late = self._unprinted = False
         self.prints_data = False  # on standard output, where nothing else may stand then
         self.claim("summary", options.summary, (".json",))
         self.claim("report", options.report, (".html",))
@@ -221,6 +221,25 @@ class Session:
         if "report" not in self._written:
             self.write("report", lambda path: self._printed(path, lines, table))
         self._tell_notes()
+        with self.printing():
+            self._print(text, lines, table)
+        return code or (MISSED if self._unprinted else HOLDS)
+
+    @contextmanager
+    def printing(self) -> Iterator[None]:
+        """Standard output, which may be full or closed: files that were written stay, and the exit code tells."""
+        try:
+            yield
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            self._unprinted = True
+            why = f"standard output cannot be written ({error.strerror or error})"
+            sys.stderr.write(f"fewatoms {self.options.command}: {why}\n")
+            _discard(sys.stdout)
+
+    def _print(self, text: str, lines: Sequence[str], table: Sequence[Sequence[str]]) -> None:
         if self.options.json:
             sys.stdout.write(text)
         elif not self.options.quiet:
@@ -228,12 +247,19 @@ class Session:
                 shown(table[0], table[1:])
             places = [f"{what}: {path}" for what, path in self.outputs.items()]
             where = sys.stderr if self.prints_data else sys.stdout
-            where.write("".join(f"{line}\n" for line in [*lines, *places]))
-        return code
+            where.write("".join(f"{printable(line)}\n" for line in [*lines, *places]))
+
+
+def _discard(stream: TextIO) -> None:
+    """Let what a stream still holds go nowhere, or Python tries to write it once more at its end and fails."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 def _same(one: str, other: str) -> bool:
-    return os.path.exists(other) and os.path.samefile(one, other)
+    return os.path.exists(one) and os.path.exists(other) and os.path.samefile(one, other)
 
 
 def _written(path: Path, text: str) -> None:

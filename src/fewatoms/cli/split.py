@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _claim(session: Session) -> None:
     """A folder that is not there yet, or is empty, or may be overwritten."""
-    from fewatoms.io import Refused
+    from fewatoms.io import STACKS, Refused, claim
 
     if session.options.out is None:
         return
@@ -84,7 +84,19 @@ def _claim(session: Session) -> None:
         raise Refused(f"--out must lie in a folder that is there; got {folder}")
     if folder.is_dir() and any(folder.iterdir()) and not session.options.overwrite:
         raise Refused(f"--out {folder} is there already, and not empty: choose another name, or say --overwrite")
+    parts, frames = _parts(session.options), Path(session.options.data).resolve()
+    if folder.resolve() == frames or any(part.resolve() in (frames, *frames.parents) for part in parts):
+        raise Refused(f"--out must not be where the frames are, {session.options.data}: choose another name")
+    for part in parts if folder.is_dir() else []:
+        claim(part, overwrite=session.options.overwrite, kinds=STACKS)
     session.outputs["folder"] = folder
+
+
+def _parts(options: argparse.Namespace) -> list[Path]:
+    """Where background and foreground go, by --format or as the frames came."""
+    arrays = Path(options.data).suffix.lower() in (".npy", ".npz")
+    suffix = {"png": "", "gif": ".gif", "npy": ".npy"}[options.format or ("npy" if arrays else "png")]
+    return [Path(options.out) / f"{part}{suffix}" for part in ("background", "foreground")]
 
 
 def _refuse(frames: Array, options: argparse.Namespace) -> None:
@@ -106,12 +118,14 @@ def _told(session: Session, s: Solution, stack: Stack) -> int:
     from fewatoms.cli.summary import of_answer, plain
 
     low, sparse = s.parts
-    session.write("folder", lambda folder: _written(folder, s, stack, session.options.format))
+    session.write("folder", lambda folder: _written(folder, s, stack, _parts(session.options)))
     sides = stack.frames.shape[1:]
     frame = (int(sides[0]), int(sides[1])) if len(sides) == 2 else None
     session.write(
         "report",
-        lambda path: s.report(path, title=session.title, trace=session.trace, notes=session.notes, frame=frame),
+        lambda path: s.report(
+            path, title=session.title, trace=session.trace, notes=session.notes, cols=stack.names, frame=frame
+        ),
     )
     count, pixels = len(stack.frames), low.x.shape[0]
     summary: dict[str, Plain] = {
@@ -125,18 +139,13 @@ def _told(session: Session, s: Solution, stack: Stack) -> int:
     return session.finish(s.success, summary, [session.said(s.message)], table)
 
 
-def _written(folder: Path, s: Solution, stack: Stack, form: str | None) -> None:
+def _written(folder: Path, s: Solution, stack: Stack, parts: list[Path]) -> None:
     import numpy as np
 
     from fewatoms import io
 
-    arrays = Path(stack.source).suffix.lower() in (".npy", ".npz")
-    form = form or ("npy" if arrays else "png")
     folder.mkdir(exist_ok=True)
-    for name, part in zip(("background", "foreground"), s.parts, strict=True):
+    signed = parts[0].suffix == ".npy"
+    for path, part in zip(parts, s.parts, strict=True):
         frames = part.x.T.reshape(stack.frames.shape)
-        if form == "npy":
-            io.write_stack(folder / f"{name}.npy", frames)
-        else:
-            image = np.abs(frames) if name == "foreground" else frames
-            io.write_stack(folder / (name if form == "png" else f"{name}.gif"), image)
+        io.write_stack(path, frames if signed or path == parts[0] else np.abs(frames))

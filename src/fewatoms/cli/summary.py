@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
 
+NO_TIME = {"read": 0.0, "work": 0.0, "write": 0.0}  # of steps that a command does not take
 VERSION = 1  # of the schema: fields may be added to one, changes of meaning make another
 
 
@@ -32,7 +33,7 @@ def whole(session: Session, code: int, told: Mapping[str, Plain]) -> dict[str, P
         **told,
         "outputs": outputs,
         "notes": [*session.notes],
-        "seconds": {what: round(seconds, 3) for what, seconds in session.seconds.items()},
+        "seconds": {what: round(seconds, 3) for what, seconds in {**NO_TIME, **session.seconds}.items()},
     }
 
 

@@ -6,11 +6,14 @@ import math
 import sys
 from collections.abc import Sequence
 
+from fewatoms.cli.options import printable
+
 WIDE = 150  # characters, where standard output is no terminal
 
 
 def shown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table; columns of numbers stand to the right."""
+    """Print a table; columns of numbers stand to the right. Names come from files, and are not to move the cursor."""
+    heads, rows = [*map(printable, heads)], [[*map(printable, row)] for row in rows]
     right = [bool(rows) and all(_is_number(row[i]) for row in rows) for i in range(len(heads))]
     try:
         from rich.console import Console

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -139,11 +140,22 @@ def _libraries(options: argparse.Namespace) -> list[Library]:
     values = table.numeric(numbers)
     if not values.size or not np.isfinite(values).all():
         raise refused(f"{options.library}: must hold finite numbers, with none missing")
-    called = [str(v) for v in table.columns[texts[0]]] if texts else [str(i + 1) for i in range(len(values))]
+    called = _called(options.library, table.columns[texts[0]]) if texts else [str(i + 1) for i in range(len(values))]
     as_columns, as_rows = Library(values, numbers), Library(np.ascontiguousarray(values.T), called)
     if options.spectra is not None:
         return [as_columns if options.spectra == "columns" else as_rows]
     return [as_rows] if texts else [as_columns, as_rows]
+
+
+def _called(source: str, column: Array) -> list[str]:
+    """The names of spectra, each its own."""
+    from fewatoms import names
+
+    called = [f"spectrum {i + 1}" if name is None else str(name) for i, name in enumerate(column)]
+    twice = sorted({name for name, count in Counter(called).items() if count > 1})
+    if twice:
+        raise refused(f"{source}: names of spectra must differ; {names.told(twice)} came more than once")
+    return called
 
 
 def _told(session: Session, answers: Solutions, library: Library, sides: tuple[int, int] | None) -> int:
@@ -155,14 +167,19 @@ def _told(session: Session, answers: Solutions, library: Library, sides: tuple[i
     amounts = answers.sparse.tocsc()  # spectra x pixels
     statuses = np.array([status.name for status in answers.status])
     bad, stopped = (int((statuses == name).sum()) for name in (Status.BAD_DATA.name, Status.STOPPED.name))
+    whole = bool(answers.success) if not bad else stopped == 0 and bad < len(answers)  # gaps are what some pixels have
+    success = whole and session.cut_short is None
     for number, why in ((bad, "have missing or infinite values"), (stopped, "were not reached before the end")):
         if number:
             session.note(f"{number} of {len(answers)} pixels {why}: no amounts")
     session.write("out", lambda path: _written(path, amounts, library.names, sides))
     session.write(
         "report",
-        lambda path: answers.report(path, title=session.title, notes=session.notes, names=library.names),
-    )
+        lambda path: answers.report(
+            path, title=session.title, notes=session.notes, names=library.names, cols=_pixels(len(answers), sides),
+            frame=sides, words=("pixel", "band"),
+        ),
+    )  # fmt: skip
     pixels, total = np.diff(amounts.tocsr().indptr), np.asarray(amounts.sum(axis=1)).ravel()
     order = [int(i) for i in np.argsort(-pixels, kind="stable") if pixels[i]]
     misfits = answers.misfit[np.isfinite(answers.misfit) & (statuses != Status.STOPPED.name)]
@@ -175,15 +192,22 @@ def _told(session: Session, answers: Solutions, library: Library, sides: tuple[i
                  "shape": plain(sides),
                  "bands": int(library.values.shape[0]), "spectra": len(library.names)},
         "asked": {"k": session.options.k, "signed": session.options.signed},
-        "answer": {"success": bool(answers.success) and session.cut_short is None,
-                   "bad_pixels": bad, "stopped_pixels": stopped, "misfit_median": plain(middle), "table": used},
+        "answer": {"success": success, "bad_pixels": bad, "stopped_pixels": stopped,
+                   "misfit_median": plain(middle), "table": used},
     }  # fmt: skip
     table = [["spectrum", "pixels", "mean amount"]]
     table += [[library.names[i], str(pixels[i]), figure(total[i] / pixels[i])] for i in order[:COMMON]]
     lines = [
         f"{len(answers)} pixels, median misfit {figure(middle)}; {len(order)} of {len(library.names)} spectra used"
     ]
-    return session.finish(stopped == 0, summary, lines, table)
+    return session.finish(success, summary, lines, table)
+
+
+def _pixels(count: int, sides: tuple[int, int] | None) -> list[str]:
+    """What pixels are called in a report: their numbers, as in the table, with row and column where those are known."""
+    if sides is None:
+        return [str(i + 1) for i in range(count)]
+    return [f"{i + 1} (row {i // sides[1] + 1}, column {i % sides[1] + 1})" for i in range(count)]
 
 
 def _written(path: Path, amounts: sp.csc_array, names: list[str], sides: tuple[int, int] | None) -> None:

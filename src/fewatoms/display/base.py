@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 BLUE, ORANGE, QUIET = "#0b5cad", "#b35900", "0.4"
+SIGNS = "PuOr"  # matplotlib's colours from brown, below 0, to purple
 MIXED = ("#0b5cad", "#b35900", "#007a6c", "#8f3a84", "#6b6b00", "#4a5a8c", "#9c2f2f", "#4d4d4d")
 
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-import numpy as np
-
 from fewatoms import _checks
-from fewatoms.display.base import MIXED, QUIET, Display
+from fewatoms.display.base import MIXED, QUIET, SIGNS, Display
 from fewatoms.display.matrix import cells
 from fewatoms.drawn.decomposition import Decomposition
-from fewatoms.drawn.grids import scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,8 +39,8 @@ class DecompositionDisplay(Display):
         axes = self._several(ax, len(titles), (3.6 * len(titles), 3.4))
         if frame is not None:
             return self._frame(axes, frame, column)
-        for axis, title, grid in zip(axes, titles, self.drawn.grids, strict=True):
-            cells(axis, grid, scale(grid.values[grid.values != 0] if "few entries" in title else grid))
+        for axis, title, grid, ends in zip(axes, titles, self.drawn.grids, self.drawn.scales(), strict=True):
+            cells(axis, grid, ends)
             axis.set_title(title, fontsize=10)
         return self
 
@@ -53,11 +50,11 @@ class DecompositionDisplay(Display):
         if height * width != rows:
             raise ValueError(f"frame must be a height and a width whose product is {rows}; got {frame}")
         column = _checks.integer("column", column, 0, count - 1)
-        for axis, title, matrix in zip(axes, self.drawn.titles, self.drawn.matrices, strict=True):
-            few = "few entries" in title
-            most = float(np.nanmax(np.abs(matrix), initial=0.0)) or 1.0
-            words = {"cmap": "PuOr_r", "vmin": -most, "vmax": most} if few else {"cmap": "gray"}
-            axis.imshow(matrix[:, column].reshape(height, width), interpolation="nearest", **words)
+        pictures = [matrix[:, column].reshape(height, width) for matrix in self.drawn.matrices]
+        ends = self.drawn.shades([[matrix] for matrix in self.drawn.matrices])
+        for i, (axis, title, (low, high)) in enumerate(zip(axes, self.drawn.titles, ends, strict=True)):
+            colours = SIGNS if self.drawn.few[i] else "gray"
+            axis.imshow(pictures[i], interpolation="nearest", cmap=colours, vmin=low, vmax=high)
             axis.set_title(f"{title}, column {column}", fontsize=9)
             axis.set_axis_off()
         return self

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from fewatoms.display.base import BLUE, Display, plotting
+from fewatoms.display.base import BLUE, SIGNS, Display, plotting
 from fewatoms.drawn.grids import Grid, scale
 from fewatoms.drawn.matrix import Matrix
 
@@ -58,7 +58,7 @@ def cells(ax: Axes, grid: Grid, ends: tuple[float, float]) -> None:
     if grid.missing:
         ax.patch.set(hatch="////", edgecolor="0.7")
     maps = plotting().colormaps
-    colours = maps["PuOr_r" if ends[0] < 0 < ends[1] else "cividis"]
+    colours = maps[SIGNS if ends[0] < 0 < ends[1] else "cividis"]
     image = ax.imshow(
         np.ma.masked_invalid(grid.values), cmap=colours, vmin=ends[0], vmax=ends[1], extent=(0, q, p, 0), aspect="auto",
         interpolation="nearest",

@@ -60,12 +60,14 @@ class Atoms:
         return cls(labels, heads, values.reshape(count, len(heads)), shares, costs, parts)
 
     @property
-    def relative(self) -> FloatArray:
-        """Their sizes as shares of the largest one, part by part."""
-        sizes = self.sizes
-        largest = {part: float(np.abs(sizes[self.parts == part]).max()) for part in np.unique(self.parts).tolist()}
+    def weights(self) -> FloatArray:
+        """How much each atom matters, as a share of the largest one of its part, with the sign of its coefficient:
+        contributions, which know no units, or coefficients where those are not known."""
+        sizes, measured = self.sizes, not np.isnan(self.shares).any()
+        raw = self.shares if measured else np.abs(sizes)
+        largest = {part: float(raw[self.parts == part].max()) for part in np.unique(self.parts).tolist()}
         most = np.array([largest[part] for part in self.parts.tolist()])
-        return sizes / np.where(most > 0, most, 1.0)
+        return np.where(sizes < 0, -raw, raw) / np.where(most > 0, most, 1.0)
 
     @property
     def sizes(self) -> FloatArray:

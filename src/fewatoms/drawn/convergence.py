@@ -13,20 +13,23 @@ if TYPE_CHECKING:
     from fewatoms.callbacks import Trace
     from fewatoms.solution import Solution
 
+MISFIT, LOSS, OBJECTIVE = "misfit |b - Mx| / |b|", "loss", "objective"
+
 
 @dataclass(frozen=True, eq=False)
 class Convergence:
-    """The best so far, one entry for each call of a trace.
+    """The best so far, one entry for each call of a trace from the first answer on: before that, a ridge was chosen or
+    a start was looked for.
 
-    seconds, heights : since the first call, and misfits there (losses where misfits mean nothing)
-    misfits : which of both
+    seconds, heights : since the first call, and what was to be small there
+    label : what that is: misfits, losses where misfits mean nothing, objectives where coefficients pay as well
     atoms, stages : how many atoms, and what the run was doing
     bound : that was asked for, in the same units; None where there is none
     """
 
     seconds: FloatArray
     heights: FloatArray
-    misfits: bool
+    label: str
     atoms: FloatArray
     stages: list[str]
     bound: float | None = None
@@ -38,18 +41,30 @@ class Convergence:
             raise ValueError(
                 "trace must have rows: give fit(..., callback=trace) the Trace before; got one that heard nothing"
             )
-        misfits = not bool(np.isnan(trace.misfit).any())
-        heights = trace.misfit if misfits else trace.loss
-        seconds, atoms, stages = trace.seconds, trace.cardinality.astype(np.float64), trace.stage.tolist()
-        bound = None
+        some = slice(_start(trace), None)
+        seconds, atoms = trace.seconds[some], trace.cardinality[some].astype(np.float64)
+        label, heights = _heights(trace, solution)
+        heights, stages, bound = heights[some], trace.stage[some].tolist(), None
         if solution is not None:
             asked = solution.certificate.asked
-            bound = asked.misfit if misfits else asked.alpha
-            heights = np.append(heights, solution.misfit if misfits else solution.loss)
-            seconds, atoms = np.append(seconds, seconds[-1]), np.append(atoms, solution.cardinality)
+            bound = {MISFIT: asked.misfit, LOSS: asked.alpha}.get(label)
+            ends = {MISFIT: solution.misfit, LOSS: solution.loss, OBJECTIVE: solution.objective}
+            heights = np.append(heights, ends[label])
+            seconds, atoms = np.append(seconds, trace.seconds[-1]), np.append(atoms, solution.cardinality)
             stages = [*stages, "answer"]
-        return cls(seconds, heights, misfits, atoms, stages, bound)
+        return cls(seconds, heights, label, atoms, stages, bound)
 
-    @property
-    def label(self) -> str:
-        return "misfit |b - Mx| / |b|" if self.misfits else "loss"
+
+def _start(trace: Trace) -> int:
+    """The first row of the last run that had an answer to go on from."""
+    unknown = np.flatnonzero(np.isnan(trace.objective))
+    after = int(unknown[-1]) + 1 if unknown.size else 0
+    return after if after < len(trace) else 0
+
+
+def _heights(trace: Trace, solution: Solution | None) -> tuple[str, FloatArray]:
+    """What is to be small. A ridge may let the misfit rise while the objective falls."""
+    if solution is not None and solution.objective != solution.loss and solution.certificate.asked.alpha is None:
+        return OBJECTIVE, trace.objective
+    misfits = not bool(np.isnan(trace.misfit).any())
+    return (MISFIT, trace.misfit) if misfits else (LOSS, trace.loss)

@@ -70,14 +70,18 @@ def _means(factor: Array, cells: int) -> FloatArray:
     return np.asarray(sums / np.diff(np.append(starts, len(factor)))[:, None])
 
 
-def scale(*grids: Grid | FloatArray) -> tuple[float, float]:
-    """The ends of a scale that serves all of them: around 0 where there are both signs; extremes of a hundredth of the
-    cells on either side are left out, since one outlier would hide all others."""
+def span(*grids: Grid | FloatArray) -> tuple[float, float]:
+    """The ends of a scale that serves all of them; extremes of a hundredth of the cells on either side are left out,
+    since one outlier would hide all others."""
     values = [np.ravel(grid.values if isinstance(grid, Grid) else grid) for grid in grids]
     known = np.concatenate([v[np.isfinite(v)] for v in values])
     if not known.size:
         return 0.0, 1.0
     low, high = (float(v) for v in np.quantile(known, [0.01, 0.99]))
-    if low < 0 < high:
-        low, high = -max(-low, high), max(-low, high)
     return (low, high) if high > low else (low - 0.5 * (abs(low) or 1.0), high + 0.5 * (abs(high) or 1.0))
+
+
+def scale(*grids: Grid | FloatArray) -> tuple[float, float]:
+    """The same, even around 0 where there are both signs: for colours that tell signs."""
+    low, high = span(*grids)
+    return (-max(-low, high), max(-low, high)) if low < 0 < high else (low, high)

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fewatoms import _checks, frames
 from fewatoms._types import Array, FloatArray, Foreign, IntArray, Matrix
 from fewatoms.choosing import FOLDS
+from fewatoms.classes import missing
 from fewatoms.doors import Words, fit
 from fewatoms.estimators.features import atoms_of
 from fewatoms.estimators.hearing import Hearing, tasks
@@ -42,8 +43,34 @@ Folds: TypeAlias = "int | list[tuple[IntArray, IntArray]]"
 
 def numbers(name: str, X: object) -> object:
     """The columns of a data frame as one array, refused where they hold anything else; other things as they are."""
+    frame = unboxed(name, X)
+    return real(name, X if frame is None else frame.numbers())
+
+
+def unboxed(name: str, X: object) -> frames.Frame | None:
+    """The data frame that an argument is, with columns of objects that are numbers as such: arrays of objects are read
+    that way too."""
     frame = frames.framed(name, X)
-    return X if frame is None else frame.numbers()
+    plain = None if frame is None or frame.numeric else getattr(frame.native, "infer_objects", None)
+    return frame if plain is None else frames.framed(name, plain())
+
+
+def real(name: str, values: Foreign) -> Foreign:
+    """Refuse complex arrays in one line, in scikit-learn's words; other things are as they are."""
+    kind = getattr(values, "dtype", None)
+    if getattr(kind, "kind", "") == "c":
+        raise ValueError(f"{name} must hold real numbers; got an array of {kind}. Complex data not supported")
+    return values
+
+
+def target(y: object) -> Foreign:
+    """Data or labels as an array, none of which is missing."""
+    values = real("y", frames.vector("y", y))
+    if isinstance(values, np.ndarray) and values.dtype.kind == "O":
+        count = sum(map(missing, values.ravel().tolist()))
+        if count:
+            raise ValueError(f"y must have no missing values; got {count}: leave those rows out")
+    return values
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,14 +124,19 @@ class _Headed:
 def remembered(estimator: object, X: object, *, reset: bool) -> None:
     """What the columns of X are is kept in the estimator, or held against what is kept there."""
     frame = frames.framed("X", X)
+    frames.names_of("X", frame)  # which must differ
     foreign = frame is not None and not SINCE_1_9 and not isinstance(frame, frames.PandasFrame)
     validate_data(estimator, _Headed(frame) if frame and foreign else X, reset=reset, skip_check_array=True)
 
 
 def with_gaps(estimator: object, X: object, *, reset: bool) -> FloatArray:
     """A table with NaN for what is missing, whose columns are remembered or checked."""
+    frame = unboxed("X", X)
+    if frame is not None:
+        frame.refuse_others()
+    values = real("X", frames.table("X", X if frame is None else frame))
     table: FloatArray = check_array(
-        gapped(frames.table("X", X)), dtype=np.float64, ensure_all_finite="allow-nan", estimator=estimator,
+        gapped(values), dtype=np.float64, ensure_all_finite="allow-nan", estimator=estimator,
         input_name="X",
     )  # fmt: skip
     remembered(estimator, X, reset=reset)
@@ -115,7 +147,7 @@ def checked(estimator: object, X: object, y: object, *, numeric: bool) -> tuple[
     """Rows and data as arrays; what the estimator remembers of the columns is set."""
     values, data = check_X_y(
         numbers("X", X),
-        frames.vector("y", y),
+        target(y),
         accept_sparse=("csr", "csc"),
         dtype=(np.float64, np.float32),
         y_numeric=numeric,
@@ -164,6 +196,8 @@ def compared(
         )
     if ks is not None and not _checks.several(ks):
         raise TypeError(f"ks must be several numbers of features such as range(1, 11); got {_checks.came(ks)}")
+    if words["loss"].labelled and not isinstance(folds, int):
+        _refuse_one_class(data, folds)
     sizes = range(1, _most(data, words, folds) + 1) if ks is None else _within(ks, count)
     asked: Words = {**words, "ridge": ridge}
     with _said():
@@ -172,11 +206,22 @@ def compared(
     return path
 
 
-def at_most(k: object, count: int, what: str = "features (or groups)") -> int:
+def _refuse_one_class(data: Data, folds: list[tuple[IntArray, IntArray]]) -> None:
+    """Rows that are fitted to must be of two classes, or there is nothing to tell apart."""
+    for number, (some, _) in enumerate(folds, 1):
+        kinds = [*dict.fromkeys(data.y[some].tolist())]
+        if len(kinds) == 1:
+            raise ValueError(
+                f"cv must leave rows of two classes or more to be fitted to; split {number} has only {kinds[0]!r}: "
+                "StratifiedKFold keeps the shares of the classes"
+            )
+
+
+def at_most(k: object, count: int, what: str = "feature(s) or groups") -> int:
     """So many of a number of atoms; more than there are are refused."""
     wanted = _checks.integer("k", k, 1)
     if wanted > count:
-        raise ValueError(f"k must be at most the number of {what}, {count}; got {wanted}, n_features = {count}")
+        raise ValueError(f"k must be at most {count}, as there are {count} {what}; got {wanted}")
     return wanted
 
 

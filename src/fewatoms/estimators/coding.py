@@ -16,7 +16,7 @@ from fewatoms import _checks, frames, names
 from fewatoms._types import Array, Foreign, Matrix
 from fewatoms.atoms import NonnegativeOneHot, SignedOneHot
 from fewatoms.doors import fit_many
-from fewatoms.estimators.base import at_most, new_rows, numbers, remembered
+from fewatoms.estimators.base import at_most, new_rows, numbers, real, remembered
 from fewatoms.solutions import Solutions
 
 Dictionary: TypeAlias = "npt.ArrayLike | Matrix | Callable[[int], npt.ArrayLike]"
@@ -28,8 +28,8 @@ class SparseCoder(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     dictionary : (atoms, features) array, sparse matrix or data frame, or a function
-        An atom is a row, of any length; the row labels of a pandas frame name them. A function is called with the
-        number of features and gives the array.
+        An atom is a row, of any length; the row labels of a pandas frame name them. Columns that have names are put in
+        the order of those of X. A function is called with the number of features and gives the array.
     k : int
         Atoms per signal at most; None where there is a misfit, for as few as were found to meet it.
     positive : bool
@@ -42,7 +42,7 @@ class SparseCoder(TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    dictionary_ : the array
+    dictionary_ : the array, its columns in the order of those of X
     n_features_in_, feature_names_in_ : of X
 
     Nothing is learned: `fit` reads the dictionary. `answers(X)` has misfits and statuses beside the codes.
@@ -72,7 +72,8 @@ class SparseCoder(TransformerMixin, BaseEstimator):
         remembered(self, X, reset=True)
         count = int(self.n_features_in_)
         given = self.dictionary(count) if callable(self.dictionary) else self.dictionary
-        D = check_array(numbers("dictionary", given), accept_sparse=True, dtype=np.float64, input_name="dictionary")
+        placed = _placed(given, X)
+        D = check_array(numbers("dictionary", placed), accept_sparse=True, dtype=np.float64, input_name="dictionary")
         if D.shape[1] != count:
             raise ValueError(f"dictionary must have atoms as long as signals, {count} features; got shape {D.shape}")
         self.dictionary_, self._called = D, _called(given)
@@ -83,7 +84,7 @@ class SparseCoder(TransformerMixin, BaseEstimator):
         `answers[i]` a Solution. Signals with NaN or infinity get the status BAD_DATA and stop nobody."""
         check_is_fitted(self)
         values = check_array(
-            frames.table("X", X), dtype=(np.float64, np.float32), ensure_all_finite=False, estimator=self,
+            real("X", frames.table("X", X)), dtype=(np.float64, np.float32), ensure_all_finite=False, estimator=self,
             input_name="X",
         )  # fmt: skip
         remembered(self, X, reset=False)
@@ -126,8 +127,22 @@ class SparseCoder(TransformerMixin, BaseEstimator):
         return tags
 
 
+def _placed(dictionary: object, X: object) -> object:
+    """The dictionary with its columns in the order of those of X, where both have names."""
+    mine, theirs = frames.names_of("X", X), frames.names_of("dictionary", dictionary)
+    if mine is None or theirs is None:
+        return dictionary
+    if set(mine) != set(theirs):
+        odd = [name for name in (*mine, *theirs) if (name in mine) != (name in theirs)]
+        raise ValueError(
+            f"dictionary must have the columns of X, whatever their order; {names.told(odd)} {names.are(odd)} in one "
+            "of them alone: rename them, or pass an array"
+        )
+    return frames.arranged("dictionary", dictionary, mine)
+
+
 def _called(dictionary: object) -> names.Names | None:
     """What the rows of a data frame are called; None where they are only numbered, as those of others are."""
     index = getattr(dictionary, "index", None)
     told = frames.framed("dictionary", dictionary) is not None and index is not None
-    return names.of_labels("dictionary", list(index)) if told and index is not None else None
+    return names.of_labels("dictionary", list(index), "rows") if told and index is not None else None

@@ -55,8 +55,8 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     duplicates : "error", "mean" or "last"
         What to do with entries that occur more than once.
     callback : callable, optional
-        As for `fewatoms.fit`.
-    random_state : int or RandomState, optional
+        As for `fewatoms.fit`. A `Deadline` serves one fit: give a new one for the next, or for a clone.
+    random_state : int, RandomState or Generator, optional
         Of start vectors and of the entries held out; None is a fixed seed.
 
     Attributes
@@ -65,7 +65,8 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     row_ids_, col_ids_ : the ids; sorted, or as they came where they have no order; numbers for the rows of a table
     left_, right_ : the factors, one row per id; row_biases_, col_biases_, center_ : beside them, 0 where there are none
     mean_ : the (weighted) mean of the values fitted
-    rank_, ridge_ : as given or chosen; the ridge is a pair, on the factors and on the biases
+    rank_ : how many atoms there are: the rank given or chosen, or fewer where fewer explain all that more would
+    ridge_ : as given or chosen, a pair, on the factors and on the biases
     n_features_in_, feature_names_in_ : of a table
     """
 
@@ -113,7 +114,9 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         entries = self._read(X, y, sample_weight, (user, item, value)).once(self.duplicates)
         span = spanned(self.clip, entries.values)
-        self.solution_ = solution = self._solved(entries)
+        of_pairs = "y" if value is None else f"the column {value!r}"
+        with _checks.told_of("b", "X" if hasattr(self, "n_features_in_") else of_pairs):
+            self.solution_ = solution = self._solved(entries)
         self.mean_ = entries.mean
         self.rank_, self.ridge_ = solution.cardinality, solution.ridge
         self._filled = Completed(solution.model, entries.rows, entries.cols, entries.grid, self.mean_, span)
@@ -154,11 +157,12 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if reset or hasattr(self, "n_features_in_"):
             try:
                 return with_gaps(self, X, reset=reset)
-            except ValueError as error:
-                if "could not convert" not in str(error):
+            except (TypeError, ValueError) as error:
+                if not any(words in str(error) for words in ("could not convert", "these hold others")):
                     raise
                 how = "entries with ids are fit(pairs, y), or fit(frame, user=..., item=..., value=...)"
-                raise ValueError(f"X must hold numbers where it is a table; {error}: {how}") from None
+                told = error if isinstance(error, TypeError) else f"X must hold numbers where it is a table; {error}"
+                raise type(error)(f"{told}: {how}") from None
         named = frames.table("X", X, tuple(map(str, self.col_ids_)))
         array: FloatArray = check_array(named, dtype=np.float64, ensure_all_finite="allow-nan")
         if array.shape[1] != len(self.col_ids_):

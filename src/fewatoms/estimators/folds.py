@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from numbers import Integral
 from typing import TypeAlias
 
@@ -39,8 +40,13 @@ class Comparing:
                 raise TypeError(f"fit takes {', '.join(params)} where cv is a splitter to give it to; got cv={cv!r}")
             return lambda data: int(cv)
         routed = process_routing(self, "fit", **params).splitter.split if params and routing() else params
-        splits = [*check_cv(cv, y, classifier=is_classifier(self)).split(X, y, **routed)]
-        return lambda data: [(data.placed(np.asarray(some)), data.placed(np.asarray(held))) for some, held in splits]
+
+        @cache  # a splitter may give others the next time, an iterable none
+        def split(data: Data) -> Folds:
+            splits = check_cv(cv, y, classifier=is_classifier(self)).split(X, y, **routed)
+            return [(data.placed(np.asarray(some)), data.placed(np.asarray(held))) for some, held in splits]
+
+        return split
 
     def _settle(self, data: Data, words: Words, split: Splitting) -> Solution:
         ridges = "auto" if self.ridges is None else self.ridges

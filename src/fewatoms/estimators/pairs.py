@@ -8,6 +8,7 @@ import numpy as np
 
 from fewatoms import frames, names
 from fewatoms._types import Array
+from fewatoms.ids import listed
 
 
 def pairs(name: str, thing: object, columns: Sequence[str] = ()) -> tuple[Array, Array] | None:
@@ -15,13 +16,19 @@ def pairs(name: str, thing: object, columns: Sequence[str] = ()) -> tuple[Array,
     frame = frames.framed(name, thing)
     if frame is not None:
         labels = [str(label) for label in frame.labels]
-        if columns and set(columns) <= set(labels):
+        known = [label for label in columns if label in labels]
+        if len(known) == 2:
             return column(frame, columns[0]), column(frame, columns[1])
+        if known and len(labels) == 2:
+            raise ValueError(
+                f"{name} must have the columns {columns[0]!r} and {columns[1]!r}, or two that are called otherwise; "
+                f"got {names.told(labels)}"
+            )
         return (column(frame, labels[0]), column(frame, labels[1])) if len(labels) == 2 else None
-    array = thing if isinstance(thing, np.ndarray) else _of_rows(name, thing)
-    if array is None or array.ndim != 2 or array.shape[1] != 2:
-        return None
-    return array[:, 0], array[:, 1]
+    if isinstance(thing, (list, tuple)) and all(isinstance(row, (list, tuple, np.ndarray)) for row in thing):
+        return _of_rows(thing)
+    array: Array = thing if isinstance(thing, np.ndarray) else np.asarray(thing)
+    return (array[:, 0], array[:, 1]) if array.ndim == 2 and array.shape[1] == 2 else None
 
 
 def column(frame: frames.Frame, name: str) -> Array:
@@ -36,18 +43,21 @@ def measured(columns: tuple[Array, Array]) -> bool:
     return any(c.dtype.kind == "f" and bool((c[np.isfinite(c)] % 1).any()) for c in columns)
 
 
-def _of_rows(name: str, thing: object) -> Array | None:
-    """Rows of two as an array of objects, so that ids keep their types."""
-    if not isinstance(thing, (list, tuple)) or not all(isinstance(row, (list, tuple, np.ndarray)) for row in thing):
-        array: Array = np.asarray(thing)
-        return array
-    if {len(row) for row in thing} != {2}:
+def _of_rows(rows: Sequence[Sequence[object]]) -> tuple[Array, Array] | None:
+    """The columns of rows of two, as numbers where all of them are, else as objects, so that ids keep their types."""
+    if {len(row) for row in rows} != {2}:
         return None
-    array = np.empty((len(thing), 2), dtype=object)
-    for place in range(2):
-        array[:, place] = [row[place] for row in thing]
-    numbers = all(isinstance(value, (int, float, np.number)) and type(value) is not bool for value in array.ravel())
-    return np.array(array.tolist()) if numbers else array
+    first, second = ([v.item() if isinstance(v, np.number) else v for v in place] for place in zip(*rows, strict=True))
+    if all(isinstance(value, (int, float)) and type(value) is not bool for value in first + second):
+        return _as_numbers(first), _as_numbers(second)
+    return listed("pairs", first), listed("pairs", second)
+
+
+def _as_numbers(values: list[object]) -> Array:
+    """Numbers as an array of one type, unless that takes one for another: floats do so from 2**53 on."""
+    found = np.array(values)
+    same = all(a == b or a != a for a, b in zip(values, found.tolist(), strict=True))
+    return found if same else listed("pairs", values)
 
 
 def gapped(X: object) -> object:

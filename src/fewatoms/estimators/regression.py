@@ -7,6 +7,7 @@ from typing import Self
 
 from sklearn.base import RegressorMixin
 
+from fewatoms import _checks
 from fewatoms._types import FloatArray
 from fewatoms.doors import Words
 from fewatoms.estimators.base import Data, FewFeatures, answer, checked, weights_of
@@ -34,6 +35,8 @@ class Regressor(RegressorMixin, FewFeatures):
     def _loss(self, data: Data, words: Words, settle: Callable[[Data, Words], Solution]) -> Loss:
         """As said; where deltas are left to us, in scales of the residual of a first fit by least squares."""
         if self.loss == "squared":
+            if self.delta is not None:
+                raise ValueError(f"delta must be None unless loss is 'huber'; got {_checks.came(self.delta)}")
             return LeastSquares(data.weights)
         if self.loss != "huber":
             raise ValueError(f"loss must be 'squared' or 'huber'; got {self.loss!r}")
@@ -62,7 +65,8 @@ class SparseRegressor(Regressor):
         What coefficients pay, as for `fewatoms.fit`; "auto" takes what predicts rows left out best.
     loss : "squared" or "huber"
     delta : float, optional
-        Where Huber's loss turns linear; without one, 1.35 robust scales of the residual of a first least-squares fit.
+        Where Huber's loss turns linear, for loss="huber" alone; without one, 1.35 robust scales of the residual of a
+        first least-squares fit.
     positive : bool
         Coefficients are not negative.
     groups : labels of all features, or a mapping or list of groups of their names or numbers, optional

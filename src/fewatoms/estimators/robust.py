@@ -45,7 +45,7 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Whether the medians of the columns are taken out first. Without, as in the literature on low rank plus sparse,
         a mean is a component like others.
     callback : callable, optional
-        As for `fewatoms.fit`.
+        As for `fewatoms.fit`. A `Deadline` serves one fit: give a new one for the next, or for a clone.
     random_state : int or RandomState, optional
         Of start vectors; None is a fixed seed.
 
@@ -92,15 +92,16 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         p, q = table.shape
         M, b = (Identity(table.shape), centred) if seen.all() else Sampling.from_array(centred)
         rank = self.rank if self.rank is None else _checks.integer("rank", self.rank, 1, min(p, q))
-        entries = self.entries if self.entries is None else _checks.integer("entries", self.entries, 0, p * q)
-        self.solution_ = fit(
-            M,
-            b,
-            atoms=RankOne(p, q) + SignedOneHot((p, q)),
-            k=(rank, entries),
-            callback=self.callback,
-            rng=seed(self.random_state),
-        )
+        entries = self.entries if self.entries is None else _checks.integer("entries", self.entries, 1, p * q)
+        with _checks.told_of("b", "X"):
+            self.solution_ = fit(
+                M,
+                b,
+                atoms=RankOne(p, q) + SignedOneHot((p, q)),
+                k=(rank, entries),
+                callback=self.callback,
+                rng=seed(self.random_state),
+            )
         low, few = self.solution_.parts
         self._scores, self.singular_values_, self.components_ = _components(low.left, low.right)
         self.rank_ = len(self.components_)

@@ -13,12 +13,12 @@ from fewatoms._types import Array, FloatArray
 from fewatoms.io.memory import afford
 from fewatoms.io.refused import Refused
 
-MISSING = frozenset({"", "NA", "NaN", "nan", "null", "None", "?"})
+MISSING = frozenset({"", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "NULL", "null", "None", "?"})
 BLANKS = " \t\r\n\f\v"
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?|[+-]?nan", re.IGNORECASE | re.ASCII)
 BOOLEANS = {"true": 1.0, "false": 0.0}
 COMMAS = re.compile(r"[+-]?\d*(,\d+)?(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)  # numbers with a decimal comma
-THOUSANDS = re.compile(r"[+-]?\d{1,3},\d{3}", re.ASCII)  # or is that a decimal comma?
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)  # or is that a decimal comma?
 
 EMPTY, BOOL, NUMERIC, TEXT = "empty", "bool", "numeric", "text"
 
@@ -82,6 +82,11 @@ class PlainCells:
         seen: dict[str, int] = {}
         places = [-1 if cell in MISSING else seen.setdefault(cell, len(seen)) for cell in self.cells]
         return objects(list(seen)), np.array(places, dtype=np.intp)
+
+
+def spelled(value: float) -> str:
+    """A number as text, by its shortest exact digits; whole ones without a point."""
+    return f"{value:.17g}" if value.is_integer() else repr(value)
 
 
 def objects(values: Sequence[object]) -> Array:

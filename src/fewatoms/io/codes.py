@@ -80,7 +80,7 @@ class WordCoder(Coder):
     def ids(self) -> Array:
         words = list(self.known)
         self.known = {}
-        return as_whole(words) if _all_whole(words) else objects(words)
+        return as_ids(words)
 
 
 class NumberCoder(Coder):
@@ -116,6 +116,11 @@ def _all_whole(words: Sequence[str]) -> bool:
     if not words or len({None if each is None else each[2] for each in found}) != 1 or found[0] is None:
         return False
     return all(each is not None and -(2**63) <= int(each[1]) < 2**63 for each in found)
+
+
+def as_ids(words: Sequence[str]) -> Array:
+    """Words that are all written as whole numbers are in one way as such; else as they are."""
+    return as_whole(words) if _all_whole(words) else objects(words)
 
 
 def as_whole(words: Sequence[str]) -> Array:

@@ -33,7 +33,7 @@ def typed_table(
     return _text(text.layout(path, source), columns, as_text)
 
 
-def stored_table(archive: Archive) -> Table:
+def stored_table(archive: Archive, as_text: Collection[str] = ()) -> Table:
     """The arrays of one axis of an archive as columns, as `write_table` writes them."""
     shapes = {told.shape for told in archive.headers.values()}
     if len(shapes) != 1 or len(next(iter(shapes))) != 1:
@@ -41,7 +41,8 @@ def stored_table(archive: Archive) -> Table:
             f"{archive.source} must have a matrix, or columns of one length; its arrays have the shapes "
             f"{', '.join(map(str, sorted(shapes)[:5]))}: save one matrix, or columns"
         )
-    columns = {name: _column(archive, name) for name in distinct(archive.source, list(archive.headers))}
+    names = distinct(archive.source, list(archive.headers))
+    columns = {name: (_spelled if name in as_text else _column)(archive, name) for name in names}
     return filled(Table(columns, archive.source))
 
 
@@ -54,6 +55,12 @@ def _column(archive: Archive, name: str) -> Array:
             f"{archive.source}, array {name!r}, must be numbers or strings; it is of type {array.dtype}: convert it"
         )
     return array.astype(np.float64, copy=False)
+
+
+def _spelled(archive: Archive, name: str) -> Array:
+    """Whole numbers and truth values as text, exactly; others as they are."""
+    whole = archive.headers[name].dtype.kind in "iub"
+    return objects([str(value) for value in archive.read(name).tolist()]) if whole else _column(archive, name)
 
 
 def filled(table: Table) -> Table:

@@ -6,6 +6,7 @@ import os
 import secrets
 import shutil
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from fewatoms._types import Array, Foreign
 from fewatoms.io.endings import STACKS, PathLikeStr, ending, listed
 from fewatoms.io.outputs import archived, refuse_foreign, written
 from fewatoms.io.refused import Refused, borrowed
+
+DURATION = 100  # thousandths of a second that a frame of a GIF is shown
 
 
 def write_stack(path: PathLikeStr, frames: Array) -> None:
@@ -33,12 +36,22 @@ def write_stack(path: PathLikeStr, frames: Array) -> None:
         return
     with written(path) as stream:
         if kind == ".gif":
-            first, *others = _images(frames, source)
-            first.save(stream, format="GIF", save_all=True, append_images=others, duration=100, loop=0)
+            _gif(stream, _images(frames, source), source)
         elif kind == ".npz":
             archived(stream, {"frames": frames}, source)
         else:
             np.lib.format.write_array(stream, frames, allow_pickle=False)
+
+
+def _gif(stream: BinaryIO, images: list[Foreign], source: str) -> None:
+    """All frames, each as it is: Pillow's own `save` makes one of those that are equal."""
+    gif = borrowed("PIL.GifImagePlugin", f"to write {source}")
+    adaptive = {"palette": borrowed("PIL.Image", f"to write {source}").Palette.ADAPTIVE}
+    tables = [image.convert("P", **(adaptive if image.mode == "RGB" else {})) for image in images]
+    stream.writelines(gif.getheader(tables[0], info={"loop": 0, "duration": DURATION})[0])
+    for image in tables:
+        stream.writelines(gif.getdata(image, duration=DURATION, include_color_table=True))
+    stream.write(b";")
 
 
 def _images(frames: Array, source: str) -> list[Foreign]:

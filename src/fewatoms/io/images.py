@@ -19,7 +19,7 @@ from fewatoms.io.arrays import Archive, read_npy
 from fewatoms.io.endings import IMAGES, PathLikeStr, ending, input_file
 from fewatoms.io.memory import afford
 from fewatoms.io.records import Stack
-from fewatoms.io.refused import Refused, borrowed, reading
+from fewatoms.io.refused import Refused, borrowed, found, reading
 
 GREYS = {"1": "L", "L": "L", "LA": "L", "La": "L", "I": "I", "F": "F", "I;16": "I;16", "I;16L": "I;16", "I;16B": "I;16"}
 BYTES = {"L": np.uint8, "RGB": np.uint8, "I;16": np.uint16, "I": np.int32, "F": np.float32}
@@ -68,7 +68,7 @@ def _in_folder(folder: Path, source: str) -> Iterator[Frame]:
     if not files:
         raise Refused(f"{source} has no images in it ({' '.join(IMAGES)}): name the folder of the frames")
     for file in sorted(files, key=lambda each: (natural(each.name), each.name)):
-        yield from _in_file(file, str(file))
+        yield from _in_file(found(file, str(file)), str(file))
 
 
 def _in_file(path: Path, source: str) -> Iterator[Frame]:

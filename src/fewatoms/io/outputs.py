@@ -26,7 +26,7 @@ from fewatoms.io.grid import MATRIX, NAMES
 from fewatoms.io.records import refuse_text
 from fewatoms.io.refused import Refused, borrowed
 from fewatoms.io.table import numbered
-from fewatoms.whole import replacing
+from fewatoms.whole import replacing, special
 
 OURS = re.compile(r"frame_\d+\.png", re.ASCII)  # what is in folders of frames that were written here
 ROWS_AT_ONCE = 2**16  # rows that are turned into text at once
@@ -41,11 +41,13 @@ def claim(path: PathLikeStr, *, overwrite: bool, kinds: Collection[str] = TABLES
     kind = ending(target)
     if kind not in kinds:
         raise Refused(f"output {source} must end in {listed(kinds)}; it ends in {kind or 'nothing'!r}")
-    folder = target.resolve().parent
+    folder = Path(os.path.realpath(target)).parent
     if not folder.is_dir():
         raise Refused(f"output {source} must lie in a folder that is there: make the folder {str(folder)!r} first")
     if target.is_dir() and kind:
         raise Refused(f"output {source} must be a file; it is a folder: choose another name")
+    if special(target):
+        raise Refused(f"output {source} must be a file; it is a pipe, a device or a socket: choose another name")
     if os.path.lexists(target) and not overwrite:
         raise Refused(f"output {source} is there already: choose another name, or allow it to be overwritten")
     if not kind:
@@ -81,7 +83,7 @@ def refuse_foreign(folder: Path, source: str) -> None:
 def written(path: PathLikeStr) -> Iterator[BinaryIO]:
     """A stream to a file beside the one that is meant, which takes its place when all is written."""
     try:
-        with replacing(path) as beside, open(beside, "xb") as stream:
+        with replacing(path) as beside, open(beside, "wb") as stream:
             yield cast(BinaryIO, stream)
     except OSError as error:
         raise Refused(

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
+from fewatoms.whole import special
+
 EXTRAS = {"pyarrow": "parquet", "PIL": "images", "h5py": "hdf5", "sklearn": "sklearn"}  # what installs which package
 
 
@@ -47,6 +49,8 @@ def found(path: Path, source: str) -> Path:
     """A file that is there, can be opened and is not empty."""
     if path.is_dir():
         raise Refused(f"{source} must be a file; it is a folder: name a file in it")
+    if special(path):  # which may keep us waiting, and can be read only once
+        raise Refused(f"{source} must be a file; it is a pipe, a device or a socket: save what it says to a file first")
     try:
         with open(path, "rb") as stream:
             empty = not stream.read(1)

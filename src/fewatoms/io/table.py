@@ -8,7 +8,7 @@ import numpy as np
 
 from fewatoms._types import Array
 from fewatoms.io.arrays import Archive
-from fewatoms.io.cells import objects
+from fewatoms.io.cells import objects, spelled
 from fewatoms.io.columns import stored_table, typed_table
 from fewatoms.io.endings import ARRAYS, READ, PathLikeStr, input_file
 from fewatoms.io.grid import MODEL, TARGET, dense, stored_grid
@@ -27,9 +27,9 @@ def read_table(path: PathLikeStr, *, columns: Sequence[str] | None = None, as_te
     if kind not in ARRAYS:
         table = typed_table(file, source, kind, columns, as_text)
     elif kind == ".npz" and _has_columns(archive := Archive(file, source)):
-        table = stored_table(archive)
+        table = stored_table(archive, as_text)
     else:
-        table = _from_grid(stored_grid(file, source, kind, None))
+        table = table_of(stored_grid(file, source, kind, None))
     asked(source, as_text, table.names)
     if kind in ARRAYS:
         table = _spelled(table, as_text)
@@ -43,7 +43,7 @@ def _spelled(table: Table, names: Sequence[str]) -> Table:
     """With numbers in these columns written out, whole ones without a point."""
     numbers = [name for name in names if table.columns[name].dtype.kind != "O"]
     words = {
-        name: objects([None if np.isnan(v) else f"{v:.17g}" for v in table.columns[name].tolist()]) for name in numbers
+        name: objects([None if np.isnan(v) else spelled(v) for v in table.columns[name].tolist()]) for name in numbers
     }
     return Table({**table.columns, **words}, table.source)
 
@@ -58,7 +58,8 @@ def _has_columns(archive: Archive) -> bool:
     return axes == {1} and not archive.is_sparse and MODEL not in archive.headers
 
 
-def _from_grid(grid: Grid) -> Table:
+def table_of(grid: Grid) -> Table:
+    """A matrix as columns; what stands beside it is one more."""
     rows, count = grid.values.shape
     afford(grid.source, 8 * rows * count)
     values: Array = dense(grid.values)

@@ -46,7 +46,7 @@ def answer(
     names : sequence, optional
         What the atoms are called, in the order of their numbers, where the answer knows no names.
     rows, cols : sequences, optional
-        What rows and columns of a matrix are called.
+        What rows and columns of a matrix are called. For atoms that can be listed, rows are the data, those of M.
     frame : (height, width), optional
         The shape of pictures that are columns of a matrix, as those of a film: they are shown frame by frame.
     """
@@ -58,13 +58,21 @@ def answer(
     extras = Extras(title, trace, notes, names, rows, cols, frame_of(frame))
     face, _ = self.compact
     matrix = face.spans() is None
-    extras.refuse(_numbered(self), face.shape if matrix else ())
+    extras.refuse(_numbered(self), *_named_sides(self, extras))
     if extras.frame is not None and (not matrix or face.cone is Cone.PSD):
         raise ValueError(f"frame must be left out: this answer has no columns that are pictures; got {frame!r}")
     write(file, kind.page(self, extras))
 
 
-def path(self: Path, file: File, *, title: str | None = None, notes: Sequence[str] = ()) -> None:
+def path(
+    self: Path,
+    file: File,
+    *,
+    title: str | None = None,
+    notes: Sequence[str] = (),
+    rows: Sequence[object] | None = None,
+    cols: Sequence[object] | None = None,
+) -> None:
     """Write a report of all k: one HTML file, all or nothing, in which a slider goes from one to the next.
 
     See `Solution.report`. The certificate is that of the k chosen, or of the first.
@@ -73,7 +81,9 @@ def path(self: Path, file: File, *, title: str | None = None, notes: Sequence[st
     from fewatoms.report.extras import Extras
     from fewatoms.report.shell import write
 
-    write(file, kind.page(self, Extras(title, notes=notes)))
+    extras = Extras(title, notes=notes, rows=rows, cols=cols)
+    extras.refuse(None, *_named_sides(self[self.k[0]], extras))
+    write(file, kind.page(self, extras))
 
 
 def answers(
@@ -83,18 +93,22 @@ def answers(
     title: str | None = None,
     notes: Sequence[str] = (),
     names: Sequence[object] | None = None,
+    cols: Sequence[object] | None = None,
     frame: tuple[int, int] | None = None,
+    words: tuple[str, str] = ("data vector", "datum"),
 ) -> None:
     """Write a report of all data vectors: one HTML file, all or nothing.
 
-    See `Solution.report`. frame : (height, width), where the data vectors are the pixels of a picture, row by row.
+    See `Solution.report`. cols : what the data vectors are called, where they have no names. frame : (height, width),
+    where they are the pixels of a picture, row by row. words : what one of them is, and what an entry of it is, such as
+    ("pixel", "band").
     """
     from fewatoms.report import many as kind
     from fewatoms.report.extras import Extras, frame_of
     from fewatoms.report.shell import write
 
-    extras = Extras(title, None, notes, names, frame=frame_of(frame))
-    extras.refuse(None if not len(self) else _numbered(self[0]), ())
+    extras = Extras(title, None, notes, names, cols=cols or self.data_names, frame=frame_of(frame), words=words)
+    extras.refuse(None if not len(self) else _numbered(self[0]), None, len(self))
     write(file, kind.page(self, extras))
 
 
@@ -135,6 +149,18 @@ def printed(
     from fewatoms.report.shell import write
 
     write(file, plain.printed(title, lines, table, notes))
+
+
+def _named_sides(found: Solution, extras: Extras) -> tuple[int | None, int | None]:
+    """How many rows and columns there are to be named: those of a matrix, or the data of a vector, which are drawn
+    where they are numbers at hand."""
+    face, proven = found.compact[0], found.certificate
+    if face.spans() is None or (len(found.parts) > 1 and len(face.shape) == 2):
+        return face.shape[0], face.shape[1]
+    if not proven.attached:
+        return None, None
+    drawn = proven.problem.classes is None and not found.shares_atoms
+    return proven.problem.m if drawn else len(extras.rows or ()), None
 
 
 def _numbered(found: Solution) -> int | None:

@@ -25,24 +25,37 @@ class Extras:
     rows: Sequence[object] | None = None
     cols: Sequence[object] | None = None
     frame: tuple[int, int] | None = None
+    words: tuple[str, str] = ("data vector", "datum")  # what is called by `cols`, and by `rows`
 
     @property
     def called(self) -> list[str] | None:
         return None if self.names is None else [str(name) for name in self.names]
 
+    @property
+    def first(self) -> int:
+        """The number of the first row, column or frame that has no name: 1 for readers who are told names, 0 as arrays
+        have it for others."""
+        return 0 if self.rows is None and self.cols is None else 1
+
     def row(self, i: int) -> str:
-        return str(i) if self.rows is None else str(self.rows[i])
+        return str(i + self.first) if self.rows is None else str(self.rows[i])
 
     def col(self, j: int) -> str:
-        return str(j) if self.cols is None else str(self.cols[j])
+        return str(j + self.first) if self.cols is None else str(self.cols[j])
 
-    def refuse(self, count: int | None, shape: tuple[int, ...]) -> None:
+    def frame_name(self, j: int) -> str:
+        """That of a file, or a number."""
+        return f"frame {self.col(j)}" if self.col(j).isdecimal() else self.col(j)
+
+    @property
+    def counted(self) -> str:
+        """Where nothing has a name: from what number on is counted."""
+        return "; all is counted from 0" if self.first == 0 else ""
+
+    def refuse(self, count: int | None, rows: int | None, cols: int | None) -> None:
         """Names must be as many as there are things."""
-        for word, given, many in (
-            ("names", self.names, count),
-            ("rows", self.rows, shape[0] if len(shape) == 2 else None),
-            ("cols", self.cols, shape[1] if len(shape) == 2 else None),
-        ):
+        known = ("names", self.names, count), ("rows", self.rows, rows), ("cols", self.cols, cols)
+        for word, given, many in known:
             if given is not None and many is None:
                 raise ValueError(f"{word} must be left out: this answer has nothing that it names; got {len(given)}")
             if given is not None and len(given) != many:

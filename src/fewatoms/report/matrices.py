@@ -6,17 +6,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fewatoms._types import FloatArray
-from fewatoms.drawn.decomposition import Decomposition
+from fewatoms._types import FloatArray, IntArray
+from fewatoms.drawn.decomposition import Decomposition, titles_of
 from fewatoms.drawn.grids import Grid, scale
 from fewatoms.drawn.matrix import Matrix
-from fewatoms.report import plots, png, shell
+from fewatoms.report import cells, plots, png, shell
 from fewatoms.report.plots import Series, told
 from fewatoms.report.shell import Column, name
 
 if TYPE_CHECKING:
     from fewatoms.report.extras import Extras
     from fewatoms.solution import Solution
+
+LISTED_ENTRIES = 100  # of a part that are listed
+LISTED_VALUES = 12  # singular values of a part
 
 
 def matrix(found: Solution, extras: Extras) -> str:
@@ -31,20 +34,23 @@ def matrix(found: Solution, extras: Extras) -> str:
     pictures = []
     if known is not None:
         share = f"{drawn.entries} of {p * q} entries are known ({drawn.entries / (p * q):.1%})."
-        pictures.append(_cells(known, ends, "known", f"The data. {share}"))
-    pictures.append(_cells(drawn.fitted, ends, "fitted", "The matrix that was found, filled in everywhere."))
+        pictures.append(_cells(known, ends, "known", f"The data. {share}", extras))
+    pictures.append(_cells(drawn.fitted, ends, "fitted", "The matrix that was found, filled in everywhere.", extras))
     if drawn.left is not None:
-        pictures.append(_cells(drawn.left, scale(drawn.left), "left", "What the fit leaves of the data."))
+        pictures.append(_cells(drawn.left, scale(drawn.left), "left", "What the fit leaves of the data.", extras))
     side = f'<div class="side">{"".join(pictures)}</div>'
     film = "" if extras.frame is None else frames(Decomposition.of(found), extras.frame, extras)
     return shell.figure(values, "Singular values of the matrix, largest first.") + side + film + _worst(drawn, extras)
 
 
-def _cells(grid: Grid, ends: tuple[float, float], slug: str, caption: str) -> str:
+def _cells(grid: Grid, ends: tuple[float, float], slug: str, caption: str, extras: Extras) -> str:
     p, q = grid.shape
     down, across = grid.step
     means = f" Each cell is the mean of up to {down} x {across} entries." if down * across > 1 else ""
-    picture = plots.heat(grid, ends, slug, across=f"{q} columns", up=f"{p} rows", label=f"{caption} {p} x {q} cells")
+    picture = cells.heat(
+        grid, ends, slug, across=f"{q} columns", up=f"{p} rows", label=f"{caption} {p} x {q} cells",
+        rows=extras.rows, cols=extras.cols,
+    )  # fmt: skip
     return shell.figure(picture, caption + means)
 
 
@@ -53,17 +59,16 @@ def _worst(drawn: Matrix, extras: Extras) -> str:
     if not worst:
         return ""
     most = max(abs(one.data - one.fit) for one in worst)
-    rows, cols = [shell.cut(extras.row(one.row)) for one in worst], [shell.cut(extras.col(one.col)) for one in worst]
     left = [one.data - one.fit for one in worst]
     columns = [
-        Column("row", [name(row) for row in rows], rows, words=True),
-        Column("column", [name(col) for col in cols], cols, words=True),
+        shell.labels("row", [extras.row(one.row) for one in worst]),
+        shell.labels("column", [extras.col(one.col) for one in worst]),
         Column("", [plots.bar(value, most) for value in left]),
         Column("residual", [told(value) for value in left], left),
         Column("data", [told(one.data) for one in worst], [one.data for one in worst]),
         Column("fit", [told(one.fit) for one in worst], [one.fit for one in worst]),
     ]
-    return shell.table("The entries with the largest residuals", columns)
+    return shell.table(f"The entries with the largest residuals{extras.counted}", columns)
 
 
 # Parts of a sum ------------------------------------------------------------------------------------------------------
@@ -76,12 +81,52 @@ def decomposition(found: Solution, extras: Extras) -> str:
         return _signals(drawn)
     if extras.frame is not None:
         return frames(drawn, extras.frame, extras)
-    grids = drawn.grids
-    pictures = []
-    for i, (title, grid) in enumerate(zip(drawn.titles, grids, strict=True)):
-        entries = grid.values[grid.values != 0] if "few entries" in title else grid.values
-        pictures.append(_cells(grid, scale(entries), f"part{i}", f"{title[0].upper()}{title[1:]}."))
+    pictures = [
+        _cells(grid, ends, f"part{i}", f"{shell.capital(title)}.", extras)
+        for i, (title, grid, ends) in enumerate(zip(drawn.titles, drawn.grids, drawn.scales(), strict=True))
+    ]
     return f'<div class="side">{"".join(pictures)}</div>'
+
+
+def listed_parts(found: Solution, extras: Extras) -> str:
+    """The parts in numbers, folded where they are many: singular values, entries by their places; nothing where a part
+    is of another kind."""
+    told_ = []
+    for title, part in zip(titles_of(found), found.parts, strict=True):
+        called = shell.capital(title)
+        values = np.asarray(part.coefficients, dtype=np.float64)
+        if part.compact[0].spans() is None and values.ndim == 1:
+            sizes = ", ".join(told(v) for v in np.abs(values[:LISTED_VALUES]).tolist())
+            more = ", ..." if values.size > LISTED_VALUES else ""
+            told_.append(shell.paragraphs(f"{called}: singular values {sizes}{more}."))
+        elif part.indices.ndim == 2:
+            table = _entries(part.indices, values, extras)
+            told_.append(shell.folded(f"{called}: the largest of them", table))
+        else:
+            return ""
+    return "".join(told_)
+
+
+def _entries(places: IntArray, values: FloatArray, extras: Extras) -> str:
+    """The largest entries of a matrix; where columns are frames, by frame, row and column."""
+    order = np.argsort(-np.abs(values), kind="stable")[:LISTED_ENTRIES]
+    (rows, cols), values_ = places[order].T, values[order]
+    if extras.frame is None:
+        where = [
+            shell.labels("row", [extras.row(i) for i in rows.tolist()]),
+            shell.labels("column", [extras.col(j) for j in cols.tolist()]),
+        ]
+    else:
+        down, across = (v + extras.first for v in np.divmod(rows, extras.frame[1]))
+        where = [
+            shell.labels("frame", [extras.col(j) for j in cols.tolist()]),
+            shell.labels("row", down.tolist()),
+            shell.labels("column", across.tolist()),
+        ]
+    bars = [plots.bar(v, float(np.abs(values_).max(initial=0.0))) for v in values_.tolist()]
+    told_ = Column("value", [told(v) for v in values_.tolist()], values_.tolist())
+    some = f"the {LISTED_ENTRIES} largest of {values.size}" if values.size > LISTED_ENTRIES else "largest first"
+    return shell.table(f"Entries, {some}{extras.counted}", [*where, Column("", bars), told_])
 
 
 def _signals(drawn: Decomposition) -> str:
@@ -96,33 +141,24 @@ def _signals(drawn: Decomposition) -> str:
 def frames(drawn: Decomposition, shape: tuple[int, int], extras: Extras) -> str:
     """Some frames, each with its parts side by side; a slider goes through them."""
     some = drawn.frames(shape)
-    ends = [_ends(drawn.titles[j], [parts[j] for _, parts in some]) for j in range(len(drawn.titles))]
+    ends = drawn.shades([[parts[j] for _, parts in some] for j in range(len(drawn.titles))])
+    values = [extras.frame_name(number) for number, _ in some]
     steps = []
-    for number, parts in some:
+    for value, (_, parts) in zip(values, some, strict=True):
         pictures = [
-            _frame(part, ends[j], f"{drawn.titles[j]}, frame {extras.col(number)}") for j, part in enumerate(parts)
+            _frame(part, ends[j], f"{drawn.titles[j]}, {value}", few=drawn.few[j]) for j, part in enumerate(parts)
         ]
-        title = f"<h3>Frame {name(extras.col(number))}</h3>"
-        steps.append(f'<div class="step">{title}<div class="side">{"".join(pictures)}</div></div>')
-    values = [f"frame {extras.col(number)}" for number, _ in some]
+        steps.append(f'<div class="step"><h3>{name(value)}</h3><div class="side">{"".join(pictures)}</div></div>')
     control = shell.slider("frames", "Frame", values, 0)
     total = drawn.matrices[0].shape[1]
-    spread = f"{len(some)} of {total} frames, evenly spread." if len(some) < total else f"{total} frames."
-    return f'{shell.paragraphs(spread)}<div data-steps="frames">{control}{"".join(steps)}</div>'
+    spread = f"{len(some)} of {total} frames, evenly spread" if len(some) < total else f"{total} frames"
+    counted = ", counted from 0" if extras.cols is None else ""
+    said = "Data and parts have one scale from dark to light; few entries are orange below 0 and blue above."
+    return f'{shell.paragraphs(f"{spread}{counted}. {said}")}<div data-steps="frames">{control}{"".join(steps)}</div>'
 
 
-def _ends(title: str, parts: list[FloatArray]) -> tuple[float, float]:
-    """One scale for all frames of a part: of few entries, of those that are there."""
-    values = np.concatenate([np.ravel(part) for part in parts])
-    if "few entries" in title:
-        most = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
-        return -most, most
-    return scale(values)
-
-
-def _frame(cells: FloatArray, ends: tuple[float, float], label: str) -> str:
-    anchors = png.DIVERGING if ends[0] == -ends[1] else png.SHADES
-    height, width = cells.shape
-    picture = png.uri(png.colours(cells, *ends, anchors))
+def _frame(pixels: FloatArray, ends: tuple[float, float], label: str, *, few: bool) -> str:
+    height, width = pixels.shape
+    picture = png.uri(png.colours(pixels, *ends, png.DIVERGING if few else png.SHADES))
     image = f'<img class="pixels" src="{picture}" width="{width}" height="{height}" alt="{shell.text(label)}">'
     return shell.figure(image, f"{label} ({told(ends[0])} to {told(ends[1])})")

@@ -26,7 +26,8 @@ def predictions(title: str, columns: Mapping[str, Array], model: Sequence[Sectio
         if known.size:
             shown = shell.cut(head, 60)
             label = f"{shown}: {known.size} numbers from {plots.told(known.min())} to {plots.told(known.max())}"
-            pictures.append(shell.figure(plots.histogram(known, shown, label=label), label))
+            picture, beyond = plots.histogram(known, shown, label=label)
+            pictures.append(shell.figure(picture, label + beyond))
     listed = [_column(head, np.asarray(values)[:PREDICTED]) for head, values in columns.items()]
     rows = Column("row", [str(i + 1) for i in range(min(count, PREDICTED))], [*range(1, min(count, PREDICTED) + 1)])
     table = shell.table(
@@ -64,4 +65,4 @@ def cells(table: Sequence[Sequence[str]]) -> str:
         Column(head, [name(cell) for cell in column], [shell.cut(cell) for cell in column], words=True)
         for head, column in zip(heads, zip(*rows, strict=True), strict=True)
     ]
-    return shell.table("What was found; the buttons sort it", columns)
+    return shell.table("What was found; the buttons sort it", columns, kind="plain")

@@ -1,4 +1,4 @@
-"""Small pictures as inline SVG: curves, bars, clouds, areas, cells. Colours are those of the page's own style."""
+"""Small pictures as inline SVG: curves, bars, clouds, areas. Colours are those of the page's own style."""
 
 from __future__ import annotations
 
@@ -6,26 +6,37 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from html import escape
 
 import numpy as np
 
 from fewatoms._types import Array, FloatArray
-from fewatoms.drawn.grids import Grid
-from fewatoms.report import png
 from fewatoms.report.shell import name, text
 
 WIDTH, HEIGHT = 420, 240  # of a chart, in its own units
-LEFT, RIGHT, TOP, BOTTOM = 66, 12, 12, 42  # margins
+RIGHT, TOP, BOTTOM = 12, 12, 42  # margins; that on the left is as wide as its numbers
+LETTER = 7.6  # width of a digit at most, in the same units
 LOG_FROM = 30  # largest over smallest height from which on a scale is logarithmic
 FLAT = 1e-6  # share of heights below which they are drawn as one
+OUTLYING = 1.0  # width of what nearly all numbers span, that a histogram goes beyond them on either side
 KINDS = 8  # colours of curves
 POINTS = 400  # of a curve that are drawn
 
 
 def told(value: float) -> str:
     """A number in few digits; nothing for none."""
-    return "" if not math.isfinite(value) else f"{value:.4g}"
+    if not math.isfinite(value):
+        return ""
+    return f"{value:.0f}" if 1e4 <= abs(value) < 1e7 else f"{value:.4g}"
+
+
+def _at_axis(value: float) -> str:
+    """A round number as it stands at an axis: short."""
+    if value == 0 or 1e-4 <= abs(value) < 1e6:
+        return f"{value:.6g}"
+    digits, power = f"{value:.3e}".split("e")
+    return f"{float(digits):g}e{int(power)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +79,19 @@ class Frame:
         room = 0.06 * (high - low) or 0.5 * (abs(high) or 1.0)
         return cls(_apart(x), (low if zero and low == 0 else low - room, high if zero and high == 0 else high + room))
 
+    @cached_property
+    def ticks(self) -> list[float]:
+        """Where the axis that goes up has numbers."""
+        return _powers(*self.y) if self.logarithmic else _ticks(*self.y, 4)
+
+    @cached_property
+    def left(self) -> int:
+        """The margin that those numbers and the name of the axis take."""
+        return 28 + round(LETTER * max((len(_at_axis(value)) for value in self.ticks), default=1))
+
     def across(self, x: Array | float) -> FloatArray:
-        width = self.size[0] - LEFT - RIGHT
-        return LEFT + (np.asarray(x, dtype=np.float64) - self.x[0]) / (self.x[1] - self.x[0]) * width
+        width = self.size[0] - self.left - RIGHT
+        return self.left + (np.asarray(x, dtype=np.float64) - self.x[0]) / (self.x[1] - self.x[0]) * width
 
     def up(self, y: Array | float) -> FloatArray:
         values, (low, high) = np.asarray(y, dtype=np.float64), self.y
@@ -81,20 +102,22 @@ class Frame:
 
     def axes(self, across: str, up: str, places: tuple[Sequence[float], Sequence[str]] | None = None) -> str:
         """Lines, numbers and names of both axes."""
-        floor, middle = self.size[1] - BOTTOM, (LEFT + self.size[0] - RIGHT) / 2
+        left, right, floor = self.left, self.size[0] - RIGHT, self.size[1] - BOTTOM
         drawn = []
-        for value in _powers(*self.y) if self.logarithmic else _ticks(*self.y, 4):
-            y = float(self.up(value))
-            drawn.append(f'<line class="grid" x1="{LEFT}" x2="{self.size[0] - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
-            drawn.append(f'<text class="quiet" x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{told(value)}</text>')
-        values, labels = places or ((ticks := _ticks(*self.x, 5)), [told(v) for v in ticks])
+        for value in self.ticks:
+            y, said = float(self.up(value)), _at_axis(value)
+            drawn.append(f'<line class="grid" x1="{left}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>')
+            drawn.append(f'<text class="quiet" x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{said}</text>')
+        values, labels = places or ((ticks := _ticks(*self.x, 5)), [_at_axis(v) for v in ticks])
         for value, label in zip(values, labels, strict=True):
             x = float(self.across(value))
             drawn.append(
                 f'<text class="quiet" x="{x:.1f}" y="{floor + 16}" text-anchor="middle">{text(label, 12)}</text>'
             )
-        drawn.append(f'<line class="axis" x1="{LEFT}" x2="{self.size[0] - RIGHT}" y1="{floor}" y2="{floor}"/>')
-        drawn.append(f'<text x="{middle}" y="{self.size[1] - 6}" text-anchor="middle">{escape(across)}</text>')
+        drawn.append(f'<line class="axis" x1="{left}" x2="{right}" y1="{floor}" y2="{floor}"/>')
+        drawn.append(
+            f'<text x="{(left + right) / 2}" y="{self.size[1] - 6}" text-anchor="middle">{escape(across)}</text>'
+        )
         turned = f'transform="translate(12 {(TOP + floor) / 2}) rotate(-90)"'
         drawn.append(f'<text {turned} text-anchor="middle">{escape(up)}</text>')
         return "".join(drawn)
@@ -118,7 +141,8 @@ def _powers(low: float, high: float) -> list[float]:
     first, last = math.ceil(math.log10(low)), math.floor(math.log10(high))
     step = max(1, (last - first) // 4)
     powers = [10.0**i for i in range(first, last + 1, step)]
-    return powers if len(powers) > 1 else [low * 1.3, math.sqrt(low * high), high / 1.3]
+    rough = low * 1.3, math.sqrt(low * high), high / 1.3
+    return powers if len(powers) > 1 else [float(f"{value:.2g}") for value in rough]
 
 
 def chart(label: str, inside: str, size: tuple[int, int] = (WIDTH, HEIGHT)) -> str:
@@ -147,7 +171,7 @@ def curves(
     inside = [frame.axes(across, up)]
     if bound is not None:
         y = float(frame.up(bound))
-        inside.append(f'<line class="bound" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        inside.append(f'<line class="bound" x1="{frame.left}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
     inside += [_curve(frame, s) for s in series]
     inside += [] if marks is None else [_marks(frame, *marks)]
     return chart(label, "".join(inside)) + keys([(s.label, s.colour, s.dress) for s in series if s.label])
@@ -255,10 +279,17 @@ def bars(
     return chart(label, frame.axes(across, up, places) + "".join(inside))
 
 
-def histogram(values: Array, across: str, *, label: str) -> str:
+def histogram(values: Array, across: str, *, label: str) -> tuple[str, str]:
+    """How many numbers are where; a few that lie far out would squash all others, and are told of instead."""
     known = values[np.isfinite(values)]
-    counts, edges = np.histogram(known, bins=min(30, max(5, round(math.sqrt(known.size)))))
-    return bars(counts, across, "how many", label=label, edges=edges)
+    low, high = np.quantile(known, [0.01, 0.99])
+    room = OUTLYING * (high - low) or np.inf
+    inside = known[(known >= low - room) & (known <= high + room)]
+    counts, edges = np.histogram(inside, bins=min(30, max(5, round(math.sqrt(inside.size)))))
+    beyond = known.size - inside.size
+    ends = f"{told(float(known.min()))} to {told(float(known.max()))}"
+    said = f"; {beyond} far out {'is' if beyond == 1 else 'are'} not drawn: all range from {ends}" if beyond else ""
+    return bars(counts, across, "how many", label=label, edges=edges), said
 
 
 def bar(value: float, most: float) -> str:
@@ -275,90 +306,8 @@ def bar(value: float, most: float) -> str:
 def cloud(points: Array, *, label: str) -> str:
     """Complex numbers in their plane, of one scale on both axes."""
     reach = float(np.abs(np.concatenate([points.real, points.imag])).max(initial=0.0)) * 1.08 or 1.0
-    wide = (WIDTH - LEFT - RIGHT) / (HEIGHT - TOP - BOTTOM) * reach
+    room = WIDTH - Frame((-reach, reach), (-reach, reach)).left - RIGHT
+    wide = room / (HEIGHT - TOP - BOTTOM) * reach
     frame = Frame((-wide, wide), (-reach, reach))
     inside = frame.axes("real part", "imaginary part") + _curve(frame, Series(points.real, points.imag, "", 0, "dots"))
     return chart(label, inside)
-
-
-# Cells ---------------------------------------------------------------------------------------------------------------
-
-SIDE = 300  # of the longer side of a heat map
-
-
-def heat(
-    grid: Grid,
-    ends: tuple[float, float],
-    slug: str,
-    *,
-    across: str,
-    up: str,
-    label: str,
-    at: int | None = None,
-    missing: str = "not known",
-) -> str:
-    """Cells in colours with a scale below; those that are missing are hatched. A slider moves a frame from column to
-    column, from the one that it stands `at`."""
-    _rows, cols = grid.values.shape
-    tall, wide = _sides(*grid.shape)
-    anchors = png.anchors_for(*ends)
-    picture = png.uri(png.colours(grid.values, *ends, anchors))
-    width, height = wide + 60, tall + 84
-    inside = [
-        _hatching(slug),
-        f'<rect class="hatched" x="40" y="8" width="{wide}" height="{tall}"/>',
-        f'<rect fill="url(#{slug}-hatch)" x="40" y="8" width="{wide}" height="{tall}"/>',
-        f'<image href="{picture}" x="40" y="8" width="{wide}" height="{tall}" preserveAspectRatio="none" '
-        'image-rendering="pixelated"/>',
-        f'<rect class="frame" x="40" y="8" width="{wide}" height="{tall}"/>',
-        f'<text x="{40 + wide / 2}" y="{tall + 24}" text-anchor="middle">{escape(across)}</text>',
-        f'<text transform="translate(28 {8 + tall / 2}) rotate(-90)" text-anchor="middle">{escape(up)}</text>',
-        _scale(anchors, ends, slug, 40, tall + 38, wide, missing if grid.missing else ""),
-    ]
-    if at is not None:
-        places = [[round(40 + i * wide / cols, 1), 8] for i in range(cols)]
-        inside.append(
-            f'<g data-marks="{json.dumps(places)}" transform="translate({places[at][0]} 8)">'
-            f'<rect class="here" width="{wide / cols:.1f}" height="{tall}"/></g>'
-        )
-    return chart(label, "".join(inside), (width, height))
-
-
-def _sides(p: int, q: int) -> tuple[int, int]:
-    """Height and width of a picture of a matrix: in its own proportions as long as they can be seen."""
-    ratio = min(max(p / q, 0.25), 1.4)
-    return (round(SIDE * ratio), SIDE) if ratio <= 1 else (round(SIDE * 1.2), round(SIDE * 1.2 / ratio))
-
-
-def _hatching(slug: str) -> str:
-    return (
-        f'<defs><pattern id="{slug}-hatch" width="5" height="5" patternUnits="userSpaceOnUse" '
-        'patternTransform="rotate(45)"><line class="hatch" x1="0" y1="0" x2="0" y2="5"/></pattern></defs>'
-    )
-
-
-def _scale(
-    anchors: Sequence[tuple[int, ...]], ends: tuple[float, float], slug: str, x: int, y: int, wide: int, missing: str
-) -> str:
-    """The colours from the lowest to the highest number, and what hatched cells are."""
-    stops = "".join(
-        f'<stop offset="{i / (len(anchors) - 1):.3f}" stop-color="{png.hexadecimal(colour)}"/>'
-        for i, colour in enumerate(anchors)
-    )
-    bar_wide = round(wide * (0.55 if missing else 0.8))
-    low, high = (told(v) for v in ends)
-    shown = (
-        f'<defs><linearGradient id="{slug}-scale">{stops}</linearGradient></defs>'
-        f'<rect fill="url(#{slug}-scale)" x="{x}" y="{y}" width="{bar_wide}" height="12"/>'
-        f'<text class="quiet" x="{x}" y="{y + 28}">{low}</text>'
-        f'<text class="quiet" x="{x + bar_wide}" y="{y + 28}" text-anchor="end">{high}</text>'
-    )
-    if not missing:
-        return shown
-    at = x + bar_wide + 16
-    return (
-        f'{shown}<rect class="hatched" x="{at}" y="{y}" width="24" height="12"/>'
-        f'<rect fill="url(#{slug}-hatch)" x="{at}" y="{y}" width="24" height="12"/>'
-        f'<rect class="frame" x="{at}" y="{y}" width="24" height="12"/>'
-        f'<text class="quiet" x="{at}" y="{y + 28}">{escape(missing)}</text>'
-    )

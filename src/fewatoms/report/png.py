@@ -10,17 +10,18 @@ import numpy as np
 
 from fewatoms._types import Array, FloatArray
 
-# Anchors from low to high; between them colours are mixed. Dark blue over grey to yellow, and blue over a pale grey to
-# orange: lightness alone orders the first, both ends of the second differ in more than red and green.
+# Anchors from low to high; between them colours are mixed. Dark blue over grey to yellow, and brown over a pale grey to
+# blue, as bars are below and above 0: lightness alone orders the first, both ends of the second differ in more than red
+# and green.
 SEQUENTIAL = ((8, 29, 88), (44, 82, 140), (86, 129, 157), (143, 166, 150), (201, 198, 122), (253, 231, 76))
 DIVERGING = (
-    (11, 76, 140),
-    (92, 152, 200),
-    (188, 214, 230),
-    (240, 240, 240),
-    (247, 205, 163),
-    (224, 134, 58),
     (150, 70, 5),
+    (224, 134, 58),
+    (247, 205, 163),
+    (240, 240, 240),
+    (188, 214, 230),
+    (92, 152, 200),
+    (11, 76, 140),
 )
 SHADES = ((0, 0, 0), (255, 255, 255))
 

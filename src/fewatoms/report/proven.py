@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -20,8 +21,8 @@ PLAINLY = {
         "smaller fits the data as well as was asked."
     ),
     "relaxation": (
-        "The relaxation is an easier problem that allows any number of atoms and makes their total size small instead. "
-        "Its best value is known to lie in this range; that is how far the dual vector came from which atoms were read."
+        "The relaxation is an easier problem that allows any number of atoms and makes their total size small instead."
+        "{where}"
     ),
     "floor": "Nothing does better than this figure, with however many atoms: this answer is at most that far off.",
     "aligned": "Atoms that are aligned less than that are in no solution of the relaxation.",
@@ -37,19 +38,36 @@ OPEN = ("unknown", "open")
 def told(certificate: Certificate) -> str:
     """Both lists, each with a heading."""
     claims = words.claims(certificate)
+    where = _range(certificate)
     holds = [claim for claim in claims if claim.kind not in OPEN]
     rest = [claim for claim in claims if claim.kind in OPEN]
-    parts = [f"<h3>Checked and proven</h3>{_list(holds, 'claims')}"]
+    parts = [f"<h3>Checked and proven</h3>{_list(holds, 'claims', where)}"]
     if rest:
-        parts.append(f"<h3>Not proven, or not known</h3>{_list(rest, 'claims open')}")
+        parts.append(f"<h3>Not proven, or not known</h3>{_list(rest, 'claims open', where)}")
     return "".join(parts)
 
 
-def _list(claims: list[words.Claim], kind: str) -> str:
+def _range(certificate: Certificate) -> str:
+    """Where the optimum of the relaxation is, with both numbers."""
+    known = certificate.known().relaxed
+    if known is None:
+        return ""
+    low, high = words.optimum(known)
+    if not math.isfinite(high - low):
+        return ""
+    digits = next((d for d in range(6, 16) if f"{low:.{d}g}" != f"{high:.{d}g}"), 15)
+    return (
+        f" Its best value lies between {low:.{digits}g} and {high:.{digits}g}: the nearer both are, the farther the "
+        "dual vector came from which atoms were read."
+    )
+
+
+def _list(claims: list[words.Claim], kind: str, where: str) -> str:
     """A sentence each; what a kind means is said once."""
     lines, said = [], set()
     for claim in claims:
-        plain = "" if claim.kind in said else f'<br><span class="plain">{escape(PLAINLY[claim.kind])}</span>'
+        plain = PLAINLY[claim.kind].replace("{where}", where)
+        shown = "" if claim.kind in said else f'<br><span class="plain">{escape(plain)}</span>'
         said.add(claim.kind)
-        lines.append(f"<li>{escape(claim.text)}{plain}</li>")
+        lines.append(f"<li>{escape(claim.text)}{shown}</li>")
     return f'<ul class="{kind}">{"".join(lines)}</ul>'

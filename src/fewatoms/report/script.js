@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   const SVG = "http://www.w3.org/2000/svg";
-  const told = (value, head) => value === null ? "" : head === "contribution" ? (100 * value).toFixed(1) + "%" : Number(value.toPrecision(4)).toString();
+  const told = (value, head) => value === null ? "" : head === "contribution" ? (100 * value).toFixed(1) + "%" : Math.abs(value) >= 1e4 && Math.abs(value) < 1e7 ? value.toFixed(0) : Number(value.toPrecision(4)).toString();
   const element = (kind, text) => { const e = document.createElement(kind); e.textContent = text; return e; };
   const named = (text) => { const cell = document.createElement("td"); cell.className = "words"; cell.append(element("bdi", text)); return cell; };
 
@@ -45,14 +45,15 @@
   }
 
   // A path: the marks in its pictures and the table of its atoms follow the slider.
-  const bar = (value, most) => {
+  const bar = (value) => {
     const cell = document.createElement("td"), svg = document.createElementNS(SVG, "svg");
     const rect = document.createElementNS(SVG, "rect"), line = document.createElementNS(SVG, "line");
-    const width = most > 0 && value !== null ? 50 * Math.abs(value) / most : 0;
+    const width = value === null ? 0 : 50 * Math.abs(value);
     for (const [key, v] of Object.entries({ class: "bar", viewBox: "0 0 100 12", preserveAspectRatio: "none", "aria-hidden": "true" })) svg.setAttribute(key, v);
     for (const [key, v] of Object.entries({ class: value < 0 ? "minus" : "plus", x: value < 0 ? 50 - width : 50, y: 1, width, height: 10 })) rect.setAttribute(key, v);
     for (const [key, v] of Object.entries({ class: "zero", x1: 50, x2: 50, y1: 0, y2: 12 })) line.setAttribute(key, v);
     svg.append(rect, line);
+    cell.className = "bars";
     cell.append(svg);
     return cell;
   };
@@ -61,11 +62,11 @@
     const body = box.querySelector("table").tBodies[0], heads = box.querySelector("table").tHead.rows[0].cells;
     const caption = box.querySelector("caption"), figures = [...box.querySelectorAll("[data-figure]")];
     sliding(box.querySelector(".slider"), (at) => {
-      const one = known.answers[at], most = Math.max(0, ...one.rows.map((row) => Math.abs(row[1] ?? 0)));
+      const one = known.answers[at];
       body.replaceChildren(...one.rows.map((row) => {
         const line = document.createElement("tr");
-        line.append(named(known.names[row[0]]), bar(row[1], most));
-        row.slice(1).forEach((value, i) => { const cell = element("td", told(value, known.heads[i])); cell.dataset.key = value ?? ""; line.append(cell); });
+        line.append(named(known.names[row[0]]), bar(row[1]));
+        row.slice(2).forEach((value, i) => { const cell = element("td", told(value, known.heads[i])); cell.dataset.key = value ?? ""; line.append(cell); });
         return line;
       }));
       caption.textContent = one.caption;

@@ -18,6 +18,7 @@ from fewatoms.whole import replacing
 
 LONGEST = 160  # characters of a name that are shown
 TITLE = 80  # characters of a title
+SHORT = 14  # characters of a cell that stay in one line
 SAID = 2000  # characters of a paragraph
 
 
@@ -92,11 +93,21 @@ def name(value: object, most: int = LONGEST) -> str:
     return f"<bdi>{text(value, most)}</bdi>"
 
 
+def capital(said: str) -> str:
+    return said[:1].upper() + said[1:]
+
+
 # Pieces of HTML ------------------------------------------------------------------------------------------------------
 
 
 def paragraphs(*lines: str) -> str:
     return "".join(f"<p>{text(line, SAID)}</p>" for line in lines)
+
+
+def remarks(bars: str, said: Sequence[str]) -> str:
+    """Below a table: what its bars show, which a narrow screen leaves out with them, and more lines."""
+    rest = "".join(f"<li>{text(line, SAID)}</li>" for line in said)
+    return f'<ul class="remarks"><li class="bars">{text(bars, SAID)}</li>{rest}</ul>'
 
 
 def facts(pairs: Mapping[str, str]) -> str:
@@ -112,22 +123,45 @@ def figure(picture: str, caption: str, inside: str = "") -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its head, what stands in it (HTML), and by what it is sorted (None: not at all)."""
+    """A column of a table: its head (none: bars), what stands in it (HTML), and by what it is sorted (None: not)."""
 
     head: str
     cells: Sequence[str]
     keys: Sequence[float | str] | None = None
     words: bool = False
 
+    @property
+    def kind(self) -> str:
+        """The class of its cells: bars, numbers, words, or words that are too short to be broken."""
+        if not self.head:
+            return "bars"
+        short = self.keys is not None and all(len(str(key)) <= SHORT for key in self.keys)
+        return ("words short" if short else "words") if self.words else ""
 
-def table(caption: str, columns: Sequence[Column], *, slug: str = "", more: int = 0) -> str:
-    """A table whose rows can be sorted by the buttons in its head; it scrolls in itself where a screen is narrow."""
+
+def labels(head: str, values: Sequence[object]) -> Column:
+    """A column of names; of numbers, if all of them are."""
+    shown = [cut(value) for value in values]
+    if shown and all(value.isdecimal() and value.isascii() for value in shown):
+        return Column(head, shown, [float(value) for value in shown])
+    return Column(head, [name(value) for value in shown], shown, words=True)
+
+
+def folded(summary: str, inside: str) -> str:
+    """HTML that is shown when somebody asks for it; on paper it is not."""
+    return f"<details><summary>{text(summary)}</summary>{inside}</details>"
+
+
+def table(caption: str, columns: Sequence[Column], *, kind: str = "", more: int = 0) -> str:
+    """A table whose rows can be sorted by the buttons in its head; it scrolls in itself where a screen is narrow.
+    kind : "plain" for cells that are read, not compared, and broken into lines where they are long"""
     heads = "".join(_head(column) for column in columns)
-    rows = ["<tr>" + "".join(_cell(column, i) for column in columns) + "</tr>" for i in range(len(columns[0].cells))]
+    lines = zip(*(_cells(column, kind) for column in columns), strict=True)
+    rows = [f"<tr>{''.join(line)}</tr>" for line in lines]
     rest = f"<p>and {more} more</p>" if more else ""
-    called = f' id="{slug}"' if slug else ""
+    box = f"wide {kind}".strip()
     return (
-        f'<div class="wide" role="region" aria-label="{text(caption)}" tabindex="0"><table{called}>'
+        f'<div class="{box}" role="region" aria-label="{text(caption)}" tabindex="0"><table>'
         f"<caption>{escape(caption)}</caption><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
         f"</div>{rest}"
     )
@@ -136,17 +170,21 @@ def table(caption: str, columns: Sequence[Column], *, slug: str = "", more: int 
 def _head(column: Column) -> str:
     side = ' class="words"' if column.words else ""
     if not column.head:
-        return "<td></td>"
+        return '<td class="bars"></td>'
     if column.keys is None:
         return f'<th scope="col"{side}>{text(column.head)}</th>'
     kind = "text" if column.words else "number"
     return f'<th scope="col"{side} data-sort="{kind}"><button type="button">{text(column.head)}</button></th>'
 
 
-def _cell(column: Column, i: int) -> str:
-    side = ' class="words"' if column.words else ""
-    key = "" if column.keys is None or column.words else f' data-key="{_key(column.keys[i])}"'
-    return f"<td{side}{key}>{column.cells[i]}</td>"
+def _cells(column: Column, kind: str) -> list[str]:
+    """A column's cells, one for each row."""
+    known = f' class="{column.kind}"' if column.kind else ""
+    known += f' data-head="{text(column.head)}"' if kind == "plain" else ""
+    if column.keys is None or column.words:
+        return [f"<td{known}>{cell}</td>" for cell in column.cells]
+    keys = [_key(key) for key in column.keys]
+    return [f'<td{known} data-key="{key}">{cell}</td>' for key, cell in zip(keys, column.cells, strict=True)]
 
 
 def is_number(value: object) -> TypeGuard[float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,71 +12,91 @@ from fewatoms import words
 from fewatoms._types import FloatArray
 from fewatoms.drawn.atoms import Atoms
 from fewatoms.drawn.convergence import Convergence
+from fewatoms.drawn.decomposition import kind_of
 from fewatoms.drawn.grids import Grid, scale
 from fewatoms.drawn.phases import Phases
 from fewatoms.drawn.spectra import Spectra
 from fewatoms.faces import Cone
-from fewatoms.report import plots, proven, shell
-from fewatoms.report.matrices import decomposition, matrix
+from fewatoms.report import cells, plots, proven, shell
+from fewatoms.report.matrices import decomposition, listed_parts, matrix
 from fewatoms.report.plots import Series, told
-from fewatoms.report.shell import Column, Section, name
+from fewatoms.report.shell import Column, Section
 
 if TYPE_CHECKING:
     from fewatoms.report.extras import Extras
     from fewatoms.solution import Solution
 
 MOST_ATOMS = 500  # atoms that are listed
+LATE = 0.5  # seconds before the first answer that are worth a word
 WORST = 20  # residuals
+MEANT = {
+    "contribution": (
+        "contribution: the length of what an atom adds to the fit, as a share of the sum of all these lengths."
+    ),
+    "cost": "cost: what the objective would rise by if the atom were left out and the others fitted again.",
+}
 NEIGHBOURLY = 0.5  # correlation of neighbours from which on data are drawn as a curve
 
 
 def page(found: Solution, extras: Extras) -> str:
-    title = extras.title or f"{found.cardinality} atom{'s' * (found.cardinality != 1)}"
-    return shell.page(title, lead(found), sections(found, extras))
+    return shell.page(extras.title or _title(found), lead(found), sections(found, extras))
+
+
+def _title(found: Solution) -> str:
+    """What the answer is, where nobody says what it is about."""
+    if len(found.parts) > 1:
+        return shell.capital(" and ".join(kind_of(part) for part in found.parts))
+    if found.compact[0].spans() is None:
+        p, q = found.compact[0].shape
+        return f"A {p} x {q} matrix of rank {found.cardinality}"
+    return f"{found.cardinality} atom{'s' * (found.cardinality != 1)}"
 
 
 def lead(found: Solution) -> str:
     """How it ended, and the figures."""
     kind = "holds" if found.success else "missed"
-    status = f'<p><span class="status {kind}">{found.status.name}</span> {shell.text(words.figures(found), 400)}</p>'
-    return status
+    figures = f"{words.figures(found)}, on the data that were fitted."
+    return f'<p><span class="status {kind}">{found.status.name}</span> {shell.text(figures, 400)}</p>'
 
 
 def sections(found: Solution, extras: Extras) -> list[Section]:
     """All of them; those that do not fit the answer are empty, and left out."""
     face, _ = found.compact
     fixed = face.spans() is not None
-    pictures = [] if fixed else [_of_matrices(found, extras)]
     return [
-        Section("asked", "What was asked, what was found", _asked(found, extras)),
-        Section("atoms", "The atoms", _atoms(found, extras) if fixed or len(found.parts) > 1 else ""),
-        *pictures,
-        Section("parts", "The parts", decomposition(found, extras) if fixed and len(found.parts) > 1 else ""),
+        Section("asked", "What was asked, what was found", asked(found, extras)),
+        *_of_parts(found, extras, fixed),
         Section("fit", "Data and fit", _fit(found, extras) if fixed else ""),
         Section("convergence", "How it was found", _convergence(found, extras)),
         Section("proven", "What is proven, and what is not", proven.told(found.certificate)),
     ]
 
 
-def _of_matrices(found: Solution, extras: Extras) -> Section:
+def _of_parts(found: Solution, extras: Extras, fixed: bool) -> list[Section]:
+    """Pictures of matrices and of sums, before any list; atoms in a table."""
     if len(found.parts) > 1:
-        return Section("parts", "The parts", decomposition(found, extras))
+        pictures = Section("parts", "The parts", decomposition(found, extras))
+        listed = listed_parts(found, extras) if len(found.compact[0].shape) == 2 else ""
+        return [pictures, Section("atoms", "The atoms", listed or _atoms(found, extras))]
+    if fixed:
+        return [Section("atoms", "The atoms", _atoms(found, extras))]
     if found.compact[0].cone is Cone.PSD:
-        return Section("phases", "The vectors found", phases(found))
-    return Section("matrix", "The matrix", matrix(found, extras))
+        return [Section("phases", "The vectors found", phases(found))]
+    return [Section("matrix", "The matrix", matrix(found, extras))]
 
 
 # Words and figures ---------------------------------------------------------------------------------------------------
 
 
-def _asked(found: Solution, extras: Extras) -> str:
-    asked = found.certificate.asked
+def asked(found: Solution, extras: Extras) -> str:
+    """The message, figures with their names, notes."""
+    question = found.certificate.asked
     facts = {
-        "atoms from": shell.cut(asked.atoms_told, 120),
-        "loss": shell.cut(asked.loss_told, 120),
+        "atoms from": shell.cut(question.atoms_told, 120),
+        "loss": shell.cut(question.loss_told, 120),
         "loss found": told(found.loss),
         "misfit": told(found.misfit),
-        "R²": told(found.r2),
+        "R² of the data fitted": told(found.r2),
         "objective": told(found.objective) if found.objective != found.loss else "",
         "ridge": ", ".join(told(float(r)) for r in np.atleast_1d(found.ridge)) if np.any(found.ridge) else "",
         "held-out error": "" if found.held_out is None else told(found.held_out),
@@ -94,19 +115,26 @@ def _atoms(found: Solution, extras: Extras) -> str:
     return atom_table(atoms, "Atoms of the answer; the buttons sort them") + _side_by_side(atoms)
 
 
-def atom_table(atoms: Atoms, caption: str, slug: str = "") -> str:
+def atom_table(atoms: Atoms, caption: str) -> str:
     some = slice(MOST_ATOMS)
-    labels = [shell.cut(label) for label in atoms.labels[some]]
     columns = [
-        Column("atom", [name(label) for label in labels], labels, words=True),
-        Column("", [plots.bar(float(v), 1.0) for v in atoms.relative[some]]),
+        shell.labels("atom", atoms.labels[some]),
+        Column("", [plots.bar(float(v), 1.0) for v in atoms.weights[some]]),
     ]
     for head, values in zip(atoms.heads, atoms.values.T, strict=True):
         columns.append(numbers(head, values[some]))
     for head, values in (("contribution", atoms.shares), ("cost", atoms.costs)):
         if not np.isnan(values).all():
             columns.append(numbers(head, values[some]))
-    return shell.table(caption, columns, slug=slug, more=len(atoms.labels) - len(labels))
+    table = shell.table(caption, columns, more=max(0, len(atoms.labels) - MOST_ATOMS))
+    return table + explained([column.head for column in columns])
+
+
+def explained(heads: Sequence[str]) -> str:
+    """What the columns of a table of atoms mean, a line each."""
+    what = "contributions" if "contribution" in heads else "coefficients"
+    bars = f"Bars show {what}, in blue where coefficients are positive, in orange where they are negative."
+    return shell.remarks(bars, [MEANT[head] for head in heads if head in MEANT])
 
 
 def numbers(head: str, values: FloatArray) -> Column:
@@ -121,9 +149,10 @@ def _side_by_side(atoms: Atoms) -> str:
         return ""
     ends = scale(atoms.values)
     label = f"Coefficients of {len(atoms.labels)} atoms for {len(atoms.heads)} data vectors or classes"
-    picture = plots.heat(
-        Grid.of(atoms.values), ends, "shared", across="data vectors or classes", up="atoms", label=label
-    )
+    picture = cells.heat(
+        Grid.of(atoms.values), ends, "shared", across="data vectors or classes", up="atoms", label=label,
+        rows=atoms.labels, cols=[head.removeprefix("coefficient of ") for head in atoms.heads],
+    )  # fmt: skip
     return shell.figure(picture, "Coefficients, a row for each atom in the order of the table as it came.")
 
 
@@ -135,8 +164,9 @@ def _fit(found: Solution, extras: Extras) -> str:
     spectra = Spectra.of(found, extras.called)
     if not spectra.data.any():
         return ""
-    pictures = [spectrum(spectra, "datum")] if _in_order(spectra.data) else []
-    return f'<div class="side">{"".join([*pictures, _against(spectra)])}</div>{_worst(spectra)}'
+    across = "datum" if extras.rows is None else "row"
+    pictures = [spectrum(spectra, across, extras.first)] if _in_order(spectra.data) else []
+    return f'<div class="side">{"".join([*pictures, _against(spectra)])}</div>{_worst(spectra, extras)}'
 
 
 def _in_order(data: FloatArray) -> bool:
@@ -146,9 +176,11 @@ def _in_order(data: FloatArray) -> bool:
     return float(apart[1:] @ apart[:-1]) > NEIGHBOURLY * float(apart @ apart)
 
 
-def spectrum(spectra: Spectra, across: str) -> str:
-    """Data as a curve; what atoms add as areas where nothing is negative, otherwise the fit as a curve."""
+def spectrum(spectra: Spectra, across: str, first: int) -> str:
+    """Data as a curve, counted from `first`; what atoms add as areas where nothing is negative, otherwise the fit as a
+    curve."""
     x, data = plots.thinned(spectra.data)
+    x = x + first
     base, parts, fit = (plots.thinned(v)[1] for v in (spectra.beside, spectra.parts, spectra.fit))
     step = -(-len(spectra.data) // plots.POINTS)
     thin = f" Each point is the mean of {step} neighbours." if step > 1 else ""
@@ -176,17 +208,17 @@ def _against(spectra: Spectra) -> str:
     return shell.figure(plots.curves(curves, "data", "fit", label=label), f"Fit against data.{part}")
 
 
-def _worst(spectra: Spectra) -> str:
+def _worst(spectra: Spectra, extras: Extras) -> str:
     order = np.argsort(-np.abs(spectra.residual), kind="stable")[:WORST]
     most = _largest(spectra)
     columns = [
-        Column("datum", [str(i) for i in order], order.tolist()),
+        shell.labels("datum" if extras.rows is None else "row", [extras.row(i) for i in order.tolist()]),
         Column("", [plots.bar(float(v), most) for v in spectra.residual[order]]),
         numbers("residual", spectra.residual[order]),
         numbers("data", spectra.data[order]),
         numbers("fit", spectra.fit[order]),
     ]
-    return shell.table("The largest residuals", columns, more=0)
+    return shell.table(f"The largest residuals{extras.counted}", columns)
 
 
 # Pictures ------------------------------------------------------------------------------------------------------------
@@ -203,8 +235,14 @@ def _convergence(found: Solution, extras: Extras) -> str:
     x, y = run.seconds[steps[1:]], run.heights[steps[:-1]]
     lines = [Series(x, y), Series(run.seconds, run.heights, "", 0, "dots")]
     picture = plots.curves(lines, "seconds", run.label, label=label, may_be_log=True, bound=run.bound)
+    late = f" The first one was there after {run.seconds[0]:.1f} seconds." if run.seconds[0] >= LATE else ""
     bound = "" if run.bound is None else " The dashed line is the bound that was asked for."
-    return shell.figure(picture, f"The best answer so far, while the search went on.{bound}")
+    bound += " Below it fewer atoms are better, even if they fit worse." if bound and _rises(run.heights) else ""
+    return shell.figure(picture, f"The best answer so far, while the search went on.{late}{bound}")
+
+
+def _rises(heights: FloatArray) -> bool:
+    return bool(np.any(np.diff(heights) > 0))
 
 
 def phases(found: Solution) -> str:

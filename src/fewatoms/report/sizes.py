@@ -10,13 +10,13 @@ import numpy as np
 from fewatoms import words
 from fewatoms._types import FloatArray
 from fewatoms.drawn.atoms import Atoms
-from fewatoms.drawn.grids import Grid, scale
+from fewatoms.drawn.grids import Grid
 from fewatoms.drawn.path import Curve, Supports
 from fewatoms.measures import work
-from fewatoms.report import plots, proven, shell
+from fewatoms.report import cells, plots, proven, shell
 from fewatoms.report.plots import Series, told
 from fewatoms.report.shell import Column, Section, name
-from fewatoms.report.single import lead, numbers
+from fewatoms.report.single import asked, explained, lead, numbers
 from fewatoms.report.single import sections as of_answer
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fewatoms.solution import Solution
 
 SLID_ATOMS = 200  # of an answer that are listed
-MAPPED = 60  # atoms whose comings and goings are drawn
+MAPPED = 40  # atoms whose comings and goings are drawn
 MEASURED = 5e10  # multiplications for contributions and costs of all answers
 OF_ONE = ("matrix", "phases", "parts", "fit")  # sections about the answer that is shown first
 
@@ -39,17 +39,13 @@ def page(found: Path, extras: Extras) -> str:
     head = f"<p>{shell.text(words.sentence(words.path_figures(found)), 400)}.{chosen}</p>"
     rest = [s for s in of_answer(shown, extras) if s.slug in OF_ONE]
     sections = [
-        Section("asked", f"What was asked, what was found for k = {k}", lead(shown) + _asked(shown, extras)),
+        Section("asked", f"What was asked, what was found for k = {k}", lead(shown) + asked(shown, extras)),
         Section("path", "Every k", _slid(found, at)),
         Section("sizes", "All of them side by side", _sizes(found)),
         *[Section(s.slug, f"{s.title} for k = {k}", s.inside) for s in rest],
         Section("proven", f"What is proven for k = {k}, and what is not", proven.told(shown.certificate)),
     ]
     return shell.page(extras.title or f"Path over {len(found)} numbers of atoms", head, sections)
-
-
-def _asked(shown: Solution, extras: Extras) -> str:
-    return shell.paragraphs(shown.message, *words.besides(shown), *extras.notes)
 
 
 def _slid(found: Path, at: int) -> str:
@@ -69,7 +65,7 @@ def _slid(found: Path, at: int) -> str:
                 "rows": [
                     [names[label], *map(_short, row)]
                     for label, row in zip(atoms.labels[:SLID_ATOMS], rows[i], strict=True)
-                ],
+                ],  # the length of the bar first
             }
             for i, atoms in enumerate(drawn)
         ],
@@ -80,7 +76,7 @@ def _slid(found: Path, at: int) -> str:
     control = shell.slider("path", "Number of atoms, k", [f"k = {k}" for k in found.k], at)
     return (
         f'<div data-path="path">{control}<dl class="facts">{shown}</dl>'
-        f'<div class="side">{_curves(found, at)}{_supports(drawn, at)}</div>'
+        f'<div class="side">{_curves(found, at)}{_supports(found, drawn, at)}</div>'
         f"{_table(drawn[at], heads, rows[at], _caption(found, at, drawn[at]))}</div>"
         f"{shell.data('path', known)}"
     )
@@ -94,17 +90,24 @@ def _drawn(answers: list[Solution], at: int) -> list[Atoms]:
 
 
 def _rows(drawn: list[Atoms]) -> tuple[list[str], list[FloatArray]]:
-    """The columns of numbers that tables have for every k, and those numbers, a row for each atom."""
+    """The columns of numbers that tables have for every k; and for each k a row for each atom, the length of its bar
+    before those numbers."""
     several = any(len(atoms.heads) > 1 for atoms in drawn)
     heads = [*dict.fromkeys(head for atoms in drawn for head in atoms.heads)]
     measured = {"contribution": [a.shares for a in drawn], "cost": [a.costs for a in drawn]}
     known = {head: values for head, values in measured.items() if not all(np.isnan(v).all() for v in values)}
     rows = []
     for i, atoms in enumerate(drawn):
-        columns = [atoms.sizes] if several else []
+        columns = [_bars(atoms, bool(known)), *([atoms.sizes] if several else [])]
         columns += [_column(atoms, head) for head in heads] + [values[i] for values in known.values()]
         rows.append(np.column_stack(columns)[:SLID_ATOMS])
     return ["size"] * several + heads + [*known], rows
+
+
+def _bars(atoms: Atoms, measured: bool) -> FloatArray:
+    """None where others have contributions and these have not: coefficients beside them would be of another kind."""
+    unknown = measured and bool(np.isnan(atoms.shares).any())
+    return np.full(len(atoms.labels), np.nan) if unknown else atoms.weights
 
 
 def _column(atoms: Atoms, head: str) -> FloatArray:
@@ -133,14 +136,12 @@ def _caption(found: Path, i: int, atoms: Atoms) -> str:
 
 def _table(atoms: Atoms, heads: list[str], rows: FloatArray, caption: str) -> str:
     labels = [shell.cut(label) for label in atoms.labels[:SLID_ATOMS]]
-    first = rows[:, 0]
-    most = float(np.nanmax(np.abs(first), initial=0.0))
     columns = [
         Column("atom", [name(label) for label in labels], labels, words=True),
-        Column("", [plots.bar(float(v), most) for v in first]),
-        *[numbers(head, values) for head, values in zip(heads, rows.T, strict=True)],
+        Column("", [plots.bar(float(v), 1.0) for v in rows[:, 0]]),
+        *[numbers(head, values) for head, values in zip(heads, rows[:, 1:].T, strict=True)],
     ]
-    return shell.table(caption, columns)
+    return shell.table(caption, columns) + explained(heads)
 
 
 def _curves(found: Path, at: int) -> str:
@@ -161,20 +162,23 @@ def _curves(found: Path, at: int) -> str:
     return "".join(pictures)
 
 
-def _supports(drawn: list[Atoms], at: int) -> str:
+def _supports(found: Path, drawn: list[Atoms], at: int) -> str:
     """Which atoms are in for which k."""
     if len(drawn) < 2 or not any(atoms.labels for atoms in drawn):
         return ""
-    supports = Supports.of([dict(zip(atoms.labels, atoms.sizes.tolist(), strict=True)) for atoms in drawn])
+    measured = not any(np.isnan(atoms.shares).any() for atoms in drawn)
+    shown = [a.weights if measured else np.sign(a.sizes) for a in drawn]
+    supports = Supports.of([dict(zip(a.labels, v.tolist(), strict=True)) for a, v in zip(drawn, shown, strict=True)])
     some = supports.values[:MAPPED]
+    by = "the signs of their coefficients"
+    by = f"contributions, as shares of the largest for that k, with {by}" if measured else by
     first = f" The {MAPPED} of {len(supports.labels)} that are in most often." if len(supports.labels) > MAPPED else ""
-    label = f"Which of {len(some)} atoms are in for each of {len(drawn)} k, coloured by their coefficients"
-    grid = Grid(some, (len(some), len(drawn)))
-    picture = plots.heat(
-        grid, scale(some), "supports", across="k, in the order asked for", up="atoms", label=label, at=at,
-        missing="not in",
+    label = f"Which of {len(some)} atoms are in for each of {len(drawn)} k, coloured by {by}"
+    picture = cells.heat(
+        Grid(some, (len(some), len(drawn))), (-1.0, 1.0), "supports", across="k", up="", label=label,
+        rows=supports.labels[:MAPPED], cols=found.k, at=at, missing="not in",
     )  # fmt: skip
-    return shell.figure(picture, f"Which atoms are in for which k, a row each, coloured by their coefficients.{first}")
+    return shell.figure(picture, f"Which atoms are in for which k, coloured by {by}.{first}")
 
 
 def _sizes(found: Path) -> str:
@@ -187,9 +191,10 @@ def _sizes(found: Path) -> str:
         if head == "":
             shown.append(Column("chosen", [shell.text(value) for value in values], words=True))
         else:
-            cells = [shell.text(words.cell(head, value)) for value in values]
+            numbers_ = [told(value) if shell.is_number(value) else words.cell(head, value) for value in values]
+            cells_ = [shell.text(number) for number in numbers_]
             keys = [_key(i, head, value) for i, value in enumerate(values)]
-            shown.append(Column(head, cells, keys))
+            shown.append(Column(head, cells_, keys))
     return shell.table("Each k, how many atoms its answer has and how well it fits; the buttons sort them", shown)
 
 

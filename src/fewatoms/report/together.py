@@ -14,8 +14,6 @@ from fewatoms.report.shell import Section
 if TYPE_CHECKING:
     from fewatoms.solution import Solution
 
-UNREADABLE = 50_000  # characters of a list of atoms that are not worth showing beside a picture
-
 
 def page(title: str, answers: Sequence[tuple[Solution, Extras]], table: str, notes: Sequence[str]) -> str:
     """table : HTML above the answers. Titles are those of the extras."""
@@ -28,8 +26,6 @@ def page(title: str, answers: Sequence[tuple[Solution, Extras]], table: str, not
 
 
 def _answer(i: int, found: Solution, extras: Extras) -> Section:
-    parts = [
-        s for s in single.sections(found, extras) if s.inside and not (s.slug == "atoms" and len(s.inside) > UNREADABLE)
-    ]
+    parts = [s for s in single.sections(found, extras) if s.inside]
     inside = "".join(f"<h3>{shell.text(part.title)}</h3>{part.inside}" for part in parts)
     return Section(f"answer-{i}", extras.title or f"Answer {i + 1}", single.lead(found) + inside)

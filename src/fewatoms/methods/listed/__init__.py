@@ -45,7 +45,9 @@ class Listed(Method):
     room : numbers kept as images of atoms at most, and as many in their Gram matrix
     roomy : images that must have room for the ladder to go down in their small space
     boxed : columns of a black box up to which they are asked for, one product each, and kept: then their units do not
-        matter, and all else costs no products. A bound is first tried without, with images of the share `tried` of them
+        matter, and all else costs no products
+    boxed_bound, tried : the same where there is a bound, which is first tried without, with images of this share of
+        them: columns are asked for where that does not meet it, or where what meets it is doubtful, as with blurs
     effort : how hard supports are searched
     """
 
@@ -60,6 +62,7 @@ class Listed(Method):
     room: int = IMAGE_ROOM
     roomy: int = 64
     boxed: int = 256
+    boxed_bound: int = 1024
     tried: float = 0.25
     effort: Effort = NORMAL
 

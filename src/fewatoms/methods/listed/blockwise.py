@@ -14,6 +14,7 @@ from fewatoms import ledger, linalg
 from fewatoms._types import FloatArray, IntArray
 from fewatoms.gram.drivers import SEEN
 from fewatoms.gram.state import PIVOT
+from fewatoms.methods.listed.outside import stand_in
 from fewatoms.methods.listed.small import Small
 
 ROUNDS = 200  # trials at most
@@ -63,14 +64,18 @@ class Fit:
         return self.loss > SEEN * self.small.bb
 
     def apart(self, times: float) -> bool:
-        """Whether the least atom inside is worth so many times the best one outside."""
+        """Whether the least atom inside is worth so many times the best one outside, and none there could stand in for
+        another."""
         small = self.small
         promise, least = np.maximum(self.promise, 0.0) ** 2, float(self.costs.min(initial=np.inf)) / times
         if float(promise.max(initial=0.0)) > least * (1.0 + small.ridge):  # not even if all of it were new
             return False
         K = small.G[self.places]
-        left = small.G.diagonal() - np.einsum("ij,ij->j", K, lapack.dpotrs(self.factor, K)[0])
-        return not ((left > PIVOT) & (promise > least * left)).any()
+        HK = lapack.dpotrs(self.factor, K)[0]
+        left = small.G.diagonal() - np.einsum("ij,ij->j", K, HK)
+        if ((left > PIVOT) & (promise > least * left)).any():
+            return False
+        return not stand_in(HK, lapack.dpotri(self.factor)[0].diagonal(), left, self.promise > -np.inf)
 
     def without(self, gone: IntArray) -> IntArray:
         """The places but for some."""

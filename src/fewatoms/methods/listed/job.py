@@ -79,7 +79,8 @@ class ListedJob(Job):
         """Whether the columns of a black box are few enough to be asked for."""
         M, method = self.problem.measured, self.method
         matrices = all(map_.matrix is not None for map_ in self.listing.maps)
-        return matrices and not M.by_columns and M.shape[1] <= method.boxed and M.shape[0] * M.shape[1] <= method.room
+        most = method.boxed if self.problem.alpha is None else method.boxed_bound
+        return matrices and not M.by_columns and M.shape[1] <= most and M.shape[0] * M.shape[1] <= method.room
 
     def _stream(self, roomy: bool) -> Oracle:
         from fewatoms.methods.general import default_oracle

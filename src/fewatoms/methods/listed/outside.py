@@ -8,7 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from fewatoms import linalg
-from fewatoms._types import FloatArray, IntArray
+from fewatoms._types import Array, FloatArray
+from fewatoms.gram.blocks import Blocks
 from fewatoms.gram.drivers import build
 from fewatoms.gram.state import PIVOT
 from fewatoms.gram.steps import Support as Held
@@ -20,9 +21,6 @@ from fewatoms.methods.listed.view import View
 ISOLATED = 12.0  # an answer whose least atom is worth this many times the best one outside is not searched further
 CROSSING = 4_000_000  # inner products of a support with all atoms, for a look at all exchanges
 LOOKED = 1 << 16  # of them at a time
-PARTS = 16  # parts of a support that are held against all atoms at once
-EACH_PART = 4  # atoms that each of them asks for at least
-ASKING = 2e8  # multiplications that this may cost
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +115,11 @@ class Look:
             return False
         if self._view.blocks is not None:
             return self._block_is_isolated()
-        return self._crossed is not None and least >= ISOLATED * float(self._entries.max(initial=0.0))
+        if self._crossed is None or least < ISOLATED * float(self._entries.max(initial=0.0)):
+            return False
+        may = np.ones(self._view.count, dtype=bool)
+        may[support.classes] = may[self._view.barred] = False
+        return not stand_in(self._crossed[0], support.inverse.diagonal(), self._crossed[1], may)
 
     def _block_is_isolated(self) -> bool:
         """Blocks of the working set are known exactly, others by what they promise alone: half of them is taken to be
@@ -131,7 +133,21 @@ class Look:
 
 def isolated(state: Held, signed: bool) -> bool:
     """The same within a working set."""
-    return cheapest(state)[1] >= ISOLATED * best_entry(state, signed)[1]
+    if cheapest(state)[1] < ISOLATED * best_entry(state, signed)[1]:
+        return False
+    if isinstance(state, Blocks):
+        return True
+    size = int(state.count[0])
+    return not stand_in(state.B[:size], state.H.diagonal()[:size], state.d, state.may & (state.place < 0))
+
+
+def stand_in(HK: FloatArray, eta: FloatArray, left: FloatArray, may: Array) -> bool:
+    """Whether some atom could do half of what one inside does, beside the others: then two such moves at once may lower
+    the loss where neither does alone, as with neighbours in a blur, and what single atoms gain tells little.
+
+    Of what the others leave of atoms i and j, (HK)_ij^2 / eta_i out of left_j + (HK)_ij^2 / eta_i is common.
+    """
+    return bool(((HK**2 / eta[:, None]).max(axis=0, initial=0.0) >= left)[may & (left > PIVOT)].any())
 
 
 def beyond(small: Small, support: Support) -> int | None:
@@ -149,27 +165,6 @@ def beyond(small: Small, support: Support) -> int | None:
     worth[small.places(support.classes)] = 0.0
     j = int(worth.argmax())
     return int(small.classes[j]) if worth[j] > 0 else None
-
-
-def behind(small: Small, support: Support, rng: np.random.Generator) -> IntArray:
-    """Classes outside of the working set that stand behind those of a support: the best aligned with what is left where
-    some of its atoms, up to half of them, are gone. Single exchanges never see them."""
-    view, images, size = small.view, small.images, support.classes.size
-    A = linalg.dense(images.columns(images.slots(support.classes)))
-    parts = int(min(PARTS, max(1.0, ASKING / (len(A) * float(view.count)))))
-    left = np.empty((len(A), parts))
-    for i in range(parts):
-        gone = rng.permutation(size)[: rng.integers(1, size // 2 + 1, endpoint=True)]
-        Q = np.linalg.qr(np.delete(A, gone, axis=1))[0]
-        left[:, i] = images.target - Q @ (Q.T @ images.target)
-    Z = view.pull_block(view.outer.adjoint_block(linalg.rowwise(images.root, left)))
-    offers = []
-    for z in Z:
-        promise = small.promise(z)
-        promise[small.classes] = -np.inf
-        best = linalg.top_k(promise, max(EACH_PART, size // 4))
-        offers.append(best[promise[best] > 0])
-    return np.unique(np.concatenate(offers))
 
 
 def exchanges(

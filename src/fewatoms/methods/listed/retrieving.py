@@ -14,10 +14,12 @@ from fewatoms.methods.listed.enumerated import best_of_few
 from fewatoms.methods.listed.fewest import Fewest, cheapest_gone
 from fewatoms.methods.listed.pursuit import Pursuit
 from fewatoms.methods.listed.splice import Splice
-from fewatoms.methods.listed.support import SupportFits
+from fewatoms.methods.listed.support import Support, SupportFits
 from fewatoms.methods.listed.view import View
 from fewatoms.problem import Problem
 from fewatoms.retrieval import Generous, Retrieval, Retrieving
+
+OVERLAP = 0.5  # the share of one atom's image that another one explains, from which on they count as alike
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,13 +86,23 @@ class Retriever:
                 support = fewest.grown(self.fits, most, dual.z, even=True)
                 if not problem.meets(support.loss):
                     return None
-                return self.fits.candidate(fewest.shrunk(self.fits, self.ways.splice, support))
+                support = fewest.shrunk(self.fits, self.ways.splice, support)
+                return None if self._doubtful(support) else self.fits.candidate(support)
         assert pursuit is not None
         grown = None if pursuit.pays(problem, self.view, dual.z) else self._grown(dual.z, most)
         if grown is None:
             found, _ = pursuit.chase(problem, self.view, dual.z)
             grown = found if problem.meets(found.loss) else self._grown(dual.z, most)
         return grown if grown is not None and problem.meets(grown.loss) else None
+
+    def _doubtful(self, support: Support) -> bool:
+        """Whether a support that was grown atom by atom may have more than are needed: some explain half of another,
+        so the first ones may sit beside the right ones. What leaves nothing is right all the same."""
+        slots = self.fits.images.slots(support.classes)
+        G = self.fits.images.gram[np.ix_(slots, slots)]
+        squares = np.maximum(G.diagonal(), 1e-300)
+        common = G**2 / squares / squares[:, None]
+        return not self.problem.exact(support.loss) and bool((np.triu(common, 1) > OVERLAP).any())
 
     # The short cut ----------------------------------------------------------------------------------------------------
 

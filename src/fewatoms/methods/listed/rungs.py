@@ -75,6 +75,14 @@ def suggested(X: FloatArray, k: int, stays: Array) -> list[IntArray]:
     return list({row.tobytes(): row for row in rows}.values())
 
 
+def in_rows(supports: list[IntArray], k: int) -> IntArray:
+    """Supports of at most k places as the rows of a table, -1 beyond."""
+    table = np.full((len(supports), k), -1, dtype=np.int64)
+    for row, places in zip(table, supports, strict=True):
+        row[: places.size] = places
+    return table
+
+
 def nested(small: Small, X: FloatArray, most: int) -> IntArray:
     """For every size up to that, in a row filled up with -1, the places of the largest coefficients of the rung where
     so many fit best: a triangular factor of all of them, in their order, has the fits of all sizes."""

@@ -17,10 +17,11 @@ from fewatoms.effort import NORMAL, Effort
 from fewatoms.gram import engine
 from fewatoms.gram.drivers import SEEN, Rules, build, demanded
 from fewatoms.gram.steps import Support as Held
+from fewatoms.methods.listed import wandering
 from fewatoms.methods.listed.blockwise import fitted
 from fewatoms.methods.listed.enumerated import LISTED_ANYWAY, countable, ordered
-from fewatoms.methods.listed.outside import ISOLATED, Look, behind, beyond, isolated
-from fewatoms.methods.listed.rungs import ladder, nested, suggested
+from fewatoms.methods.listed.outside import ISOLATED, Look, beyond, isolated
+from fewatoms.methods.listed.rungs import CAREFULLY, PASSES, in_rows, ladder, nested, suggested
 from fewatoms.methods.listed.small import small
 from fewatoms.methods.listed.stages import Stages
 from fewatoms.methods.listed.support import Support, SupportFits
@@ -37,8 +38,7 @@ RIDGES = np.array([3.0, 1.0, 0.3, 0.1, 0.03])  # of the ladder of ridges, above 
 SWEPT = 64  # atoms up to which supports of all smaller sizes are searched on the way
 PAIRED = 8  # atoms up to which exchanges of two at a time are looked at
 AT_ONCE = 3e7  # multiplications from one look at the clock to the next, roughly
-ROUNDS = 6.0  # of shakes with other atoms in the working set, for each unit of roughness but the first sixth
-LOOKS, ROUGH = 3, 0.5  # looks of a ladder beyond the working set, from this roughness on; one below it
+LOOKS = 3  # looks of a ladder beyond the working set, where rows are few; one elsewhere
 SHAKING_COST = 4e8  # multiplications that shaking may cost, roughly; more with more effort
 FITTED = 12  # supports, where all have been looked at
 SETTLING = 20  # exchanges after a shake at most, and two for each atom replaced
@@ -84,10 +84,9 @@ class Search(Stages):
             return
         self._laddered(k)
         yield
-        if not self._met(self.supports[k]):
-            self._shaken(k)
-            yield
-        yield from self._wandered(k)
+        self._overshot(k)
+        yield
+        yield from self._further(k)
 
     def _room(self, support: Support, k: int) -> int:
         """How many more atoms are allowed: those that must be in an answer keep their place where they are idle."""
@@ -332,36 +331,58 @@ class Search(Stages):
 
     def _rungs(self, k: int, lams: FloatArray) -> None:
         """Exchange from the rungs of two ladders of penalties."""
-        small, limit, rows, rough = self.small, 4 * k + 32, [], self._roughness(k) >= ROUGH
+        small, limit, rows = self.small, 4 * k + 32, []
+        rough = wandering.roughness(k, self.view.count, self.problem.m) >= wandering.ROUGH
         for relief in (0.0, RELIEF):
-            looks = LOOKS if rough else int(not relief)
-            X = ladder(small, self.rules._replace(relief=relief), lams, limit, looks=looks)
+            looks, passes = (LOOKS, CAREFULLY) if rough else (int(not relief), PASSES)
+            X = ladder(small, self.rules._replace(relief=relief), lams, limit, looks=looks, passes=passes)
             rows += suggested(X, k, small.stays)
         most = max(4, int(AT_ONCE / max(1, k * k * small.columns)))
         if len(rows) > most:
             fits = [fitted(small, row) for row in rows]
             losses = [np.inf if fit is None else fit.loss for fit in fits]
             rows = [rows[i] for i in np.argsort(losses, kind="stable")[:most]]
-        starts = np.full((len(rows), k), -1, dtype=np.int64)
-        for start, row in zip(starts, rows, strict=True):
-            start[: row.size] = row
-        self._run(k, starts, self.rules, NO_RUNGS, NO_RUNGS)
+        self._run(k, in_rows(rows, k), self.rules, NO_RUNGS, NO_RUNGS)
 
-    def _roughness(self, k: int) -> float:
-        """The logarithm of the number of supports for each row: where it is large, supports that have nothing in common
-        fit alike, and exchanges end in many places."""
-        return float(k * np.log(np.e * self.view.count / k) / self.problem.m)
+    def _overshot(self, k: int) -> None:
+        """Up to more atoms than are asked for, and back: where columns are alike, the way to k leads through more."""
+        small, most = self.small, min(k + max(4, k // 2), self.small.classes.size)
+        if most <= k or self._met(self.supports[k]):
+            return
+        table, losses = np.full((most + 1, most), -1, dtype=np.int64), np.full(most + 1, np.inf)
+        state, spare = small.state(most), small.state(most)
+        with linalg.single_thread():
+            build(small.G, small.h, small.bb, state, small.places(self.supports[k].classes))
+            engine().sweep(small.G, small.h, small.bb, state, spare, table, losses, k, most, -1.0, self.rules)
+        ledger.tick()
+        if self._take(k, small.classes[table[k][table[k] >= 0]]):
+            self._look_outside(k)
+
+    def _further(self, k: int) -> Iterator[None]:
+        """Shakes, beyond the working set too. Whoever asks for more gets what others get, and goes on from there."""
+        if not self._met(self.supports[k]):
+            self._shaken_by(k, NORMAL)
+            yield
+        yield from self._wandered(k)
+        if self.effort.shakes > NORMAL.shakes and not self._met(self.supports[k]):
+            self._shaken(k)
+            yield
 
     def _wandered(self, k: int) -> Iterator[None]:
         """Where rows are few for so many atoms: take in what stands behind the best support, and shake again."""
-        rounds = int(max(0.0, ROUNDS * self._roughness(k) - 1.0) * self.effort.shakes / NORMAL.shakes)
+        more = self.effort.shakes / NORMAL.shakes
+        rounds = int(more * wandering.rounds(k, self.view.count, self.problem.m))
         rng, vain = np.random.default_rng(0), 0
         for _ in range(rounds):
             held = self.supports[k]
-            if self.small.whole or self.view.blocks is not None or not held.classes.size or self._met(held):
+            if self.view.blocks is not None or not held.classes.size or self._met(held):
                 return
-            self.small.take(behind(self.small, held, rng))
-            self._shaken(k)
+            parts = wandering.parts(held, self.problem.m, rng)
+            if not self.small.whole:
+                self.small.take(wandering.behind(self.small, parts))
+            starts = in_rows([self.small.places(part) for part in parts], k)
+            self._run(k, starts, self.rules, NO_RUNGS, NO_RUNGS)
+            self._shaken_by(k, NORMAL)
             vain = vain + 1 if self.supports[k] is held else 0
             if 2 * vain > rounds:
                 return
@@ -369,19 +390,22 @@ class Search(Stages):
 
     def _shaken(self, k: int) -> None:
         """Replace some atoms at random and exchange, as often as the effort and the work that it takes allow."""
+        self._shaken_by(k, self.effort)
+
+    def _shaken_by(self, k: int, effort: Effort) -> None:
         replaced = max(2, k // 10)
         swaps = SETTLING + 2 * replaced
         work = self.supports[k].c.size * self.small.columns * self.view.largest * (4.0 * replaced + 3.0 * swaps)
         work = max(1.0, work)
-        more = self.effort.shakes / NORMAL.shakes
-        most = self.effort.shakes if self.view.blocks is None else self.effort.shakes // 2
+        more = effort.shakes / NORMAL.shakes
+        most = effort.shakes if self.view.blocks is None else effort.shakes // 2
         tries = int(min(most, more * 5 * k, more * SHAKING_COST / work))
-        pairs = self.effort.pairs if k <= PAIRED else 0
+        pairs = effort.pairs if k <= PAIRED else 0
         rules, idle = self.rules._replace(pairs=pairs, swaps=swaps), 0
         if pairs and self._run(k, NOTHING, rules, NO_RUNGS, NO_RUNGS):
             self._look_outside(k)
         at_once = min(tries, max(1, int(AT_ONCE / work)))
-        most_idle = min(self.effort.idle, max(1, tries // 2))
+        most_idle = min(effort.idle, max(1, tries // 2))
         rules = rules._replace(pairs=0, shakes=at_once, idle=most_idle)
         for _ in range(-(-tries // max(1, at_once))):
             better = self._run(k, NOTHING, rules, NO_RUNGS, NO_RUNGS, DICE[self._die :])
