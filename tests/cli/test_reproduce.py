@@ -2,6 +2,8 @@
 
 import builtins
 import json
+import os
+import signal
 import time
 
 import numpy as np
@@ -76,8 +78,30 @@ def test_at_a_deadline_what_is_finished_is_written(here, monkeypatch, capsys):
     shown = capsys.readouterr()
     told = json.loads(shown.out)
     assert [one["name"] for one in told["answer"]["experiments"]] == ["one"]
-    assert "the deadline came first: 2 of the experiments are left out" in shown.err
+    assert shown.err.count("the deadline came first") == 1
+    assert "the deadline came first: 2 of 3 experiments are left out" in shown.err
+    assert "2 of 3 experiments are left out" in (here / "reproduction" / "index.html").read_text()
     assert len(json.loads((here / "reproduction" / "reproduce.json").read_text())["experiments"]) == 1
+
+
+def test_an_interrupt_is_told_of(here, monkeypatch, capsys):
+    def interrupted(settings, listener):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.05)
+        listener.stage("after")
+        raise AssertionError("it went on")
+
+    planned = (Experiment("one", "One", "", interrupted), stub("two"))
+    monkeypatch.setitem(reproduce.PARTS, "theory", planned)
+    assert cli.main(["reproduce", "theory"]) == 130
+    shown = capsys.readouterr()
+    said = "Ctrl-C ended the work: 2 of 2 experiments are left out"
+    assert said in shown.out
+    assert said in shown.err
+    assert "statements" not in shown.out
+    page = (here / "reproduction" / "index.html").read_text()
+    assert said in page
+    assert "0 of 0" not in page
 
 
 def forbid(settings, listener):

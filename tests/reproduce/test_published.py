@@ -21,6 +21,7 @@ def test_every_figure_says_where_it_is_found():
     for path, figure in found.items():
         assert set(figure) == {"value", "where"}, path
         assert figure["where"].strip(), path
+        assert any(word in figure["where"] for word in ("Section ", "Table", "notebook")), path
     for part in ("sparco", "completion", "rpca"):
         assert published.where(part)
 

@@ -2,11 +2,24 @@
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import fewatoms as fa
 from fewatoms.oracles import ProximalGradient
 from fewatoms.reproduce.contract import Settings, nobody
-from fewatoms.reproduce.theory import EXPERIMENTS, finite, identification, memory, partial_svd, planted, screening
+from fewatoms.reproduce.theory import (
+    EXPERIMENTS,
+    cone_and_span,
+    finite,
+    identification,
+    memory,
+    partial_svd,
+    planted,
+    screening,
+    semidefinite,
+    spectral,
+    spectral_rate,
+)
 
 PAIRS = {
     "sparse": lambda rng: planted.sparse(rng, 30, 60, 5, 0.2, spread=0.5, rivals=0.3),
@@ -80,6 +93,66 @@ def test_settling_is_seen_from_behind():
     ]
     assert all(top == pair.support for top in tops[t - 1 :])
     assert t == 1 or tops[t - 2] != pair.support
+
+
+def test_the_dual_value_of_proximal_gradients_is_of_first_order_in_the_distance():
+    """Scaled residuals: the excess is no higher power of |y - y*|, so a rate of t^-1 in y is one of t^-1 in d."""
+    pair = planted.sparse(np.random.default_rng(0), 30, 60, 5, 0.5, rivals=0.3)
+    seen = [one for one in planted.along(pair, ProximalGradient(pair.lam), 80) if one.excess > 100 * one.rounding]
+    power = finite.slope([float(np.linalg.norm(one.y - pair.y)) for one in seen], [one.excess for one in seen])
+    assert power == pytest.approx(1.0, abs=0.2)
+    assert {name: a for name, (_, a) in finite.METHODS.items()} == dict.fromkeys(finite.METHODS, 1.0)
+    assert {name: a for name, (_, a) in spectral_rate.METHODS.items()} == dict.fromkeys(finite.METHODS, 1.0)
+
+
+def lines(figure):
+    sheet = Figure()
+    figure.draw(sheet)
+    return [drawn for panel in sheet.axes for drawn in panel.lines]
+
+
+@pytest.mark.parametrize("module", [finite, spectral_rate])
+def test_guides_are_told_apart(module):
+    (figure,) = module.experiment.run(Settings(quick=True), nobody()).figures
+    guides = [line for line in lines(figure) if "slope" in str(line.get_label())]
+    assert len({(line.get_color(), str(line.get_linestyle()), str(line._dash_pattern)) for line in guides}) == 2
+
+
+def test_a_rate_is_seen_for_spectral_sets():
+    found = spectral_rate.experiment.run(Settings(quick=True), nobody())
+    rows = found.figures[0].points.rows
+    counts = [row[2] for row in rows if row[0] == "conditional gradient"]
+    assert None not in counts
+    assert counts == sorted(set(counts))  # more for each tolerance that is smaller
+    assert -4 < found.tables[0].rows[0][3] < -0.3
+
+
+def test_settling_within_a_tolerance_is_seen_from_behind():
+    times, shares = np.arange(1.0, 9.0), np.array([1, 0.1, 0.5, 0.1, 0.01, 0.01, 0.01, 0.01])
+    assert spectral_rate.reached(times, shares, 2.0) == 1
+    assert spectral_rate.reached(times, shares, 0.2) == 4
+    assert spectral_rate.reached(times, shares, 0.05) == 5
+    assert spectral_rate.reached(times, shares, 0.001) is None
+
+
+def test_the_spectral_error_is_measured_all_along():
+    pair = planted.low_rank(np.random.default_rng(3), 100, spectral.ROWS, spectral.COLS, 2, 0.3)
+    bound, change = spectral.measured(pair, 40)[:, 5:7].T
+    assert np.all(change <= bound)
+    assert np.mean(change > 0) > 0.9
+
+
+@pytest.mark.parametrize("module", [cone_and_span, semidefinite])
+def test_ratios_are_drawn(module):
+    (figure,) = module.experiment.run(Settings(quick=True), nobody()).figures
+    drawn = np.asarray(lines(figure)[0].get_ydata())
+    assert drawn.min() >= 1 - 1e-6
+    assert 1.001 < drawn.max() < 3
+
+
+def test_quick_screening_screens():
+    table = screening.experiment.run(Settings(quick=True), nobody()).tables[0]
+    assert max(table.column("atoms left")) < 150
 
 
 def test_memory_is_what_the_run_holds():

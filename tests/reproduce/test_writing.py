@@ -70,6 +70,26 @@ def test_the_page_needs_nothing_else(tmp_path):
     assert text.count('class="told"') >= 2 * 3
 
 
+def test_the_page_has_landmarks_and_prints(tmp_path):
+    writing.write(tmp_path / "out", Settings(), [done()])
+    text = (tmp_path / "out" / "index.html").read_text()
+    for word in ("header", "main", "footer"):
+        assert text.count(f"<{word}>") == text.count(f"</{word}>") == 1
+    assert "@media print" in text
+    inside = text[text.index("<body>") : text.index("</body>")]
+    outside = re.sub(r"<(header|nav|main|footer)\b.*?</\1>", "", inside, flags=re.DOTALL)
+    assert outside.replace("<body>", "").strip() == ""
+
+
+def test_a_page_of_work_that_was_cut_short_says_so(tmp_path):
+    writing.write(tmp_path / "out", Settings(), [], "Ctrl-C ended the work: 3 of 3 experiments are left out")
+    text = (tmp_path / "out" / "index.html").read_text()
+    assert "Ctrl-C ended the work: 3 of 3 experiments are left out." in text
+    assert "0 of 0" not in text
+    assert "No statement was checked." in text
+    assert json.loads((tmp_path / "out" / "reproduce.json").read_text())["cut_short"].startswith("Ctrl-C")
+
+
 def test_cells_for_readers():
     assert [page.shown(c) for c in (None, True, False, 1888, 0.123456, 1e-9, "x")] == [
         "–", "yes", "no", "1888", "0.1235", "1e-09", "x",

@@ -14,8 +14,8 @@ from fewatoms.cli.options import Commands, command
 from fewatoms.cli.session import Session
 
 if TYPE_CHECKING:
-    from fewatoms.callbacks import Callback
     from fewatoms.cli.summary import Plain
+    from fewatoms.records import Progress
     from fewatoms.reproduce.contract import Experiment, Settings
     from fewatoms.reproduce.writing import Done
 
@@ -25,7 +25,7 @@ default, and the published figures side by side. A folder gets a page (index.htm
 
 Without --data everything is generated; with it, the authors' vectors (sparco_authors.npz), station-years
 (weather_station_years.npz) and faces (faces_64_lights.npz) are used, those that are there. With Ctrl-C or
---deadline, what is finished by then is written."""
+--deadline, what is finished by then is written, and the page says what is left out."""
 examples = """\
   fewatoms reproduce --quick
   fewatoms reproduce theory --seed 1 --out theory
@@ -59,21 +59,37 @@ def run(options: argparse.Namespace) -> int:
     session = Session(options)
     session.outputs["folder"] = writing.claim(Path(options.out), overwrite=options.overwrite)
     folder = data.checked(None if options.folder is None else Path(options.folder))
-    settings = Settings(options.seed or 0, folder, options.quick)
+    settings, planned = Settings(options.seed or 0, folder, options.quick), chosen(options.part)
     # Most of it is small, where threads of BLAS wait for each other; and counts are the same on every machine.
-    with session.working("reproduce", bar=False) as callback, single_thread():
-        done = _work(session, chosen(options.part), settings, callback)
-    session.write("folder", lambda path: writing.write(path, settings, done))
-    told: list[Plain] = [_told(one) for one in done]
-    rows = [_row(one) for one in done]
+    with session.working("reproduce", bar=False), single_thread():
+        done = _work(session, planned, settings)
+    cut = _cut(session, planned[len(done) :], len(planned))
+    session.write("folder", lambda path: writing.write(path, settings, done, cut))
+    return _finish(session, settings, done, cut)
+
+
+def _cut(session: Session, left: Sequence[Experiment], planned: int) -> str | None:
+    """Who ended the work before its end, and what is left out, in words; noted."""
+    if session.cut_short is None or not left:
+        return None
+    said = f"{session.cut_short}: {len(left)} of {planned} experiments are left out"
+    session.note(said)
+    return said
+
+
+def _finish(session: Session, settings: Settings, done: Sequence[Done], cut: str | None) -> int:
     claims = [claim for one in done for claim in one.findings.claims]
-    lines = [f"does not hold: {claim.text}" for claim in claims if not claim.holds]
-    lines.append(f"figures, tables and what was published: {Path(options.out) / 'index.html'}")
+    lines = [] if cut is None else [cut]
+    lines += [f"does not hold: {claim.text}" for claim in claims if not claim.holds]
+    asked = session.options
+    lines.append(f"figures, tables and what was published: {Path(asked.out) / 'index.html'}")
+    told: list[Plain] = [_told(one) for one in done]
     summary: dict[str, Plain] = {
-        "asked": {"part": options.part, "quick": settings.quick, "seed": settings.seed, "data": options.folder},
+        "asked": {"part": asked.part, "quick": settings.quick, "seed": settings.seed, "data": asked.folder},
         "answer": {"experiments": told},
     }
-    return session.finish(all(claim.holds for claim in claims), summary, lines, [TOLD, *rows])
+    table = [TOLD, *(_row(one) for one in done)] if done else []
+    return session.finish(all(claim.holds for claim in claims), summary, lines, table)
 
 
 def _row(one: Done) -> list[str]:
@@ -90,17 +106,23 @@ def _told(one: Done) -> dict[str, Plain]:
     }
 
 
-def _work(session: Session, planned: Sequence[Experiment], settings: Settings, callback: Callback) -> list[Done]:
-    """Those that come to their end, one after the other."""
+def _work(session: Session, planned: Sequence[Experiment], settings: Settings) -> list[Done]:
+    """Those that come to their end, one after the other; an experiment that was cut off is not told of."""
     from fewatoms.reproduce.contract import Ended, Listener
     from fewatoms.reproduce.writing import Done
 
-    began, done = time.monotonic(), list[Done]()
+    over, done = _over(session), list[Done]()
+
+    def callback(progress: Progress) -> None:
+        if over():
+            raise StopIteration
+
     with _shown(len(planned), session.options.quiet) as tell:
         for i, experiment in enumerate(planned):
 
             def stage(text: str, i: int = i, title: str = experiment.title) -> None:
-                _look(session, began, len(planned) - i)
+                if over():
+                    raise Ended
                 tell(i, f"{title}: {text}")
 
             start = time.perf_counter()
@@ -113,16 +135,15 @@ def _work(session: Session, planned: Sequence[Experiment], settings: Settings, c
     return done
 
 
-def _look(session: Session, began: float, left: int) -> None:
-    """End the work where Ctrl-C was pressed or time is up; an experiment that was cut off is not told of."""
-    from fewatoms.reproduce.contract import Ended
+def _over(session: Session) -> Callable[[], bool]:
+    """Whether Ctrl-C was pressed or time is up."""
+    began, limit = time.monotonic(), session.options.deadline
 
-    limit = session.options.deadline
-    if limit is not None and not session.late and time.monotonic() - began >= limit:
-        session.late = True
-        session.note(f"the deadline came first: {left} of the experiments are left out")
-    if session.interrupted or session.late:
-        raise Ended
+    def over() -> bool:
+        session.late = session.late or (limit is not None and time.monotonic() - began >= limit)
+        return session.interrupted or session.late
+
+    return over
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from fewatoms.problem import Problem
 from fewatoms.records import Progress
 from fewatoms.reproduce import data, published
 from fewatoms.reproduce.contract import Cell, Claim, Drawing, Experiment, Findings, Listener, Settings, Table
-from fewatoms.reproduce.drawing import Sheet, axes, labelled, legend, level, line
+from fewatoms.reproduce.drawing import UPPER_RIGHT, Sheet, axes, labelled, legend, level, line
 
 RANK = published.count("completion", "rank")
 FLOOR, ERROR = published.number("completion", "floor"), published.number("completion", "error")
@@ -34,6 +34,13 @@ STEP_HEADS = (
     "Newton step", "iteration", "u - alpha", "gap of (P2)", "loss / alpha", "error of the rule",
     "error of the best kept", "error, held out",
 )  # fmt: skip
+LIMIT = 100  # iterations of the paper's method: a minute in all
+EARLY = 3  # Newton steps whose answers are held against the later ones
+FRAGILE = (
+    "Which of the rule's later answers are good hangs on the entries that happen to be seen: on station-years, errors "
+    "at Newton steps 5, 10 and 15 were 95, 81 and 83 % with one half of the entries, 89, 97 and 30 % with another."
+)
+NEAR = 0.04  # errors as far apart as this are called near
 ITERATE_HEADS = ("iteration", "gap of (P2)", "loss / alpha", "error", "error, held out")
 
 
@@ -81,7 +88,8 @@ def case(settings: Settings) -> Case:
     X = X / np.linalg.norm(X)
     top = np.linalg.eigh(X.T @ X)[1][:, ::-1][:, :RANK]
     beyond = X - (X @ top) @ top.T
-    rows, cols = np.nonzero(settings.rng(3, 2).random(X.shape) < published.number("completion", "observed"))
+    coins = np.random.default_rng(settings.seed).random(X.shape)  # those of the runs by which `Paper` was checked
+    rows, cols = np.nonzero(coins < published.number("completion", "observed"))
     left = beyond[rows, cols]
     return Case(X, rows, cols, float(np.linalg.norm(beyond)), 0.5 * float(left @ left), source)
 
@@ -163,42 +171,66 @@ def _gap(case: Case, atoms: RankOne, residual: FloatArray, gauge: float) -> floa
 def run(settings: Settings, listener: Listener) -> Findings:
     listener.stage("data")
     found = case(settings)
-    paper = by_paper(found, 25 if settings.quick else 40 if settings.data is None else 100, listener)
+    limit = 25 if settings.quick else LIMIT
+    paper = by_paper(found, limit, listener)
     listener.stage("our default")
     ours = by_default(found, listener)
     steps = Table("completion_paper", "The paper's method, Newton step by Newton step", STEP_HEADS, paper)
     iterates = Table("completion_ours", "Our default", ITERATE_HEADS, ours)
-    tables = (_summary(found, paper, ours), steps, iterates)
-    return Findings(tables, (_figure(found, paper, ours),), _claims(paper, ours), _notes(found, paper, ours))
+    tables = (_summary(found, paper, ours, limit), steps, iterates)
+    notes = (_cut(paper, limit), *_notes(found, paper, ours))
+    return Findings(tables, (_figure(found, paper, ours),), _claims(paper, ours), notes)
 
 
 def _column(rows: list[list[Cell]], at: int) -> FloatArray:
     return np.array([row[at] for row in rows], dtype=float)
 
 
-def _summary(found: Case, paper: list[list[Cell]], ours: list[list[Cell]]) -> Table:
+def _summary(found: Case, paper: list[list[Cell]], ours: list[list[Cell]], limit: int) -> Table:
     m, n = found.X.shape
     rows: list[list[Cell]] = [
         ["size", f"{m} x {n}", f"{published.count('completion', 'rows')} x {published.count('completion', 'columns')}"],
         ["floor: error of the best rank 5", found.floor, FLOOR],
         ["error of the paper's method", paper[-1][6], ERROR],
         ["error of the paper's method, held out", paper[-1][7], None],
-        ["iterations of the paper's method", paper[-1][1], published.count("completion", "iterations")],
+        [
+            f"iterations of the paper's method, here cut at {limit}", paper[-1][1],
+            published.count("completion", "iterations"),
+        ],
         ["error of our default", ours[-1][3], None],
         ["error of our default, held out", ours[-1][4], None],
         ["iterations of our default", ours[-1][0], None],
-    ]
+    ]  # fmt: skip
     title = f"Completion from half of the entries: {found.source}"
-    return Table(
-        "completion", title, ("what", "here", "published"), rows, ("published",), published.where("completion")
-    )
+    source = f"{published.where('completion')}; iterations: {published.where('completion', 'iterations')}"
+    return Table("completion", title, ("what", "here", "published"), rows, ("published",), source)
 
 
 def _claims(paper: list[list[Cell]], ours: list[list[Cell]]) -> tuple[Claim, ...]:
-    error = float(ours[-1][3] or math.inf)
+    error, kept, rule = float(ours[-1][3] or math.inf), float(paper[-1][6] or 0.0), _column(paper, 5)
+    worsens = len(rule) > EARLY and float(np.median(rule[EARLY:])) > float(np.median(rule[:EARLY]))
     return (
         Claim("our default has an error below the published 30 %", error < ERROR),
-        Claim("our default has a smaller error than the paper's method", error < float(paper[-1][6] or 0.0)),
+        Claim("our default has a smaller error than the paper's method", error < kept),
+        Claim(
+            f"the error of the paper's method is within {100 * NEAR:.0f} points of the published 30 %",
+            abs(kept - ERROR) <= NEAR,
+        ),
+        Claim(
+            f"the plain rule worsens as the dual converges: after {EARLY} Newton steps its median error is larger",
+            worsens,
+        ),
+    )
+
+
+def _cut(paper: list[list[Cell]], limit: int) -> str:
+    """What is said of where the walk ends."""
+    said = f"The paper's method was stopped after {limit} iterations"
+    if int(paper[-1][1] or 0) >= limit:
+        return f"{said}, before its bound was met; the authors' run has {published.count('completion', 'iterations')}."
+    return (
+        f"{said}, or at the end of the last Newton step before, iteration {paper[-1][1]}: its bound was not met. The "
+        f"authors' run was cut off, too, at {published.count('completion', 'iterations')}."
     )
 
 
@@ -211,17 +243,22 @@ def _correlation(x: FloatArray, y: FloatArray) -> float:
 
 
 def _notes(found: Case, paper: list[list[Cell]], ours: list[list[Cell]]) -> tuple[str, ...]:
-    above, rule, kept = (_column(paper, at) for at in (2, 5, 6))
-    worst, best = int(np.argmax(rule)), int(np.argmin(rule))
-    later = "later" if worst > best else "before that"
-    by_rule, by_best = _correlation(above, rule), _correlation(above, kept)
-    correlations = f"{by_rule:.2f} for the rule's answers, {by_best:.2f} for the best kept"
+    above, gap, rule, kept = (_column(paper, at) for at in (2, 3, 5, 6))
+    first = ", ".join(f"{100 * error:.1f}" for error in rule[:EARLY])
+    later = rule[EARLY:] if len(rule) > EARLY else rule[-1:]
+    pairs = [("u - alpha", above), ("the gap of (P2)", gap)]
+    told = "; ".join(
+        f"with log {name} {_correlation(x, rule):.2f} for the rule's answers, {_correlation(x, kept):.2f} for the best "
+        "kept"
+        for name, x in pairs
+    )
     return (
-        f"The plain rule is best at Newton step {paper[best][0]}, with an error of {100 * rule[best]:.1f} %, and at "
-        f"its worst {later}, at step {paper[worst][0]}, with {100 * rule[worst]:.1f} %; the last one has "
-        f"{100 * rule[-1]:.1f} %. The best kept by its loss ends with {100 * kept[-1]:.1f} %.",
-        f"Correlation of log error with log (u - alpha) over {len(paper)} Newton steps: {correlations}. The paper "
-        "reports a positive one.",
+        f"The plain rule's answers after the first {EARLY} Newton steps have errors of {first} %; those of the "
+        f"{len(later)} steps after that lie between {100 * later.min():.1f} and {100 * later.max():.1f} %, half of "
+        f"them above {100 * np.median(later):.1f} %, while u - alpha falls from {above[0]:.1g} to {above[-1]:.1g}. "
+        f"The best kept by its loss ends with {100 * kept[-1]:.1f} %.",
+        FRAGILE,
+        f"Correlation of log error over {len(paper)} Newton steps, {told}. The paper reports a positive one.",
         f"Our default ends {100 * (float(ours[-1][3] or 0) - found.floor):.2f} points above the floor of "
         f"{100 * found.floor:.1f} %. Its gap does not close: it fits k atoms and does not solve the relaxation.",
     )
@@ -236,8 +273,8 @@ def _figure(found: Case, paper: list[list[Cell]], ours: list[list[Cell]]) -> Dra
         line(left, 0, t, _column(paper, 6).tolist(), "paper: best kept")
         line(left, 2, _column(ours, 0).tolist(), _column(ours, 3).tolist(), "our default", marks=True)
         level(left, found.floor, "floor")
-        level(left, ERROR, "published")
-        left.set_ylim(0.9 * min(found.floor, FLOOR), 1.15 * max(_column(paper, 5).max(), _column(ours, 3).max()))
+        level(left, ERROR, "published", below=True)
+        left.set_ylim(0.9 * min(found.floor, FLOOR), 2.2 * max(_column(paper, 5).max(), _column(ours, 3).max()))
         labelled(left, "iteration", "relative error, all entries", "error")
         line(right, 1, t, _column(paper, 2).tolist(), "paper: u - alpha", marks=True)
         line(right, 0, t, _column(paper, 3).tolist(), "paper: gap of (P2) at its tau")
@@ -247,7 +284,8 @@ def _figure(found: Case, paper: list[list[Cell]], ours: list[list[Cell]]) -> Dra
         labelled(right, "iteration", "in units of |X|^2", "duality gap")
         for panel in (left, right):
             panel.set_yscale("log")
-            legend(panel)
+            legend(panel, at=UPPER_RIGHT)
+        right.set_ylim(top=12 * right.get_ylim()[1])
         left.set_yticks([0.25, 0.3, 0.4, 0.6, 0.9], ["25 %", "30 %", "40 %", "60 %", "90 %"], minor=False)
         left.minorticks_off()
 

@@ -37,6 +37,17 @@ def checked(folder: Path | None) -> Path | None:
     return folder
 
 
+def told(settings: Settings) -> str:
+    """Which files are used, in words."""
+    found = [name for name in FILES if settings.file(name) is not None]
+    used = [name for name in found if not (settings.quick and name == FACES_FILE)]
+    if not found:
+        return "everything generated"
+    left = [f"{name} is left out with --quick" for name in found if name not in used]
+    said = f"data of {', '.join(used)}, the rest generated" if used else "everything generated"
+    return "; ".join([said, *left])
+
+
 def _what(path: Path) -> str:
     return "a file" if path.exists() else "not there"
 

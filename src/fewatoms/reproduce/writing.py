@@ -14,7 +14,7 @@ from pathlib import Path
 
 import fewatoms
 from fewatoms.io import Refused
-from fewatoms.reproduce import page, published
+from fewatoms.reproduce import data, page, published
 from fewatoms.reproduce.contract import Cell, Drawing, Experiment, Findings, Settings, Table, Tree
 from fewatoms.whole import replacing
 
@@ -48,8 +48,11 @@ def claim(folder: Path, *, overwrite: bool) -> Path:
     return folder
 
 
-def write(folder: Path, settings: Settings, done: Sequence[Done]) -> list[str]:
-    """All files; their names. What an earlier run left there and this one has not is taken away."""
+def write(folder: Path, settings: Settings, done: Sequence[Done], cut: str | None = None) -> list[str]:
+    """All files; their names. What an earlier run left there and this one has not is taken away.
+
+    cut : why the work was ended before its end, and what is left out
+    """
     before = _written_before(folder)
     folder.mkdir(exist_ok=True)
     files: dict[str, bytes] = {}
@@ -61,7 +64,7 @@ def write(folder: Path, settings: Settings, done: Sequence[Done]) -> list[str]:
             png, svg = drawn(drawing)
             files[f"{drawing.name}.png"], files[f"{drawing.name}.svg"] = png, svg
             pictures[drawing.name] = png
-    told = as_json(settings, done)
+    told = as_json(settings, done, cut)
     files[PAGE] = page.html(done, told, pictures).encode()
     names = sorted([*files, RESULTS])
     text = json.dumps({**told, "files": names}, indent=1, allow_nan=False, ensure_ascii=False)
@@ -113,13 +116,15 @@ def drawn(drawing: Drawing) -> tuple[bytes, bytes]:
     return png.getvalue(), svg.getvalue()
 
 
-def as_json(settings: Settings, done: Sequence[Done]) -> Tree:
+def as_json(settings: Settings, done: Sequence[Done], cut: str | None = None) -> Tree:
     """Everything but the drawings: what ran where, every table, every statement."""
     return {
         "schema": "fewatoms-reproduce",
         "version": 1,
         "paper": published.whole()["paper"],
         "settings": {"seed": settings.seed, "quick": settings.quick, "data": settings.data is not None},
+        "data": data.told(settings),
+        "cut_short": cut,
         "versions": versions(),
         "machine": machine(),
         "experiments": [_experiment(one) for one in done],

@@ -9,7 +9,7 @@ import numpy as np
 
 from fewatoms.oracles import ConditionalGradient
 from fewatoms.reproduce.contract import Cell, Claim, Drawing, Experiment, Findings, Listener, Settings, Table
-from fewatoms.reproduce.drawing import Sheet, axes, labelled, legend, line
+from fewatoms.reproduce.drawing import UPPER_RIGHT, Sheet, axes, labelled, legend, line
 from fewatoms.reproduce.theory.planted import Pair, low_rank, sparse
 from fewatoms.retrieval import reduced_fit
 
@@ -53,18 +53,25 @@ def run(settings: Settings, listener: Listener) -> Findings:
 
 
 def _figure(points: Table, names: list[str]) -> Drawing:
-    def draw(figure: Sheet) -> None:
-        for panel, name in zip(axes(figure, across=2), names, strict=True):
-            found = np.array([row[1:] for row in points.rows if row[0] == name], dtype=float)
-            line(panel, 0, found[:, 0].tolist(), found[:, 1].tolist(), "cone: signs as exposed")
-            line(panel, 1, found[:, 0].tolist(), found[:, 2].tolist(), "span: coefficients free")
-            panel.set_yscale("log")
-            labelled(panel, "iteration", "loss of the reduced fit / alpha", name)
-            legend(panel)
+    found = {name: np.array([row[1:] for row in points.rows if row[0] == name], dtype=float) for name in names}
 
-    alt = "Losses along a run, over the cone and over the span: for signed vectors the span's is lower or equal, for "
-    title = "The essential cone and the essential span"
-    return Drawing("cone_and_span", title, f"{alt}rank-one matrices they coincide.", draw, points, (9.5, 4.0))
+    def draw(figure: Sheet) -> None:
+        left, right = axes(figure, across=2)
+        for which, (name, rows) in enumerate(found.items()):
+            line(left, which, rows[:, 0].tolist(), (rows[:, 1] / rows[:, 2]).tolist(), name)
+            line(right, which, rows[:, 0].tolist(), rows[:, 2].tolist(), name)
+        labelled(left, "iteration", "loss over the cone / loss over the span", "what fixed signs cost")
+        labelled(right, "iteration", "loss over the span / alpha", "the loss itself")
+        right.set_yscale("log")
+        for panel in (left, right):
+            legend(panel, at=UPPER_RIGHT)
+
+    costs = {name: float((rows[:, 1] / rows[:, 2]).max()) for name, rows in found.items()}
+    alt = "Left: the loss over the cone as a multiple of that over the span, at most " + ", ".join(
+        f"{cost:.3f} for {name}" for name, cost in costs.items()
+    )
+    title = "The essential cone and the essential span: the ratio of their losses"
+    return Drawing("cone_and_span", title, f"{alt}. Right: the loss over the span.", draw, points, (9.5, 4.0))
 
 
 experiment = Experiment(

@@ -42,7 +42,7 @@ def exposed(seen: Seen) -> Places:
 
 
 def run(settings: Settings, listener: Listener) -> Findings:
-    count = 60 if settings.quick else 150
+    count = 150  # where something is seen; it is quick
     pair = sparse(settings.rng(2, 7), 60, 150, 6, 0.3, spread=0.5)
     rows: list[list[Cell]] = []
     for name, way in WAYS.items():

@@ -71,18 +71,19 @@ def _figure(points: Table, found: FloatArray) -> Drawing:
 
     def draw(figure: Sheet) -> None:
         left, right = axes(figure, across=2)
-        line(left, 0, t, found[:, 1].tolist(), "C positive semidefinite")
-        line(left, 1, t, found[:, 2].tolist(), "C free")
-        left.set_yscale("log")
-        labelled(left, "iteration", "loss / alpha", "what the constraint costs")
+        line(left, 0, t, (found[:, 1] / found[:, 2]).tolist(), "")
+        labelled(left, "iteration", "loss, C psd / loss, C free", "what the constraint costs")
         line(right, 0, t, found[:, 3].tolist(), "C positive semidefinite")
         line(right, 1, t, found[:, 4].tolist(), "C free")
         right.axhline(0, color="black", linewidth=0.8)
         labelled(right, "iteration", "least eigenvalue of C", "what it keeps")
-        legend(left)
         legend(right)
 
-    alt = "Left: losses of the constrained fit above those of the free one. Right: least eigenvalues, at least 0 with "
+    cost = float((found[:, 1] / found[:, 2]).max())
+    alt = (
+        f"Left: the loss of the constrained fit as a multiple of that of the free one, at most {cost:.2f}. Right: "
+        "least eigenvalues, at least 0 with "
+    )
     title = "The reduced fit over semidefinite atoms, constrained and not"
     return Drawing("semidefinite", title, f"{alt}the constraint, negative without.", draw, points, (9.5, 4.0))
 
