@@ -32,7 +32,7 @@ LAYERS = [
     {"lowrank", "points", "problem"},
     {"asked", "completed", "goals", "measures", "reach", "recession", "relaxations"},
     {"evidence", "tables"},
-    {"certificates"},
+    {"certificates", "final"},
     {"drawn"},
     {"report"},
     {"solution"},

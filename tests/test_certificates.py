@@ -8,7 +8,7 @@ import pytest
 
 import fewatoms as fa
 from answers import NAMES, answer, cases
-from fewatoms.certificates import certify, no_atoms
+from fewatoms.final import certify, no_atoms
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -17,8 +17,9 @@ def test_what_is_recomputed_agrees_with_the_answer(name):
     assert (c.loss, c.gauge, c.cardinality) == (s.loss, s.gauge, s.cardinality)
     assert c.within_budget
     problem = c.problem
-    assert c.meets_bound == (None if problem.alpha is None else s.loss <= problem.tolerance + problem.slack)
-    assert str(c).startswith(f"Recomputed: loss {s.loss:.6g} with {s.cardinality} atom")
+    assert c.meets_bound == (None if problem.alpha is None else s.loss <= problem.tolerance)
+    assert f"Recomputed: loss {s.loss:.6g} with {s.cardinality} atom" in str(c)
+    assert c.unreachable == (s.status is fa.Status.UNREACHABLE)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -149,3 +150,35 @@ def test_no_atoms_of_every_set():
         face, c = no_atoms(problem)
         assert (face.size, face.dim, c.size) == (0, 0, 0)
         assert not face.point(c).any()
+
+
+def test_a_bound_that_is_proven_out_of_reach_is_told_first(tmp_path):
+    case = cases()["unreachable"]
+    s = case.fit()
+    s.save(tmp_path / "s.npz")
+    many = fa.fit_many(case.M, case.b[:, None], **case.words)[0]
+    for answer_ in (s, fa.load(tmp_path / "s.npz"), pickle.loads(pickle.dumps(s)), many):
+        assert answer_.status is fa.Status.UNREACHABLE
+        first, *rest = str(answer_.certificate).splitlines()
+        assert first == "Proven: no x, with any number of atoms, meets alpha (to working precision)."
+        assert not any("gauge of at least" in line for line in rest)
+
+
+@pytest.mark.parametrize("bound", [{}, {"misfit": 1e-3}], ids=["k", "bound"])
+def test_what_is_rounding_is_no_atom(bound):
+    """Whoever proposes it: coefficients that the loss does not see are left out, those that it sees are not."""
+    from fewatoms.candidates import Candidate
+    from fewatoms.faces import Explicit
+
+    rng = np.random.default_rng(0)
+    atoms, M = rng.standard_normal((5, 8)), rng.standard_normal((20, 8))
+    b = M @ (2.0 * atoms[0] + atoms[1] + 1e-9 * atoms[2])
+    problem = fa.Problem.of(M, b, atoms=fa.SignedOneHot(8), k=5, **bound)
+    c = np.array([2.0, 1.0, 1e-9, 1.6e-16, 7e-17])
+    final, _ = certify(problem, Candidate.of(Explicit.of(list(atoms), (8,)), c, b, 0.0))
+    assert final.cardinality == 3
+    np.testing.assert_array_equal(final.c, c[:3])
+    worth = np.array([2.0, 1.0, 1e-9, 1e-14, 1e-14])  # rounding, but for M
+    seen = [*atoms[:3], *(1e12 * atoms[3:])]
+    problem = fa.Problem.of(M, M @ np.tensordot(worth, seen, 1), atoms=fa.SignedOneHot(8), k=5, **bound)
+    assert certify(problem, Candidate.of(Explicit.of(seen, (8,)), worth, b, 0.0))[0].cardinality == 5

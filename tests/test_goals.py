@@ -94,7 +94,7 @@ def test_the_smallest_gauge_that_meets_the_bound():
 def test_what_is_left_to_the_method_is_what_came_last():
     goal = Latest(problem())
     assert goal.better(candidate(2.0), candidate(1.0))
-    assert "stands out of the noise" in goal.ending
+    assert "stands out of the noise" in goal.endings["SMALLEST_LOSS"]
 
 
 @pytest.mark.parametrize(
@@ -102,4 +102,4 @@ def test_what_is_left_to_the_method_is_what_came_last():
 )
 def test_what_was_asked_in_words(goal, asked):
     assert goal(problem(k=None, alpha=0.1)).asked == asked
-    assert goal(problem(k=None, alpha=0.1)).ending is None
+    assert "SMALLEST_LOSS" not in goal(problem(k=None, alpha=0.1)).endings

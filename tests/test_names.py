@@ -79,3 +79,9 @@ def test_labels_of_atoms():
     assert called.labels(np.array(["x", "y"])).tolist() == ["x", "y"]  # words are names
     assert called.labels(np.array([[0, 1]])) is None  # (row, column) pairs
     assert UNCALLED.labels(np.array([2, 0])) is None
+
+
+def test_names_of_atoms_are_plain_strings():
+    for numbers in (np.array([1, 0]), np.array(["b", "a"])):
+        told = Called(atoms=("a", "b")).labels(numbers)
+        assert repr(list(told)) == "['b', 'a']"

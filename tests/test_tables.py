@@ -11,6 +11,7 @@ import pytest
 
 import fewatoms as fa
 from answers import NAMES, answer, cases
+from fewatoms import tables
 
 FORMS = {"pandas": lambda f: f, "polars": pl.from_pandas, "pyarrow": pa.Table.from_pandas}
 KEYS = ["contribution", "cost"]
@@ -75,9 +76,9 @@ def test_frames_of_groups_pairs_and_classes():
     X, b = frame()
     s = fa.fit(X, b, atoms=fa.Groups(np.minimum(np.arange(20) // 3, 4)), k=2)
     table = s.table()
-    assert [*table.columns] == ["atom", "coefficient", "size", *KEYS]
+    assert [*table.columns] == ["atom", "length", "size", *KEYS]
     for (_, row), c in zip(table.iterrows(), s.coefficients, strict=True):
-        assert (row["coefficient"], row["size"]) == (pytest.approx(np.linalg.norm(c)), len(c))
+        assert (row["length"], row["size"]) == (pytest.approx(np.linalg.norm(c)), len(c))
     species = np.array(["a", "b", "c"])[np.digitize(b, [-3.0, 3.0])]
     s = fa.fit(X, species, atoms=fa.SignedOneHot(20), k=2, loss=fa.Multinomial(), ridge=0.1)
     table = s.table()
@@ -85,10 +86,63 @@ def test_frames_of_groups_pairs_and_classes():
     np.testing.assert_array_equal(table[[f"coefficient of {c}" for c in "abc"]].to_numpy(), s.coefficients)
     joint = fa.fit(X, np.column_stack([b, b[::-1]]), atoms=fa.Joint(fa.Groups(np.arange(20) // 2)), k=2)
     columns = joint.table()
-    assert [*columns.columns] == ["atom", "coefficient of 0", "coefficient of 1", "size", *KEYS]
+    assert [*columns.columns] == ["atom", "length of 0", "length of 1", "size", *KEYS]
     first = joint.x[np.arange(20) // 2 == columns["atom"][0]]
     np.testing.assert_allclose(columns.iloc[0, 1:3].to_numpy(float), np.linalg.norm(first, axis=0), rtol=1e-12)
     assert columns["size"].tolist() == [2, 2]
+
+
+def of_two_groups(form=lambda f: f, **more):
+    """One group of a single column with a negative coefficient, one of two columns."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.standard_normal((40, 6)), columns=[*"abcdef"])
+    b = X.to_numpy() @ [-3.0, 0.0, 1.0, -2.0, 0.0, 0.0] + 0.1 * rng.standard_normal(40)
+    return fa.fit(form(X), b, atoms=fa.Groups({"cd": ["c", "d"], "ef": ["e", "f"]}), k=2, **more)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_coefficients_of_groups_keep_their_signs(form):
+    s = of_two_groups(FORMS[form])
+    single, pair = rows_of(s.table())
+    assert single["name"] == "a"
+    assert single["coefficient"] == s.x[0] < 0
+    assert pair["name"] == "cd"
+    assert pair["coefficient"] is None or np.isnan(pair["coefficient"])
+    assert (pair["length"], pair["size"]) == (pytest.approx(np.linalg.norm(s.x[2:4])), 2)
+
+
+def test_all_who_tell_of_groups_agree(tmp_path):
+    s = of_two_groups()
+    s.table()
+    s.save(tmp_path / "s.npz")
+    back = fa.load(tmp_path / "s.npz")
+    listed = [f"  a   {s.x[0]:.6g}", f"  cd  c {s.x[2]:.6g}, d {s.x[3]:.6g}"]
+    for answer_ in (s, back):
+        assert str(answer_).splitlines()[1:] == listed
+        assert f">{s.x[0]:.6g}</td>" in answer_._repr_html_()
+        assert f"{s.x[0]:.6g}" in answer_.summary()
+        assert answer_.members == [["a"], ["c", "d"]]
+    assert back.table() == tables.records(s.by_atom)
+
+
+def test_members_of_groups_one_by_one_and_sums_that_are_right():
+    s = of_two_groups()
+    told = tables.by_member(s, s.measures)
+    assert told["group"] == ["a", "cd", "cd"]
+    assert told["name"] == ["a", "c", "d"]
+    assert told["coefficient"] == s.x[[0, 2, 3]].tolist()
+    for key in KEYS:
+        assert told[key] == [s.by_atom[key][0], s.by_atom[key][1], None]
+    numbered = fa.fit(np.eye(4), [1.0, -2.0, 3.0, 0.0], atoms=fa.Groups([0, 1, 1, 2]), k=2)
+    told = tables.by_member(numbered, numbered.measures)
+    assert (told["group"], told["atom"], told["coefficient"]) == ([1, 1, 0], [1, 2, 0], [-2.0, 3.0, 1.0])
+    joint = fa.fit(
+        np.eye(4), np.outer([1.0, -2.0, 3.0, 0.0], [1.0, -1.0]), atoms=fa.Joint(fa.Groups([0, 1, 1, 2])), k=2
+    )
+    told = tables.by_member(joint, joint.measures)
+    assert (told["atom"], told["coefficient of 1"]) == ([1, 2, 0], [2.0, -3.0, -1.0])
+    plain = answer("signed")
+    assert tables.by_member(plain, plain.measures) == plain.by_atom
 
 
 @pytest.mark.parametrize("name", ["signed", "groups, numbers", "labels", "classes", "demixing"])

@@ -10,6 +10,7 @@ import pytest
 import fewatoms as fa
 from answers import NAMES, answer, cases
 from fewatoms import words
+from fewatoms.budget import Budget
 from fewatoms.certificates import Certificate
 from fewatoms.evidence import Proof, proven_again
 from fewatoms.figures import Named, Relaxed
@@ -48,7 +49,7 @@ def test_what_is_paid_is_told():
     assert f" and objective {s.objective:.6g}. This is the smallest loss + ridge / 2 times squares found" in s.message
     lines = str(s.certificate).splitlines()
     assert lines[0] == f"Recomputed: loss {s.loss:.6g} with 3 atoms of 3 allowed, objective {s.objective:.6g}."
-    assert ", ridge 0.3, atoms in units of their images) has its optimum within " in lines[1]
+    assert ", ridge 0.3, atoms in units of their images) has its optimum between " in lines[1]
     bound = answer("ridge, bound")
     assert "The ridge plays no part in that: it speaks of the loss and the gauge alone." in str(bound.certificate)
     assert "objective" not in str(answer("signed").certificate) + answer("signed").message
@@ -136,7 +137,7 @@ def test_certificates_in_prose():
     assert "atoms in units of their images" in text
     assert "Proven: the relaxation (P1 at" in text
     text = str(fa.fit(np.eye(4)[:, :2], np.ones(4), atoms=fa.SignedOneHot(2), k=2, misfit=0.1).certificate)
-    assert "Proven: no x meets alpha." in text or "every x that meets alpha has a gauge of at least" in text
+    assert text.startswith("Proven: no x, with any number of atoms, meets alpha")
     assert "Not proven" not in text
 
 
@@ -156,14 +157,58 @@ def test_a_quantity_has_one_bound_the_tightest(tau_lower, least):
     elsewhere = replace(proven.known(), relaxed=relaxed._replace(in_units=True))
     text = str(Certificate(elsewhere, None, s.certificate.asked))  # two quantities in two units
     assert f"has a gauge of at least {tau_lower:.6g}." in text
-    assert "has its optimum within 27 of 1145." in text
+    assert "has its optimum between 1118 and 1145. That is the gauge with atoms in those units, another" in text
+
+
+@pytest.mark.parametrize(
+    ("gap", "kind", "told"),
+    [
+        (
+            1145.0,
+            "unknown",
+            "Nothing is known of the optimum of the relaxation (P1 at 0.2) but that it is at most 1145.",
+        ),
+        (1135.0, "unknown", "Little is known of the relaxation (P1 at 0.2): its optimum lies between 10 and 1145."),
+        (145.0, "relaxation", "Proven: the relaxation (P1 at 0.2) has its optimum between 1000 and 1145."),
+    ],
+)
+def test_what_says_nothing_is_not_sold_as_proven(gap, kind, told):
+    s = answer("signed")
+    relaxed = Relaxed(Named("P1", 0.2), False, 1145.0, gap - 1145.0, gap, 0.0, None)
+    proven = Certificate(replace(s.certificate.known(), relaxed=relaxed), None, s.certificate.asked)
+    assert words.Claim(kind, told) in words.claims(proven)
+
+
+def test_with_a_bound_alone_there_is_no_k_to_speak_of():
+    for name in ("fewest", "pursuit"):
+        text = str(answer(name).certificate)
+        assert "Not proven: that fewer atoms could not meet the bound." in text
+        assert "k atoms" not in text + answer(name).message
+    short = fa.fit(np.eye(4), np.ones(4), atoms=fa.NonnegativeOneHot(4), misfit=0.1, max_iterations=1)
+    assert "k atoms" not in short.message
+    goal = fa.methods.Listed().open(
+        fa.Problem.of(np.eye(2), [1.0, 1.0], atoms=fa.SignedOneHot(2), misfit=0.1), [Budget()]
+    )
+    assert "allow more" not in goal.goal(goal.problem).endings["NOT_REACHED"]
+
+
+def test_the_smallest_loss_is_told_with_the_reason_that_applies():
+    told = {name: answer(name).message for name in ("signed", "cap", "low rank")}
+    assert "at most k atoms; no atom outside comes near those inside." in told["signed"]
+    assert "at most k atoms; all that the method tries has been tried." in told["cap"]
+    assert "at most k atoms; none can be smaller: it is 0 up to rounding." in told["low rank"]
+    rng = np.random.default_rng(0)
+    A, b = rng.standard_normal((20, 40)), rng.standard_normal(20)
+    stream = fa.FromIterates(b for _ in range(1000))
+    s = fa.fit(A, b, atoms=fa.SignedOneHot(40), k=2, method=fa.General(stream))
+    assert "at most k atoms; no better one turned up for many iterates." in s.message
 
 
 def test_claims_have_kinds():
-    kinds = {"checked", "bound", "gauge", "relaxation", "floor", "aligned", "unknown", "open"}
+    kinds = {"unreachable", "checked", "bound", "gauge", "relaxation", "floor", "aligned", "unknown", "open"}
     for name in NAMES:
         claims = words.claims(answer(name).certificate)
-        assert claims[0].kind == "checked"
+        assert claims[answer(name).status is fa.Status.UNREACHABLE].kind == "checked"
         assert {claim.kind for claim in claims} <= kinds
         assert "\n".join(claim.text for claim in claims) == str(answer(name).certificate)
 

@@ -222,6 +222,18 @@ def shape(name: str, value: Any) -> tuple[int, ...]:
     return (integer(name, value, 1),)
 
 
+def face(value: object) -> None:
+    """Refuse what the `expose` of a set returned, unless it is a face."""
+    if not hasattr(value, "restrict"):
+        told = "atoms.expose must return a Face (faces.Explicit.of makes one of arrays)"
+        raise TypeError(f"{told}; got {type(value).__name__}")
+
+
+def single(value: object) -> object:
+    """What a tuple or list of one holds, as the shape of a vector is one; anything else as it is."""
+    return value[0] if isinstance(value, (tuple, list)) and len(value) == 1 else value
+
+
 def real(name: str, value: Any, demand: str) -> float:
     """Return `value` as a float; whether it is in range is for the caller, by `require`."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):

@@ -19,9 +19,8 @@ from fewatoms import ledger, pages, words
 from fewatoms._types import FloatArray, ModelDual
 from fewatoms.asked import Asked, Fingerprint
 from fewatoms.atoms import AtomicSet
-from fewatoms.budget import none_of
 from fewatoms.candidates import Candidate
-from fewatoms.capabilities import SampledEntries, Spectrum
+from fewatoms.capabilities import Spectrum
 from fewatoms.evidence import Evidence, Proof, proven_again, rounded_gap
 from fewatoms.faces import Face
 from fewatoms.figures import Figures, Named, Relaxed, SafeSet
@@ -73,12 +72,15 @@ class Certificate:
         self.within_budget, self.meets_bound = figures.within_budget, figures.meets_bound
 
     @classmethod
-    def of(cls, problem: Problem, candidate: Candidate, evidence: Evidence) -> Certificate:
-        """At the end of a run."""
-        met = None if problem.alpha is None else problem.meets(candidate.loss)
+    def of(
+        cls, problem: Problem, candidate: Candidate, evidence: Evidence, *, unreachable: bool = False
+    ) -> Certificate:
+        """At the end of a run, which may have proven that no x meets alpha."""
+        met = None if problem.alpha is None else candidate.loss <= problem.tolerance
         within = problem.budget.allows(candidate.face)
         paid = problem.paid(candidate)
-        figures = Figures(candidate.loss, candidate.gauge, candidate.cardinality, within, met, paid=paid)
+        size = candidate.cardinality
+        figures = Figures(candidate.loss, candidate.gauge, size, within, met, paid=paid, unreachable=unreachable)
         return cls(figures, Proof(lambda: (problem, evidence), later=False))
 
     def __copy__(self) -> Certificate:
@@ -346,6 +348,11 @@ class Certificate:
         return math.sqrt(2 * min(self.epsilon / spread, 1.0)) if spread > 0 else math.sqrt(2)
 
     @property
+    def unreachable(self) -> bool:
+        """Whether it is proven that no x, with any number of atoms, meets alpha."""
+        return self._figures.unreachable or (self.knows_gap and math.isinf(self.tau_lower))
+
+    @property
     def knows_epsilon(self) -> bool:
         """Whether epsilon, which is dear, has been asked for."""
         return "epsilon" in vars(self) or "epsilon" in self._figures.later
@@ -363,32 +370,3 @@ class Certificate:
 
 
 LATER = ("norm", "radius", "epsilon", "threshold", "hausdorff")  # figures that are computed when asked for
-
-
-def _left(problem: Problem, image: FloatArray) -> FloatArray:
-    """b - image. Where entries are sampled, which may be many, in the place of the image: elsewhere the image may be
-    something that a user's operator keeps."""
-    ours = problem.measured.offers(SampledEntries) is not None
-    return np.subtract(problem.b, image, out=image if ours and image.flags.writeable else None)
-
-
-def no_atoms(problem: Problem) -> tuple[Face, FloatArray]:
-    """x = 0 in compact form."""
-    return problem.atoms.expose(np.zeros(problem.atoms.shape), none_of(problem.atoms).k), np.zeros(0)
-
-
-def certify(problem: Problem, best: Candidate | None) -> tuple[Candidate, FloatArray]:
-    """The answer in its final form, largest contributions first, with its loss recomputed from the compact point alone;
-    and the numbers beside the atoms that go best with it."""
-    if best is None:
-        (face, c), norms = no_atoms(problem), None
-    else:
-        face, c, norms = best.face, best.c, best.norms
-        if not problem.budget.nothing_said or problem.atoms.finite:
-            face, c = face.prune(c, face.size if problem.budget.nothing_said else problem.k, norms)
-    image = face.measure(problem.measured, c) if face.dim else np.zeros(problem.m)
-    beside = problem.seen.fitted(image)
-    residual = _left(problem, problem.seen.image(image))
-    squares = 0.0 if problem.ridged is None else problem.ridged.squares(face, c)
-    final = Candidate.of(face, c, residual, problem.loss.value(residual), squares=squares)
-    return (final if best is None else replace(final, note=best.note, unit_gauge=best.unit_gauge)), beside

@@ -43,6 +43,7 @@ class Figures:
     relaxed : None where it waits for somebody to ask
     later : figures computed on demand that were asked for, by name
     safe_sets : the safe set, if that was
+    unreachable : whether it is proven that no x meets alpha
     """
 
     loss: float
@@ -55,6 +56,7 @@ class Figures:
     later: Mapping[str, float | None] = field(default_factory=dict)
     safe_sets: tuple[SafeSet, ...] = ()
     paid: float = 0.0
+    unreachable: bool = False
 
     def for_another_y(self) -> Figures:
         """What stays true when the dual vector is another one."""
@@ -77,6 +79,7 @@ class Figures:
             "later": later,
             "safe_sets": [_listed(safe) for safe in self.safe_sets],
             "paid": float(self.paid),
+            "unreachable": bool(self.unreachable),
         }
 
     @classmethod
@@ -95,6 +98,7 @@ class Figures:
             {name: kept.maybe(value) for name, value in kept.section(h["later"]).items()},
             tuple(_safe(value) for value in kept.rows(h["safe_sets"])),
             kept.real(h["paid"]) if "paid" in h else ridge * kept.real(h["gauge"]),
+            h.get("unreachable") is True,
         )
 
 

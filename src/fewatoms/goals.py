@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fewatoms.candidates import Candidate
 from fewatoms.problem import Problem
 
 GAIN = 1e-6  # the share by which what is minimised must fall to count
+MISSED = (  # where as many atoms are allowed as there are
+    "the bound was not reached by any number of atoms that was tried, and progress has stopped: allow a larger bound. "
+    "Nothing is proved about other choices of atoms."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +44,9 @@ class Goal:
         return "few atoms"
 
     @property
-    def ending(self) -> str | None:
-        """How the end of a search is told, where that differs from the status' own sentence."""
-        return None
+    def endings(self) -> Mapping[str, str]:
+        """How the end of a search is told, by the names of statuses, where that differs from their own sentences."""
+        return {}
 
     def _meets(self, candidate: Candidate) -> bool:
         return self.problem.meets(candidate.loss)
@@ -86,6 +91,10 @@ class FewestAtoms(Goal):
     def counts_any_fall(self) -> bool:
         return False
 
+    @property
+    def endings(self) -> Mapping[str, str]:
+        return {"BOUND_MET": "the bound is met, by as few atoms as were found to do so.", "NOT_REACHED": MISSED}
+
 
 class FewestNumbers(FewestAtoms):
     """Budgets left open, with a bound: as few numbers, chosen freely, as meet it."""
@@ -110,8 +119,9 @@ class Latest(Goal):
         return True
 
     @property
-    def ending(self) -> str | None:
-        return "this is the smallest loss found where what stands out of the noise is left to the open part."
+    def endings(self) -> Mapping[str, str]:
+        told = "this is the smallest loss found where what stands out of the noise is left to the open part."
+        return {"SMALLEST_LOSS": told}
 
 
 class SmallestGauge(Goal):
@@ -129,3 +139,7 @@ class SmallestGauge(Goal):
     @property
     def asked(self) -> str:
         return "a small gauge"
+
+    @property
+    def endings(self) -> Mapping[str, str]:
+        return {"BOUND_MET": "the bound is met, by as small a gauge as was found to do so.", "NOT_REACHED": MISSED}

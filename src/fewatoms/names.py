@@ -93,12 +93,13 @@ class Called:
     free: Names | None = None
 
     def labels(self, numbers: Array) -> Array | None:
-        """What the atoms of an answer are called, by what tells them: words are names already."""
+        """What the atoms of an answer are called, by what tells them: words are names already. Plain strings, so that
+        lists of them read as such."""
         if numbers.dtype.kind == "U":
-            return numbers
+            return numbers.astype(object)
         if self.atoms is None or numbers.ndim != 1:
             return None
-        return np.array([self.atoms[i] for i in numbers], dtype=np.str_)
+        return np.array([self.atoms[i] for i in numbers], dtype=object)
 
     def plain(self) -> Plain:
         """Columns that are atoms as well are told once."""

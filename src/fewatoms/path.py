@@ -104,8 +104,8 @@ class Path:
     chosen, chosen_by : the k chosen last, and the name of the way by which it was; or None
     folds : how many were done, and how many there were to be, where rows were left out
 
-    `path[k]` is the Solution for k; `len(path)`, iteration over the k and `k in path` work as for a mapping. Files and
-    pickles leave M and b out; `attach(M, b)` gives them back.
+    `path[k]` is the Solution for k; as of a mapping, `for k in path` gives the k, not the answers. Files and pickles
+    leave M and b out; `attach(M, b)` gives them back.
     """
 
     def __init__(

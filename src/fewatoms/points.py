@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -53,6 +54,17 @@ class Point:
         return names_of(self._face, self.called)
 
     @property
+    def members(self) -> Sequence[Sequence[str | int]] | None:
+        """Of groups, the columns of M in each, in the order of its coefficients: their names, or numbers where nobody
+        said; None for atoms that are no groups of columns."""
+        spots, shape = self._face.members(), self._face.shape
+        if spots is None or len(shape) > 1 + self._several:
+            return None
+        width, called = shape[1] if self._several else 1, self.called.columns
+        rows: list[list[int]] = [(where[::width] // width).tolist() for where in spots]
+        return rows if called is None else [[called[i] for i in some] for some in rows]
+
+    @property
     def coefficients(self) -> Array:
         """Their coefficients with signs, in the same order; singular values (eigenvalues) for matrix sets."""
         return self._face.values(self._c)
@@ -92,6 +104,11 @@ class Point:
 
     biases: FittedBiases | None = None  # of a matrix, beside its atoms
     _several = False  # a matrix model whose columns are measured one by one
+
+    @property
+    def shares_atoms(self) -> bool:
+        """Whether several data vectors or classes share the atoms, each with coefficients of its own."""
+        return self._several
 
     def predict(self, where: object, cols: npt.ArrayLike | None = None, *, free: npt.ArrayLike | None = None) -> Array:
         """What the model says about data not seen: `predict(M_new)`, or `predict(rows, cols)` for a matrix's entries.

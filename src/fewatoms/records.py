@@ -8,8 +8,9 @@ from functools import cached_property
 
 from fewatoms import ledger
 from fewatoms.candidates import Candidate, DualPoint, Iterate
-from fewatoms.certificates import Certificate, certify, no_atoms
+from fewatoms.certificates import Certificate
 from fewatoms.evidence import Evidence
+from fewatoms.final import certify, no_atoms
 from fewatoms.methods.base import Job
 from fewatoms.problem import Problem
 from fewatoms.reach import out_of_reach
@@ -143,6 +144,7 @@ class Record:
         self.latest = math.inf
         self.status: Status | None = Status.ZERO if problem.zero_suffices else None
         self.iterations = self.since = 0
+        self.why = ""  # what ended the search: see `words.ENDS`
 
     def _evaluate(self, iterate: Iterate) -> DualPoint:
         """The dual point of an iterate; what the job keeps for that is let go again once the run is over."""
@@ -201,12 +203,13 @@ class Record:
         assert best is not None
         if self.goal.enough(best):
             self.status = self._settled()
+            self.why = "exact" if problem.exact(problem.objective(best)) else "isolated" if best.isolated else ""
         elif self.evidence.hopeless:
             self.status = Status.NOT_REACHED
         elif self.since >= self.goal.patience(self.job.pace.patience):
-            self.status = self._settled()
+            self.status, self.why = self._settled(), "patience"
         elif problem.alpha is None and best.isolated:
-            self.status = Status.SMALLEST_LOSS
+            self.status, self.why = Status.SMALLEST_LOSS, "isolated"
 
     def stop(self, *found: Candidate | None) -> None:
         """The callback has ended the run; candidates found in the middle of some work count."""
@@ -224,7 +227,7 @@ class Record:
         if self.iterations == limit:
             self.status = Status.ITERATION_LIMIT
         else:
-            self.status = self._settled() if self.job.pace.complete else Status.STREAM_ENDED
+            self.status, self.why = (self._settled() if self.job.pace.complete else Status.STREAM_ENDED), "complete"
 
     def _settled(self) -> Status:
         """What the end of the search means."""
@@ -253,8 +256,7 @@ class Record:
             best = self.job.finish(problem, leaders, last=last)
         final, beside = certify(problem, best)
         self.evidence.see_candidate(final)
-        if status is Status.BOUND_MET and not problem.meets(final.loss):  # rounding took it back
-            status = Status.NOT_REACHED
+        status = _held(problem, status, final.loss)
         success = status is Status.ZERO or (best is not None if problem.alpha is None else problem.meets(final.loss))
         if separates(problem, final, beside):
             status, success = (status if status is Status.STOPPED else Status.SEPARABLE), False
@@ -265,7 +267,7 @@ class Record:
             final.c,
             status=status,
             success=success,
-            message=message(problem, status, self.goal, final, misfit, notes),
+            message=message(problem, status, self.goal, final, misfit, notes, self.why),
             loss=final.loss,
             misfit=misfit,
             r2=problem.r2_of(final.loss),
@@ -275,6 +277,15 @@ class Record:
             iterations=self.iterations,
             products=spent.products,
             svd_products=spent.svd_products,
-            certificate=Certificate.of(problem, final, self.evidence),
+            certificate=Certificate.of(problem, final, self.evidence, unreachable=status is Status.UNREACHABLE),
             held_out=self.job.held_out(problem.budget),
         )
+
+
+def _held(problem: Problem, status: Status, loss: float) -> Status:
+    """The status, if the final loss is what it says: rounding may have taken a bound back, and a slack that a method
+    adds to the bound is not the bound."""
+    if status is Status.BOUND_MET and not problem.meets(loss):
+        return Status.NOT_REACHED
+    claims = status is Status.BOUND_MET or (status is Status.ZERO and not problem.exact(loss))
+    return Status.WITHIN_SLACK if claims and problem.slack and loss > problem.tolerance else status

@@ -164,7 +164,8 @@ def figures_of(n: Mapping[str, Array]) -> Figures:
     met = None if math.isnan(n["alpha"]) else bool(n["meets_bound"])
     within = bool(n["within_budget"])
     loss, gauge, paid = (float(n[name]) for name in ("loss", "gauge", "paid"))
-    return Figures(loss, gauge, int(n["cardinality"]), within, met, 0, relaxed, paid=paid)
+    unreachable = STATUSES[int(n["status"])] is Status.UNREACHABLE
+    return Figures(loss, gauge, int(n["cardinality"]), within, met, 0, relaxed, paid=paid, unreachable=unreachable)
 
 
 def maybe(value: float) -> float | None:

@@ -32,10 +32,7 @@ class Status(Enum):
     """Why a run ended, each with a sentence of advice."""
 
     BOUND_MET = "the bound is met with no more atoms than allowed."
-    SMALLEST_LOSS = (
-        "this is the smallest loss found with at most k atoms; no better one turned up for many iterates, none can, or "
-        "no atom outside comes near those inside."
-    )
+    SMALLEST_LOSS = "this is the smallest loss found with at most k atoms."
     ZERO = "zero atoms suffice: there is nothing to explain, or x = 0 already meets the bound."
     NOT_REACHED = (
         "the bound was not reached with the atoms allowed, and progress has stopped: allow more of them or a larger "
@@ -53,6 +50,7 @@ class Status(Enum):
         "nothing was fitted to these data: they hold nan or infinite numbers, or are in units in which their loss is "
         "no ordinary number."
     )
+    WITHIN_SLACK = "the bound itself is not met; it is with the slack that the method was told to add to it."
 
 
 class Solution(Point):
@@ -81,9 +79,9 @@ class Solution(Point):
     svd_products : products with M*y inside partial decompositions
     certificate : what is proven; its dear parts are computed on first access
 
-    and, from the compact form, x, indices, names (where M came as a data frame), coefficients, cardinality, gauge,
-    left, right, parts, predict; x, left and right are the atoms alone, predict adds biases. For low-rank matrices
-    `model`, with top and fold_in. `print(s)` lists atoms that have names.
+    and, from the compact form, x, indices, names (where M came as a data frame), members, coefficients, cardinality,
+    gauge, left, right, parts, predict; x, left and right are the atoms alone, predict adds biases. For low-rank
+    matrices `model`, with top and fold_in. `print(s)` lists atoms that have names.
 
     An answer is a value. Copies keep its M and b; `save` and pickle leave them out, and `fewatoms.load` and unpickling
     give an answer without them, with all figures that were known. `attach(M, b)` gives them back.
@@ -117,11 +115,6 @@ class Solution(Point):
         self._several, self.ridge = several, ridge
         self.iterations, self.products, self.svd_products = iterations, products, svd_products
         self.certificate, self.held_out = certificate, held_out
-
-    @property
-    def shares_atoms(self) -> bool:
-        """Whether several data vectors or classes share the atoms, each with coefficients of its own."""
-        return self._several
 
     @property
     def called(self) -> Called:
@@ -211,9 +204,10 @@ class Solution(Point):
         that M came as (pandas, polars, pyarrow), if it was one.
 
         name, or atom : what the atom is called, or its number, pair of numbers or label where nobody said
-        coefficient : with its sign. Of a group the length of its coefficients, and their number in `size`; where
-            several data vectors or classes share the atoms "coefficient of ..." for each. Of matrices the singular
-            values (eigenvalues)
+        coefficient : with its sign. Where several data vectors or classes share the atoms "coefficient of ..." for
+            each. Of matrices the singular values (eigenvalues)
+        length, size : where a group has several columns, the length of its coefficients and their number; it has no
+            single coefficient then. `members` and `coefficients` tell them one by one, and so does `print(s)`
         contribution : |M a_g c_g| / sum over h of |M a_h c_h|: the length of what the atom adds to the data, past what
             free columns and an intercept explain and in the weights of the loss, as a share of the sum of all. Of
             matrices, and of sums with a matrix in them, |c_g| / sum over h of |c_h| within the part

@@ -17,11 +17,12 @@ from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.asked import Asked, Fingerprint
 from fewatoms.atoms import AtomicSet
 from fewatoms.beside import Told
-from fewatoms.certificates import Certificate, no_atoms
+from fewatoms.certificates import Certificate
 from fewatoms.classes import Classes
 from fewatoms.compressed import Faces, Found, Held
 from fewatoms.compressed import held as held_of
 from fewatoms.evidence import Proof
+from fewatoms.final import no_atoms
 from fewatoms.kept import Kept
 from fewatoms.losses import Loss
 from fewatoms.names import Names, places

@@ -41,6 +41,26 @@ def columns(answer: Solution, measured: Measures | None) -> Columns:
     return together
 
 
+def by_member(answer: Solution, measured: Measures | None) -> Columns:
+    """The same with a row for each column of M, where atoms are groups of these: the group, the column and its
+    coefficient. What a group contributes and costs as a whole stands in its first row alone, so that sums are right."""
+    whole, members = columns(answer, measured), answer.members
+    if members is None:
+        return whole
+    keys = [f"coefficient{of}" for of in _of(_shared(answer))]
+    called = "name" if answer.called.columns is not None else "atom"
+    told: Columns = {key: [] for key in ("group", called, *keys, "contribution", "cost")}
+    groups = whole["name"] if "name" in whole else whole["atom"]
+    for g, (row, inside) in enumerate(zip(answer.coefficients, members, strict=True)):
+        told["group"] += [groups[g]] * len(inside)
+        told[called] += inside
+        for key, values in zip(keys, np.reshape(row, (-1, len(keys))).T, strict=True):
+            told[key] += values.tolist()
+        for key in ("contribution", "cost"):
+            told[key] += [whole[key][g], *[None] * (len(inside) - 1)]
+    return told
+
+
 def _of_part(i: int, size: int) -> Columns:
     return {"part": [i] * size}
 
@@ -55,6 +75,11 @@ def _shared(answer: Solution) -> list[str] | None:
     return [str(i) for i in range(face.shape[1])]
 
 
+def _of(shared: list[str] | None) -> list[str]:
+    """What follows the word coefficient at the head of a column."""
+    return [""] if shared is None else [f" of {label}" for label in shared]
+
+
 def _part(part: Point, shared: list[str] | None) -> Columns:
     names = part.names
     told: Columns = {"atom": _plain(part.indices)} if names is None else {"name": names.tolist()}
@@ -67,15 +92,22 @@ def _plain(labels: Array) -> list[object]:
 
 
 def _coefficients(values: Array, shared: list[str] | None) -> Columns:
+    """Coefficients with their signs; of groups of several columns, which have many, the length of these and their
+    number."""
     if values.ndim == 1 and values.dtype.kind != "O" and shared is None:
         return {"coefficient": values.tolist()}
     width = 1 if shared is None else len(shared)
     blocks = [np.reshape(row, (-1, width)) for row in values]
-    single = shared is not None and all(len(block) == 1 for block in blocks)
-    told = [block[0] if single or block.size == 1 else np.linalg.norm(block, axis=0) for block in blocks]
-    keys = ["coefficient"] if shared is None else [f"coefficient of {label}" for label in shared]
-    found: Columns = {key: [float(row[i]) for row in told] for i, key in enumerate(keys)}
-    return found if single else {**found, "size": [len(block) for block in blocks]}
+    of = _of(shared)
+    found: Columns = {}
+    if not blocks or any(len(block) == 1 for block in blocks):
+        known = [[float(v) for v in block[0]] if len(block) == 1 else [None] * width for block in blocks]
+        found |= {f"coefficient{label}": [row[i] for row in known] for i, label in enumerate(of)}
+    if any(len(block) > 1 for block in blocks):
+        lengths = [np.linalg.norm(block, axis=0) for block in blocks]
+        found |= {f"length{label}": [float(row[i]) for row in lengths] for i, label in enumerate(of)}
+        found["size"] = [len(block) for block in blocks]
+    return found
 
 
 def _shares(part: Point) -> list[object]:

@@ -141,7 +141,12 @@ def test_categories_missing_values_and_predictions(capsys):
         free="intercept",
     )
     assert summary["answer"]["loss"] == pytest.approx(s.loss, rel=1e-8)
-    assert {row["group"] for row in summary["answer"]["table"]} == {"city", "area", "age"}
+    rows = summary["answer"]["table"]
+    assert {row["group"] for row in rows} == {"city", "area", "age"}
+    assert sum(row["contribution"] or 0.0 for row in rows) == pytest.approx(1.0)
+    for record in fa.load("model.npz").table():
+        (*_, first) = (row for row in rows[::-1] if row["group"] == record["name"])
+        assert record["coefficient"] == (first["coefficient"] if record["size"] == 1 else None)
     assert cli.main(["predict", "model.npz", "homes.csv", "--out", "p.parquet", "--quiet"]) == 0
     np.testing.assert_allclose(io.read_table("p.parquet").columns["price"], s.predict(X.astype(float)), rtol=1e-8)
     assert isinstance(fa.load("model.npz"), fa.Solution)  # the same file is an answer in Python

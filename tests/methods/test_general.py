@@ -109,3 +109,48 @@ def test_the_sweeps_agree_with_other_oracles():
         e = plant(seed, 10, 9, 2, noise=0.2, share=0.9)
         s, other = e.fit(2), e.fit(2, method=fa.General(fa.oracles.Continuation()))
         assert_at_most(s.loss, other.loss, 1e-4)
+
+
+# A bound alone --------------------------------------------------------------------------------------------------------
+
+
+def six_atoms():
+    rng = np.random.default_rng(0)
+    M, x = rng.standard_normal((80, 250)), np.zeros(250)
+    x[:6] = [3.0, -2.0, 1.5, 2.0, -1.0, 1.0]
+    b = M @ x
+    return M, b + 0.05 * np.linalg.norm(b) / np.sqrt(80) * rng.standard_normal(80)
+
+
+def residuals(M, b, steps):
+    """Those of a solver that knows nothing of us."""
+    x, smooth, lam = np.zeros(M.shape[1]), np.linalg.norm(M, 2) ** 2, 0.05 * np.abs(M.T @ b).max()
+    for _ in range(steps):
+        r = b - M @ x
+        yield r
+        v = x + M.T @ r / smooth
+        x = np.sign(v) * np.maximum(np.abs(v) - lam / smooth, 0.0)
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["our oracle", "their vectors"])
+@pytest.mark.parametrize("retrieval", [None, fa.paper_rule()], ids=["default", "rule"])
+def test_few_atoms_that_meet_a_bound(own, retrieval):
+    M, b = six_atoms()
+    oracle = fa.FromIterates(residuals(M, b, 60)) if own else None
+    s = fa.fit(M, b, atoms=fa.SignedOneHot(250), misfit=0.06, method=fa.General(oracle, retrieval))
+    assert s.success
+    assert s.misfit <= 0.06
+    assert sorted(s.indices) == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_bound_alone_over_other_atoms_and_none_that_is_met():
+    M, b = six_atoms()
+    groups = fa.fit(M, b, atoms=fa.Groups(np.arange(250) // 2), misfit=0.06, method=fa.General())
+    assert groups.success
+    assert sorted(groups.indices) == [0, 1, 2]
+    short = fa.fit(M[:, 100:130], b, atoms=fa.SignedOneHot(30), misfit=0.06, method=fa.General(), max_iterations=3)
+    assert not short.success
+    with pytest.raises(TypeError, match="whose atoms cannot be listed"):
+        fa.fit(M, b, atoms=fa.RankOne(25, 10), misfit=0.06, method=fa.General())
+    with pytest.raises(TypeError, match="k must say how many atoms are allowed"):
+        fa.fit(M, b, atoms=fa.SignedOneHot(250), method=fa.General())

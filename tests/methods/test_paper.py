@@ -388,10 +388,17 @@ def test_candidates_keep_to_budget_and_cone(atoms, k):
 # Where it begins and ends ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("b", "alpha", "epsilon"), [(np.zeros(3), 0.0, 0.0), (np.ones(3), 0.5, 1.0)])
-def test_nothing_to_do_takes_no_step(b, alpha, epsilon):
+@pytest.mark.parametrize(
+    ("b", "alpha", "epsilon", "status"),
+    [
+        (np.zeros(3), 0.0, 0.0, fa.Status.ZERO),
+        (np.ones(3), 1.6, 1.0, fa.Status.ZERO),
+        (np.ones(3), 0.5, 1.0, fa.Status.WITHIN_SLACK),  # the loss of x = 0 is 1.5
+    ],
+)
+def test_nothing_to_do_takes_no_step(b, alpha, epsilon, status):
     s = fa.fit(np.eye(3), b, atoms=fa.SignedOneHot(3), k=1, alpha=alpha, method=Paper(epsilon=epsilon))
-    assert (s.status, s.iterations, s.products) == (fa.Status.ZERO, 0, 0)
+    assert (s.status, s.iterations, s.products) == (status, 0, 0)
 
 
 def test_no_atom_along_the_data_takes_no_step():
@@ -445,13 +452,32 @@ def test_fit_walks_the_same_way():
         spikes.M, spikes.b, atoms=fa.SignedOneHot(2560), k=20, alpha=0.0, method=method,
         callback=lambda p: shown.append(p.iteration),
     )  # fmt: skip
-    assert s.status is fa.Status.BOUND_MET
+    assert s.status is fa.Status.WITHIN_SLACK
     assert s.success
+    assert not s.certificate.meets_bound
     assert s.iterations == len(seen)
     assert set(range(1, s.iterations + 1)) <= set(shown)
     assert s.loss == pytest.approx(found[-1].best.loss)
-    assert "of at most" in s.message
-    assert f"alpha = 0 + {method.epsilon:.6g} is met" in str(s.certificate)
+    told = f"{method.epsilon:.6g}"
+    assert f"a loss of at most 0 ({told} more by the slack of the method)" in s.message
+    assert "The bound itself is not met; it is with the slack" in s.message
+    assert f"alpha = 0 is not met; it is with the slack of the method, 0 + {told} = {told}." in str(s.certificate)
+
+
+def test_a_bound_is_met_or_it_is_not_whatever_the_slack():
+    rng = np.random.default_rng(0)
+    M = rng.standard_normal((40, 20))
+    b = M[:, 0] + 0.5 * M[:, 1] + 0.05 * rng.standard_normal(40)
+    best = fa.fit(M, b, atoms=fa.SignedOneHot(20), k=2).loss
+    for share, status in ((1.5, fa.Status.BOUND_MET), (0.9, fa.Status.WITHIN_SLACK)):
+        alpha = share * best
+        s = fa.fit(M, b, atoms=fa.SignedOneHot(20), k=2, alpha=alpha, method=fa.Paper(epsilon=0.5 * best))
+        assert (s.status is fa.Status.BOUND_MET) == (s.loss <= alpha * (1 + 1e-12)) == s.certificate.meets_bound
+        if share < 1:
+            assert s.status is status
+            assert f"a loss of at most {alpha:.6g} (" in s.message
+    none = fa.fit(M, b, atoms=fa.SignedOneHot(20), k=2, alpha=0.0, method=fa.Paper(epsilon=1e6))
+    assert none.status is fa.Status.WITHIN_SLACK  # x = 0 does not meet alpha either
 
 
 def test_what_is_slack_for_the_method_is_none_for_the_certificate():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import fewatoms as fa
 import naive
 from contracts.families import generator
 from fewatoms import Identity, Sampling
@@ -41,3 +42,9 @@ def test_data_come_in_the_shape_of_the_model_or_flat():
         np.testing.assert_array_equal(Identity((2, 3)).read_data(b), np.arange(6.0))
     with pytest.raises(ValueError, match=r"^b must have shape \(2, 3\) or be flat; got shape \(3, 2\)$"):
         Identity((2, 3)).read_data(X.T)
+
+
+def test_the_shape_of_a_vector_will_do():
+    x = np.arange(4.0)
+    assert fa.Identity(x.shape).model_shape == fa.Identity([4]).model_shape == fa.Identity(4).model_shape == (4,)
+    assert fa.fit(fa.Identity(x.shape), x, atoms=fa.SignedOneHot(4), k=1).indices.tolist() == [3]

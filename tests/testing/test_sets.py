@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from contracts.families import generator
-from fewatoms import AtomicSet, NonnegativeOneHot, SignedOneHot
+from fewatoms import AtomicSet, General, NonnegativeOneHot, SignedOneHot, fit
 from fewatoms.faces import Coordinates, Explicit
 from fewatoms.testing import check_atoms
 from test_examples import module
@@ -191,3 +191,34 @@ def test_missing_exposed_atoms_are_named():
 
     with pytest.raises(AssertionError, match="holds all eps-exposed atoms"):
         check_atoms(Wrong(6))
+
+
+class Listed(Bare):
+    """Its atoms come as a list."""
+
+    def expose(self, z, k):
+        return [np.ones(self.shape)]
+
+
+def test_atoms_in_a_list_are_no_face():
+    with pytest.raises(AssertionError, match=r"expose returns a Face .* list"):
+        check_atoms(Listed(A))
+    for method in (None, General()):
+        with pytest.raises(TypeError, match=r"atoms.expose must return a Face .* got list"):
+            fit(np.eye(4), np.ones(4), atoms=Listed(A), k=1, **({} if method is None else {"method": method}))
+
+
+class TwiceTooLarge(Bare):
+    """A bound of the support, or a mistake."""
+
+    def support(self, z):
+        return 2.0 * super().support(z)
+
+
+def test_a_support_that_nothing_attains_is_warned_of():
+    with pytest.warns(UserWarning, match=r"exposed atoms reach 0.5 of the support, in every trial.*attained = True"):
+        check_atoms(TwiceTooLarge(A))
+    said = TwiceTooLarge(A)
+    said.attained = True
+    with pytest.raises(AssertionError, match="attains the support"):
+        check_atoms(said)

@@ -12,6 +12,7 @@ from fewatoms.cli.session import Session
 from fewatoms.cli.tables import figure
 
 if TYPE_CHECKING:
+    from fewatoms._types import Array
     from fewatoms.cli.asking import Question
     from fewatoms.cli.summary import Plain
     from fewatoms.doors import Words
@@ -101,7 +102,7 @@ def told(session: Session, ask: Question, s: Solution, path: Path | None, asked:
     records = _records(s, ask)
     how: dict[str, Plain] = {"kind": "table", "recipe": None if ask.recipe is None else ask.recipe.plain()}
     session.write("model", lambda path: models.write(path, s, how))
-    columns = {head: np.array([record[head] for record in records]) for head in (records[0] if records else ())}
+    columns = {head: _column(head, [record[head] for record in records]) for head in (records[0] if records else ())}
     session.write("report", lambda file: _reported(file, session, ask, s, path))
     session.write("table", lambda path: io.write_table(path, columns or {"name": np.array([], dtype=object)}))
     accuracy = _accuracy(s, ask)
@@ -133,19 +134,19 @@ def _reported(file: File, session: Session, ask: Question, s: Solution, path: Pa
 
 
 def _records(s: Solution, ask: Question) -> list[dict[str, object]]:
-    """A record for each atom; for each column of a group that is in, with what the group as a whole contributes."""
-    records: list[dict[str, object]] = s.table()
-    if ask.groups is None or ask.M.names is None:
-        return records
-    found: list[dict[str, object]] = []
-    classes = [] if s.classes is None or s.x.ndim == 1 else [str(c) for c in s.classes]
-    for record in records:
-        group = {"contribution": record["contribution"], "cost": record["cost"]}
-        for j in (j for j, name in enumerate(ask.groups) if name == record["name"]):
-            heads = [f"coefficient of {c}" for c in classes] or ["coefficient"]
-            values = zip(heads, s.x[j].reshape(-1).tolist(), strict=True)
-            found.append({"group": record["name"], "name": ask.M.names[j], **dict(values), **group})
-    return found
+    """A record for each atom; for each column of a group that is in, with what the group as a whole contributes in the
+    first of them."""
+    from fewatoms import tables
+
+    grouped = ask.groups is not None and ask.M.names is not None
+    return tables.records(tables.by_member(s, s.measures) if grouped else s.by_atom)
+
+
+def _column(head: str, values: list[object]) -> Array:
+    """Words, or numbers with NaN for what is not told."""
+    import numpy as np
+
+    return np.array(values) if head in NO_NUMBERS else np.array(values, dtype=np.float64)
 
 
 def _accuracy(s: Solution, ask: Question) -> float | None:

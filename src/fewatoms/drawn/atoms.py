@@ -52,8 +52,7 @@ class Atoms:
         ]
         if "part" in columns:
             labels = [f"part {part}: {label}" for part, label in zip(columns["part"], labels, strict=True)]
-        heads = [key for key in columns if key.startswith("coefficient")]
-        values = np.array([[_real(v) for v in columns[head]] for head in heads], dtype=np.float64).T
+        heads, values = _coefficients(columns)
         shares, costs = (
             np.array([_real(v) for v in columns[key]], dtype=np.float64) for key in ("contribution", "cost")
         )
@@ -74,6 +73,16 @@ class Atoms:
     def sizes(self) -> FloatArray:
         """How large each atom's coefficients are, with a sign where there is one of them."""
         return self.values[:, 0] if len(self.heads) == 1 else np.linalg.norm(self.values, axis=1)
+
+
+def _coefficients(columns: tables.Columns) -> tuple[list[str], FloatArray]:
+    """Heads and values of coefficients with their signs; of groups of several columns the lengths of these."""
+    signed = [key for key in columns if key.startswith("coefficient")]
+    lengths = [key for key in columns if key.startswith("length")]
+    values, sizes = (np.array([[_real(v) for v in columns[k]] for k in ks], dtype=float).T for ks in (signed, lengths))
+    if not signed or not lengths:
+        return (signed, values) if signed else (lengths, sizes)
+    return [f"{a}, or length" for a in signed], np.where(np.isnan(values), sizes, values)
 
 
 def _number(number: object, names: list[str] | None) -> str:

@@ -135,6 +135,10 @@ class Face(ABC):
         """The coefficients as a user reads them: with their signs, one row per atom."""
         return c
 
+    def members(self) -> list[IntArray] | None:
+        """The entries of x, flat, that each atom has its coefficients at, where atoms are groups; None elsewhere."""
+        return None
+
     def entries(self, c: FloatArray, rows: IntArray, cols: IntArray) -> Array:
         """Entries (rows, cols) of the matrix `point(c)`."""
         return self.point(c)[rows, cols]

@@ -122,6 +122,9 @@ class GroupCoordinates(Face):
         out[:] = rows
         return out
 
+    def members(self) -> list[IntArray]:
+        return [self.indices[a:b] for a, b in zip(self.starts[:-1], self.starts[1:], strict=True)]
+
     def key(self) -> Hashable:
         return np.sort(self.group).tobytes()
 

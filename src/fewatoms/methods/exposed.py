@@ -25,6 +25,7 @@ from fewatoms.capabilities import Prox
 from fewatoms.effort import QUICK
 from fewatoms.faces import Face
 from fewatoms.methods.base import Job, Method, Pace
+from fewatoms.methods.general import require_faces
 from fewatoms.methods.listed import Listed
 from fewatoms.operators import Identity
 from fewatoms.oracles.corrective import Corrective, Pool
@@ -60,7 +61,10 @@ class Exposed(Method):
         plain = problem.ridge == 0 and problem.price.ridge is not None and problem.price.cap is None
         counted = all(not k.open for k in budgets) and not problem.atoms.parts
         unknown = problem.atoms.offers(Prox) is None and problem.atoms.listing() is None
-        return ExposedJob(problem, budgets, self) if unknown and plain and counted else None
+        if not (unknown and plain and counted):
+            return None
+        require_faces(problem)
+        return ExposedJob(problem, budgets, self)
 
 
 class ExposedJob(Job):

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from fewatoms import _checks
 from fewatoms.atoms import AtomicSet
-from fewatoms.budget import Budget
+from fewatoms.budget import Budget, none_of
 from fewatoms.candidates import Candidate, DualPoint, Iterate
 from fewatoms.capabilities import Prox, RankOnePairs, SeenAsIs, Semidefinite
 from fewatoms.faces import Face
+from fewatoms.goals import FewestAtoms, Goal
 from fewatoms.methods.base import Job, Method, Pace
 from fewatoms.oracles import Continuation, Corrective, Oracle
 from fewatoms.problem import Problem
@@ -32,6 +34,11 @@ class General(Method):
         or, for sets without a proximal map, atoms added one by one
     retrieval : anything with retrieve(problem, dual); by default identify, fit, prune, polish. With an oracle of your
         own and no retrieval, atoms that can be listed are retrieved as `Listed` does, factors as `Phases` does
+
+    Notes
+    -----
+    With a bound and no k, over atoms that can be listed: each dual vector is asked for 1, 2, 4, ... atoms until the
+    bound is met, then for fewer by halving; later ones are asked for fewer than the best answer has.
     """
 
     oracle: Oracle | None = None
@@ -56,6 +63,7 @@ class General(Method):
                 if job is not None:
                     return job
         _refuse(problem, budgets)
+        require_faces(problem)
         return GeneralJob(problem, budgets, self)
 
 
@@ -67,13 +75,20 @@ class GeneralJob(Job):
         self.oracle = default_oracle(problem) if method.oracle is None else method.oracle
         self.retrieval = default_retrieval(problem) if method.retrieval is None else method.retrieval
         self.pace = Pace(getattr(self.oracle, "patience", Pace.patience))
+        self.few = Growing(problem)
+
+    def goal(self, problem: Problem) -> Goal:
+        return FewestAtoms(problem) if problem.budget.nothing_said else super().goal(problem)
 
     def iterates(self, course: Sequence[Budget]) -> Iterator[Iterate]:
         return streamed(self.oracle, self.problem)
 
     def retrieve(self, iterate: Iterate, budget: Budget) -> Candidate:
-        assert iterate.dual is not None
-        return self.retrieval.retrieve(self.problem.with_budget(budget), iterate.dual)
+        dual = iterate.dual
+        assert dual is not None
+        if budget.nothing_said:
+            return self.few.retrieve(lambda k: self.retrieval.retrieve(self.problem.with_budget(Budget(k)), dual))
+        return self.retrieval.retrieve(self.problem.with_budget(budget), dual)
 
     def begin(self, start: Solution, problem: Problem) -> Candidate | None:
         face, c = start.compact
@@ -81,6 +96,37 @@ class GeneralJob(Job):
 
     def notes(self, problem: Problem, face: Face) -> list[str]:
         return [*twin_parts(problem), *skew_entries(problem)]
+
+
+def require_faces(problem: Problem) -> None:
+    """Refuse a set of one's own whose exposed atoms are no face: what it says of no atoms tells that."""
+    _checks.face(problem.atoms.expose(np.zeros(problem.atoms.shape), none_of(problem.atoms).k))
+
+
+class Growing:
+    """As few atoms as meet a bound, by a retrieval for a number of atoms: what one dual vector has shown is where the
+    next begins."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.most = max(1, min(problem.atoms.count, problem.m))
+        self.asks, self.met = 1, False
+
+    def retrieve(self, with_most: Callable[[int], Candidate]) -> Candidate:
+        """A candidate of few atoms that meets the bound; one that comes near where none does."""
+        meets, low = self.problem.meets, 0
+        best = with_most(self.asks)
+        while not meets(best.loss) and not self.met and self.asks < self.most:
+            low, self.asks = self.asks, min(2 * self.asks, self.most)
+            best = with_most(self.asks)
+        if not meets(best.loss):
+            return best
+        while best.face.size - low > 1:
+            middle = (low + best.face.size) // 2
+            trial = with_most(middle)
+            low, best = (low, trial) if meets(trial.loss) else (middle, best)
+        self.met, self.asks = True, max(1, best.face.size - 1)
+        return best
 
 
 def streamed(oracle: Oracle, problem: Problem) -> Iterator[Iterate]:
@@ -152,8 +198,12 @@ def _refuse(problem: Problem, budgets: Sequence[Budget]) -> None:
             raise TypeError(
                 "k must say how many atoms are allowed, unless a bound (alpha or misfit) is given; got None"
             )
-        if budget.nothing_said:
+        if budget.nothing_said and listing is None:
             raise TypeError(f"k must be given for {atoms!r}, whose atoms cannot be listed; got None")
+        if budget.nothing_said and atoms.parts:
+            raise TypeError(f"k must give one budget for each of the {len(atoms.parts)} parts of {atoms!r}; got None")
+        if budget.nothing_said:
+            continue
         shared = budget.shared_by(atoms)
         if shared is not None:
             joined, k = shared

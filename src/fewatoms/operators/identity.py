@@ -21,12 +21,12 @@ class Identity(Operator):
 
     Parameters
     ----------
-    shape : int or (p, q)
+    shape : int, (n,) or (p, q)
         Of X.
     """
 
-    def __init__(self, shape: object) -> None:
-        self._model_shape = _checks.shape("shape", shape)
+    def __init__(self, shape: int | Sequence[int]) -> None:
+        self._model_shape = _checks.shape("shape", _checks.single(shape))
         n = int(np.prod(self._model_shape))
         self.shape = (n, n)
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 # What the sentences of a certificate mean, for readers who do not know its terms.
 PLAINLY = {
+    "unreachable": "Whatever the coefficients, more of the data is left than was allowed: only a larger bound helps.",
     "checked": "The figures were computed again from the atoms and coefficients alone, after the search had ended.",
     "bound": "alpha is the largest loss that was allowed.",
     "gauge": (
@@ -27,8 +28,8 @@ PLAINLY = {
     "aligned": "Atoms that are aligned less than that are in no solution of the relaxation.",
     "unknown": "Nothing is claimed here.",
     "open": (
-        "To decide this, all choices of k atoms would have to be looked at. The answer is the best that was found, and "
-        "may be the best there is; that is not proven."
+        "To decide this, all choices of so many atoms would have to be looked at. The answer is the best that was "
+        "found, and may be the best there is; that is not proven."
     ),
 }
 OPEN = ("unknown", "open")

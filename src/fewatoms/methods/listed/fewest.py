@@ -34,14 +34,12 @@ class Fewest:
     beyond: float = 8.0
     at_least: int = 64
 
-    def retrieve(self, fits: SupportFits, splice: Splice, dual: DualPoint, *, first: bool) -> Candidate:
-        """As few atoms as meet the bound: grown from nothing at the first dual vector, at others from the oracle's own
-        point."""
-        with linalg.single_thread():
-            support = self.grown(fits, fits.problem.m, dual.z) if first else self._given(fits, dual.primal)
-            if fits.problem.meets(support.loss):
-                support = self.shrunk(fits, splice, support)
-        return fits.candidate(support)
+    def begun(self, fits: SupportFits, dual: DualPoint, *, first: bool) -> Support:
+        """Atoms that meet the bound, if some are found: grown from nothing at the first dual vector, at others from the
+        oracle's own point; where it has none, the atoms that are best aligned with its vector."""
+        if first:
+            return self.grown(fits, fits.problem.m, dual.z)
+        return self._aligned(fits, dual.z) if dual.primal is None else self._given(fits, dual.primal)
 
     def limit(self, k: int) -> int:
         """How far supports grow where k atoms are allowed in the end."""
@@ -84,11 +82,28 @@ class Fewest:
             return max(1, int(self.crowded * held)) if overlap else min(size + 1, self.batch)
         return 1 if overlap else max(1, int(self.share * held))
 
-    def _given(self, fits: SupportFits, primal: Candidate | None) -> Support:
-        view, classes = fits.view, fits.view.forced
-        if primal is not None:
-            face, _ = primal.face.prune(primal.c, max(1, fits.problem.m // 2), primal.norms)
-            classes = view.chosen(view.classes_of(face))
+    def _aligned(self, fits: SupportFits, z: ModelDual) -> Support:
+        """1, 2, 4, ... of the best aligned atoms, until the bound is met or there are half as many as data."""
+        view, problem, images = fits.view, fits.problem, fits.images
+        promise = view.alignments(view.pull(z))
+        most = max(1, min(problem.m // 2, view.count, images.room // view.largest))
+        order = linalg.top_k(promise, most)
+        support, size = fits.fit(view.forced), 1
+        while not problem.meets(support.loss) and support.classes.size < most:
+            ledger.tick()
+            chosen = view.chosen(order[: min(size, most)], max(size, view.forced.size))
+            if not images.fits(chosen):
+                break
+            support = fits.fit(chosen, support)
+            if size >= most:
+                break
+            size *= 2
+        return support
+
+    def _given(self, fits: SupportFits, primal: Candidate) -> Support:
+        view = fits.view
+        face, _ = primal.face.prune(primal.c, max(1, fits.problem.m // 2), primal.norms)
+        classes = view.chosen(view.classes_of(face))
         return fits.fit(classes if fits.images.fits(classes) else classes[: fits.images.room // (2 * view.largest)])
 
     def shrunk(self, fits: SupportFits, splice: Splice, support: Support, enough: int = 1) -> Support:

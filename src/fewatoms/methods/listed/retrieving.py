@@ -49,13 +49,28 @@ class Retriever:
         """A candidate with no more atoms than the budget allows; as few as meet the bound where it is left open."""
         first = dual.gauge == 0.0 if dual.primal is None else dual.primal.face.size == 0
         if self.open:
-            return self.ways.fewest.retrieve(self.fits, self.ways.splice, dual, first=first)
+            return self._few(dual, first=first)
         found = self._short_cut(dual) if first else None
         if found is not None:
             return found
         if not self.spliced:
             return self.otherwise.retrieve(self.problem, dual)
         return self._polished(self._fitted(dual), dual.series)
+
+    def _few(self, dual: DualPoint, *, first: bool) -> Candidate:
+        """As few atoms as meet the bound; what shrinking the same atoms gave is remembered."""
+        fits, fewest = self.fits, self.ways.fewest
+        with linalg.single_thread():
+            support = fewest.begun(fits, dual, first=first)
+            if not self.problem.meets(support.loss):
+                return fits.candidate(support)
+            key = np.sort(support.classes).tobytes()
+            if key not in self._known:
+                found = fits.candidate(fewest.shrunk(fits, self.ways.splice, support))
+                if len(self._known) >= self.ways.memory:
+                    return found
+                self._known[key] = found
+        return self._known[key]
 
     def begin(self, classes: IntArray) -> Candidate:
         """An earlier answer's classes, the largest contributions first, brought to this problem."""
