@@ -204,7 +204,7 @@ def test_faces_that_are_left_out_are_told_of():
 def test_faces_take_as_many_iterations_as_the_authors():
     needs(data.FACES_FILE)
     case = rpca.case(Settings(data=FOLDER))
-    parts = rpca.by_paper(case, case.residual, rpca.LIMIT, nobody())
+    parts = rpca.by_paper(case, case.residual, rpca.FACES_LIMIT, nobody())
     assert parts.answer.success
     assert abs(parts.answer.iterations - published.count("rpca", "iterations")) <= 4
 

@@ -25,7 +25,7 @@ SLACK = published.number("rpca", "tolerance")
 NOISY = 0.01  # misfit that pursuit is told
 TIGHTER = 0.1  # misfit of a second run of the paper's method on generated pictures
 LOOSE = 0.48  # the residual that the authors allowed over the norm of the faces
-LIMIT = 200  # iterations, on the faces
+FACES_LIMIT = 200  # iterations, on the faces
 heads = ("who", "told", "status", "iterations", "rank", "entries", "misfit", "darkest tenth", "error of the clean part")
 
 
@@ -144,7 +144,7 @@ def _parts(who: str, told: str, s: Solution, at: int, newton: int = 0) -> Parts:
 def run(settings: Settings, listener: Listener) -> Findings:
     listener.stage("pictures")
     found = case(settings)
-    limit = LIMIT if found.clean is None else 15 if settings.quick else 60
+    limit = FACES_LIMIT if found.clean is None else 15 if settings.quick else 60
     listener.stage("the paper's method, told both gauges")
     answers = [by_paper(found, found.residual, limit, listener)]
     if found.clean is not None:

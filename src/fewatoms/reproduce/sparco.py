@@ -25,10 +25,10 @@ Product: TypeAlias = Callable[[FloatArray], FloatArray]
 MISFIT = published.number("sparco", "misfit")
 TO_THE_END = 10_000  # iterations: for the authors' vectors
 DRAWN = 3000  # for draws, some of which would take far longer
-QUICK = 300  # for draws, where it has to be quick
+QUICK_LIMIT = 300  # for draws, where it has to be quick
 MET = 1 + 1e-6  # a misfit up to this factor counts as met
 SPGL1_SLACK = 1e-4  # SPGL1's own: it ends where |residual| is within this of the bound, or within this share if above 1
-COUNTED = 1e-6  # atoms are those with a coefficient above this share of the largest, as in docs/results.md
+COUNTED_FROM = 1e-6  # atoms are those with a coefficient above this share of the largest, as in docs/results.md
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def _run(case: Case, who: str, k: int | None, s: Solution) -> Run:
 def counted(coefficients: FloatArray) -> int:
     """How many of them are more than rounding."""
     sizes = np.abs(coefficients)
-    return int(np.count_nonzero(sizes > COUNTED * sizes.max(initial=0.0)))
+    return int(np.count_nonzero(sizes > COUNTED_FROM * sizes.max(initial=0.0)))
 
 
 def by_spgl1(case: Case, limit: int) -> Run | None:
@@ -136,14 +136,14 @@ def by_spgl1(case: Case, limit: int) -> Run | None:
 
 
 def run(settings: Settings, listener: Listener) -> Findings:
-    limit = QUICK if settings.quick else DRAWN
+    limit = QUICK_LIMIT if settings.quick else DRAWN
     runs: list[Run] = []
     found = cases(settings)
     for case in found:
         runs += _all_ways(case, limit, settings.quick, listener)
     listener.stage("tables")
     tables = (_problems(found), _counts(found, runs), _ours(found, runs), _runs(runs))
-    notes = notes_on.all_of(found, runs, QUICK if settings.quick else None)
+    notes = notes_on.all_of(found, runs, QUICK_LIMIT if settings.quick else None)
     return Findings(tables, (_figure(found, runs),), tuple(_claims(found, runs)), tuple(notes))
 
 

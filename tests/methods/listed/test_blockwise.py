@@ -101,6 +101,18 @@ def test_exchanges_end_at_a_target():
     assert exchanged(start, 6, 3, rounds=0) is start
 
 
+def stand_ins(A, places):
+    """Whether what the others leave of some column outside has half of its square in common with what they leave of one
+    inside."""
+    found = False
+    for i in places:
+        Q = np.linalg.qr(A[:, np.setdiff1d(places, i)])[0]
+        left = A - Q @ (Q.T @ A)
+        common = (left.T @ left[:, i]) ** 2 / np.sum(left**2, axis=0).clip(1e-12) / np.sum(left[:, i] ** 2)
+        found |= bool((np.delete(common, places) >= 0.5).any())
+    return found
+
+
 @pytest.mark.parametrize("ridge", [0.0, 0.5])
 @pytest.mark.parametrize("kind", ["plain", "correlated", "autoregressive"])
 def test_a_support_stands_apart_if_its_least_atom_is_worth_more_than_the_best_outside(kind, ridge):
@@ -111,12 +123,13 @@ def test_a_support_stands_apart_if_its_least_atom_is_worth_more_than_the_best_ou
         gains = [
             fit.loss - 2 * refit(A[:, np.append(fit.places, j)], b)[0] for j in np.setdiff1d(range(40), fit.places)
         ]
+        alike = stand_ins(np.vstack([A, np.sqrt(ridge) * np.eye(40)]), fit.places)
         for times in (0.5, 1.0, 2.0, 12.0):
             ratio = fit.costs.min() / max(gains)
             if abs(ratio - times) > 1e-6 * times:
-                assert fit.apart(times) == (ratio > times)
+                assert fit.apart(times) == (ratio > times and not alike)
                 said.add(fit.apart(times))
-    assert said == {True, False}
+    assert said == ({False} if kind == "autoregressive" and not ridge else {True, False})  # its neighbours are alike
 
 
 def test_atoms_that_a_gram_matrix_hardly_sees_are_no_rivals():

@@ -17,7 +17,8 @@ from fewatoms.effort import Effort
 from fewatoms.gram.drivers import build
 from fewatoms.gram.state import State, best_entry, swap_bounds
 from fewatoms.methods.listed.enumerated import countable, ordered
-from fewatoms.methods.listed.searching import FALL, RIDGES, Search
+from fewatoms.methods.listed.exchanging import FALL
+from fewatoms.methods.listed.searching import RIDGES, Search
 from fewatoms.methods.listed.support import Support, SupportFits
 
 TRIALS = 5  # times as many exchanges are tried for each that is made as where coefficients have signs

@@ -27,7 +27,8 @@ from fewatoms.gram import CREW, engine
 from fewatoms.gram.columns import Asked
 from fewatoms.gram.drivers import Rules
 from fewatoms.methods.listed.enumerated import Every, countable
-from fewatoms.methods.listed.searching import DICE, FALL, RELIEF
+from fewatoms.methods.listed.exchanging import DICE, FALL
+from fewatoms.methods.listed.searching import RELIEF
 from fewatoms.methods.listed.small import Small
 from fewatoms.methods.listed.view import View
 from fewatoms.problem import EXACT, Problem

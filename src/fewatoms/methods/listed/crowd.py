@@ -15,9 +15,10 @@ from fewatoms import ledger, linalg
 from fewatoms._types import FloatArray, IntArray
 from fewatoms.effort import NORMAL
 from fewatoms.methods.listed.blockwise import Fit, exchanged, fitted
+from fewatoms.methods.listed.exchanging import FALL, NO_RUNGS, NOTHING
 from fewatoms.methods.listed.outside import ISOLATED
 from fewatoms.methods.listed.rungs import CAREFULLY, ladder, suggested
-from fewatoms.methods.listed.searching import FALL, NO_RUNGS, NOTHING, RELIEF, Search
+from fewatoms.methods.listed.searching import RELIEF, Search
 
 ALL_ATOMS = 5e7  # multiplications, for each atom asked for, that the Gram matrix of all atoms may cost
 STEPS, STEP = 40, 0.8  # of a ladder of penalties

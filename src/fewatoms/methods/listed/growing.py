@@ -11,7 +11,8 @@ from fewatoms._types import IntArray
 from fewatoms.effort import Effort
 from fewatoms.gram.drivers import build
 from fewatoms.methods.listed.blockwise import exchanged, fitted
-from fewatoms.methods.listed.searching import NO_RUNGS, NOTHING, SWEPT, Search
+from fewatoms.methods.listed.exchanging import NO_RUNGS, NOTHING
+from fewatoms.methods.listed.searching import SWEPT, Search
 from fewatoms.methods.listed.support import Support, SupportFits
 from fewatoms.methods.listed.sweeping import Sweep
 

@@ -125,7 +125,8 @@ class ListedJob(Job):
     def _tried(self, oracle: Along, course: Sequence[Budget]) -> DualPoint | None:
         """Look whether a bound is met long before all columns of a black box have been asked for; x = 0 if so.
 
-        Answers count if the images on the way are of one length: otherwise units may have misled the choice.
+        Of a small box answers count if the images on the way are of one length: otherwise units may have misled the
+        choice, and all columns cost little.
         """
         problem, pursuit = self.problem, self.method.pursuit
         if not self._box or self._view is not None or problem.alpha is None or pursuit is None:
@@ -134,10 +135,11 @@ class ListedJob(Job):
         if not pursuit.applies(problem, view):
             return None
         dual, most = next(iter(oracle.along(problem, view))), max(1, int(self.method.tried * view.count))
+        small = view.count <= self.method.boxed
         for budget in course:
             retriever = Retriever(problem.with_budget(budget), view, self._ways)
-            found = retriever.quick(dual, most)
-            if found is not None and view.images.even:
+            found = retriever.quick(dual, most, even=small)
+            if found is not None and (view.images.even or not small):
                 self._quick[budget], self._retrievers[budget] = found, retriever
         return dual
 

@@ -121,10 +121,11 @@ class Telling(LowestLoss):
     """The smallest loss that is not a fit of noise."""
 
     @property
-    def ending(self) -> str:
-        return (
+    def endings(self) -> Mapping[str, str]:
+        told = (
             "this is the smallest loss found with at most k atoms, but for gains no larger than those of fitting noise."
         )
+        return {"SMALLEST_LOSS": told}
 
 
 class Unhurried(MeetBound):

@@ -26,7 +26,7 @@ from fewatoms.gram.steps import Support as Held
 from fewatoms.gram.steps import copy_state, leave, worths
 from fewatoms.gram.whiten import Whitened, whiten
 from fewatoms.losses import Bend
-from fewatoms.methods.listed.searching import DICE, NO_RUNGS
+from fewatoms.methods.listed.exchanging import DICE, NO_RUNGS
 from fewatoms.methods.listed.support import Support, SupportFits
 from fewatoms.reduced import Bordered
 

@@ -78,21 +78,22 @@ class Retriever:
             candidate = self.fits.candidate(self.fits.fit(self.view.chosen(classes, self.problem.budget.most)))
         return self.ways.splice(self.fits, candidate) if self.spliced else candidate
 
-    def quick(self, dual: DualPoint, most: int) -> Candidate | None:
-        """What a few products lead to from x = 0, if it meets the bound; supports grow to so many atoms at most."""
+    def quick(self, dual: DualPoint, most: int, *, even: bool) -> Candidate | None:
+        """What a few products lead to from x = 0, if it meets the bound; supports grow to so many atoms at most, and
+        only with images of one length if that is asked for."""
         problem, pursuit, fewest = self.problem, self.ways.pursuit, self.ways.fewest
         if self.open:
             with linalg.single_thread():
-                support = fewest.grown(self.fits, most, dual.z, even=True)
+                support = fewest.grown(self.fits, most, dual.z, even=even)
                 if not problem.meets(support.loss):
                     return None
                 support = fewest.shrunk(self.fits, self.ways.splice, support)
                 return None if self._doubtful(support) else self.fits.candidate(support)
         assert pursuit is not None
-        grown = None if pursuit.pays(problem, self.view, dual.z) else self._grown(dual.z, most)
+        grown = None if pursuit.pays(problem, self.view, dual.z) else self._grown(dual.z, most, even=even)
         if grown is None:
             found, _ = pursuit.chase(problem, self.view, dual.z)
-            grown = found if problem.meets(found.loss) else self._grown(dual.z, most)
+            grown = found if problem.meets(found.loss) else self._grown(dual.z, most, even=even)
         return grown if grown is not None and problem.meets(grown.loss) else None
 
     def _doubtful(self, support: Support) -> bool:
@@ -125,14 +126,14 @@ class Retriever:
         found = grown if grown is not None and problem.objective(grown) < problem.objective(found) else found
         return self.ways.splice(self.fits, found) if self.spliced else found
 
-    def _grown(self, z: ModelDual, most: int | None = None) -> Candidate | None:
+    def _grown(self, z: ModelDual, most: int | None = None, *, even: bool = False) -> Candidate | None:
         """A support grown until it meets the bound, then shrunk to the budget; without a bound, to that at once."""
         problem, fewest, k = self.problem, self.ways.fewest, self.problem.budget.single
         if k * self.view.largest > self.view.images.room:
             return None
         with linalg.single_thread():
             limit = k if problem.alpha is None else fewest.limit(k)
-            support = fewest.grown(self.fits, min(limit, most or limit), z, even=most is not None)
+            support = fewest.grown(self.fits, min(limit, most or limit), z, even=even)
             if problem.meets(support.loss):
                 support = fewest.shrunk(self.fits, self.ways.splice, support, k)
             if support.classes.size > k:

@@ -19,9 +19,10 @@ from fewatoms.effort import Effort
 from fewatoms.gram.drivers import Rules
 from fewatoms.gram.steps import Support as Held
 from fewatoms.gram.steps import worths
+from fewatoms.methods.listed.exchanging import FALL, NOTHING
 from fewatoms.methods.listed.modelled import Model, model
 from fewatoms.methods.listed.outlook import Outlook
-from fewatoms.methods.listed.searching import FALL, NOTHING, SETTLING
+from fewatoms.methods.listed.searching import SETTLING
 from fewatoms.methods.listed.stages import Stages
 from fewatoms.methods.listed.support import Support, SupportFits
 
