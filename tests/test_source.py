@@ -86,7 +86,8 @@ def test_messages_are_those_of_fits(words):
     for i in range(4):
         s = fa.fit(A, B[:, i], atoms=fa.SignedOneHot(8), **{"k": 3, **words})
         numbers = {"paid": s.certificate.known().paid, "loss": s.loss, "misfit": s.misfit}
-        assert about.message(i, s.status, s.compact[0], numbers) == s.message
+        told = about.message(i, s.status, s.compact[0], numbers)
+        assert s.message == told or s.message.startswith(f"{told[:-1]}; ")  # many keep no reasons
 
 
 def test_atoms_that_are_idle_or_alike_are_noted():

@@ -263,7 +263,7 @@ def test_a_prediction_says_what_was_asked(capsys):
 def test_ranks_beyond_the_matrix_are_told(capsys):
     csv("ratings.csv", ratings(np.random.default_rng(SEED)))
     summary, _ = told(capsys, "complete", "ratings.csv", "--rank", "1,2,100", "--ridge", 1)
-    assert summary["asked"]["rank"] == [1, 2]
+    assert summary["asked"]["rank"] == [1, 2, 100]
     assert summary["notes"] == ["--rank is tried up to 2: the smaller side of the matrix is 9"]
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fewatoms.cli.options import refused
-from fewatoms.cli.summary import plain
 from fewatoms.cli.tables import figure
-from fewatoms.words import aligned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,6 +79,8 @@ def among(path: Path) -> str:
 
 def told(path: Path, rule: str) -> dict[str, Plain]:
     """The choice for a summary."""
+    from fewatoms.cli.summary import plain
+
     way = path.chosen_by or "cv"
     scores, errors = compared(path, way)
     table: list[Plain] = [
@@ -99,6 +99,8 @@ def told(path: Path, rule: str) -> dict[str, Plain]:
 
 def lines(path: Path, rule: str) -> list[str]:
     """The choice in a sentence, and the scores as a small table; around the one chosen where there are many."""
+    from fewatoms.words import aligned
+
     way = path.chosen_by or "cv"
     scores, errors = compared(path, way)
     assert scores is not None

@@ -11,7 +11,7 @@ are those of fitting noise, and are not taken: a loss lower by a quarter came wi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
