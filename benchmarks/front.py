@@ -4,34 +4,59 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from benchmarks import kept, page
-from benchmarks.areas import parts
+from benchmarks.areas import AREAS, parts
+from benchmarks.records import Part
 from benchmarks.report import say
 
 QUICK = ("--quick", "--repeat", "3", "--spend", "0.5", "--timeout", "40")  # meant for ten minutes on two quiet cores
 FULL = ("--repeat", "3", "--spend", "10")
+AT_ONCE = 2  # areas of the quick form: times are CPU seconds of one thread, and two cores have room for two
+# Areas whose parts take longest begin first, so that none is left alone at the end.
+ORDER = ("vectors", "everyday", "completion", "choice", "demixing", "exact", "phase")
+
+_talking = threading.Lock()
 
 
 def run(quick: bool, data: str | None, folder: Path, names: Sequence[str] = ("all",)) -> int:
     """Measure, write files and page; the number of parts that ended in a failure, which stay as they were in the files.
 
-    Each part has a process of its own: some peers end theirs now and then, and the others should not suffer.
+    Each part has a process of its own: some peers end theirs now and then, and the others should not suffer. Parts of
+    one area follow each other, since they share a file.
     """
-    began, failed = time.perf_counter(), []
-    for part in (part for name in names for part in parts(name) if part.shown(quick)):
-        words = [*(QUICK if quick else FULL), "--results", str(folder), *(["--data", data] if data else [])]
-        command = [sys.executable, "-m", "benchmarks", part.name, *words]
-        codes = [subprocess.run(command, cwd=page.ROOT).returncode]
-        if codes[0] < 0:  # a signal: somebody's compiled code; the next time it may go well
-            codes.append(subprocess.run(command, cwd=page.ROOT).returncode)
-        if codes[-1]:
-            failed.append(part.name)
-            say(f"{part.name} ended with code {codes[-1]}; if the files have it, it is of an earlier run")
+    began = time.perf_counter()
+    words = [*(QUICK if quick else FULL), "--results", str(folder), *(["--data", data] if data else [])]
+    asked = [part for name in names for part in parts(name) if part.shown(quick)]
+    areas = [[part for part in asked if part in AREAS[area]] for area in sorted(AREAS, key=ORDER.index)]
+    with ThreadPoolExecutor(AT_ONCE if quick else 1) as pool:
+        failed = sum(pool.map(lambda area: _measured(area, words), areas))
     for name in page.write(folder=folder):
         say(f"written: {name}")
     say(f"{time.perf_counter() - began:.0f} s in all; files in {folder.name}/: {', '.join(kept.read(folder))}")
-    return len(failed)
+    return failed
+
+
+def _measured(area: Iterable[Part], words: Sequence[str]) -> int:
+    """Parts one after the other, each told when it is done; how many failed."""
+    failed = 0
+    for part in area:
+        command = [sys.executable, "-m", "benchmarks", part.name, *words]
+        done = _called(command)
+        if done.returncode < 0:  # a signal: somebody's compiled code; the next time it may go well
+            done = _called(command)
+        with _talking:
+            say(done.stdout)
+            if done.returncode:
+                failed += 1
+                say(f"{part.name} ended with code {done.returncode}; if the files have it, it is of an earlier run")
+    return failed
+
+
+def _called(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=page.ROOT, stdout=subprocess.PIPE, text=True)

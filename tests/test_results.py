@@ -224,16 +224,20 @@ def test_the_front_door_measures_every_part_and_says_what_failed(monkeypatch, tm
 
     def ran(command, **how):
         asked.append(command)
-        return SimpleNamespace(returncode=codes.get(command[3], [0])[sum(c[3] == command[3] for c in asked) - 1])
+        code = codes.get(command[3], [0])[sum(c[3] == command[3] for c in asked) - 1]
+        return SimpleNamespace(returncode=code, stdout=f"figures of {command[3]}")
 
     monkeypatch.setattr(front.subprocess, "run", ran)
     monkeypatch.setattr(front.page, "write", lambda folder: [page.PAGE])
     assert front.run(True, "somewhere", tmp_path) == 2
     names = [command[3] for command in asked]
-    assert list(dict.fromkeys(names)) == [p.name for p in areas.parts("all") if p.shown(True)]
+    for area in areas.AREAS:  # those of one area share a file: one after the other
+        in_turn = [p.name for p in areas.parts(area) if p.shown(True)]
+        assert list(dict.fromkeys(name for name in names if name.split(".")[0] == area)) == in_turn
     assert {name: names.count(name) for name in codes} == {"phase.noise": 1, "vectors.cases": 2, "exact.fuzz": 2}
     assert all("--quick" in command and "somewhere" in command for command in asked)
     told = capsys.readouterr().out
+    assert all(f"figures of {name}" in told for name in names)
     assert "phase.noise ended with code 1" in told
     assert "exact.fuzz ended with code -11" in told
     assert "vectors.cases ended" not in told
