@@ -15,7 +15,7 @@ from benchmarks.areas import AREAS, parts
 from benchmarks.records import Part
 from benchmarks.report import say
 
-QUICK = ("--quick", "--repeat", "3", "--spend", "0.5", "--timeout", "40")  # meant for ten minutes on two quiet cores
+QUICK = ("--quick", "--repeat", "3", "--spend", "0.5", "--timeout", "15")  # meant for ten minutes on two quiet cores
 FULL = ("--repeat", "3", "--spend", "10")
 AT_ONCE = 2  # areas of the quick form: times are CPU seconds of one thread, and two cores have room for two
 # Areas whose parts take longest begin first, so that none is left alone at the end.

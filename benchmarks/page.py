@@ -77,12 +77,15 @@ def _page(found: dict[str, Record], standing: dict[str, list[Compared]]) -> str:
 # Conditions
 
 
+OWN = 0.5  # load beyond one process for each core that the measurements themselves may cause
+
+
 def _conditions(found: dict[str, Record]) -> str:
     rows, noisy = [], []
     for area, record in found.items():
         machine, some = record["machine"], record["parts"]
         loads = [x for part in some for x in part["load"] if x is not None]
-        if loads and max(loads) > machine["cores"]:
+        if loads and max(loads) > machine["cores"] + OWN:
             noisy.append(area)
         rows.append(
             [area, *(_listed(sorted({part[name] for part in some})) for name in ("date", "form")),
@@ -180,7 +183,7 @@ def _circumstances(found: dict[str, Record]) -> str:
     there = {part["name"] for record in found.values() for part in record["parts"]}
     whole = [area for area in TITLES if area not in found]
     some = sum(part.name not in there for area in found for part in parts(area))
-    noisy = ": the machine was shared, and times are noisy" if loads and max(loads) > min(cores) else ""
+    noisy = ": the machine was shared, and times are noisy" if loads and max(loads) > min(cores) + OWN else ""
     said = [f"The load was {_range(loads)} on {_listed([str(c) for c in cores])} cores{noisy}."] if loads else []
     if whole:
         said.append(f"Not measured yet: {_listed(whole)}" + (f", and {some} parts of the others." if some else "."))
