@@ -22,7 +22,7 @@ from benchmarks.spelled import spelled
 
 
 def compiled() -> None:
-    """Change over to machine code now, as a process does by itself once its searches have taken half a second: importing
+    """Change over to machine code now, as a process does by itself after half a second of searches: importing
     and compiling are not charged to anybody. Earlier versions had no such searches."""
     try:
         from fewatoms.gram import build, who
