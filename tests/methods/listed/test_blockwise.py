@@ -8,6 +8,7 @@ import pytest
 import fewatoms as fa
 from fewatoms.gram.state import PIVOT
 from fewatoms.methods.listed.blockwise import LOWER, exchanged, fitted
+from fewatoms.methods.listed.outside import ALIKE, stand_in
 from fewatoms.methods.listed.small import small
 from fewatoms.problem import Problem
 from methods.listed.small import design, fits_of, refit
@@ -102,14 +103,14 @@ def test_exchanges_end_at_a_target():
 
 
 def stand_ins(A, places):
-    """Whether what the others leave of some column outside has half of its square in common with what they leave of one
+    """Whether what the others leave of some column outside has most of its square in common with what they leave of one
     inside."""
     found = False
     for i in places:
         Q = np.linalg.qr(A[:, np.setdiff1d(places, i)])[0]
         left = A - Q @ (Q.T @ A)
         common = (left.T @ left[:, i]) ** 2 / np.sum(left**2, axis=0).clip(1e-12) / np.sum(left[:, i] ** 2)
-        found |= bool((np.delete(common, places) >= 0.5).any())
+        found |= bool((np.delete(common, places) >= ALIKE).any())
     return found
 
 
@@ -129,7 +130,20 @@ def test_a_support_stands_apart_if_its_least_atom_is_worth_more_than_the_best_ou
             if abs(ratio - times) > 1e-6 * times:
                 assert fit.apart(times) == (ratio > times and not alike)
                 said.add(fit.apart(times))
-    assert said == ({False} if kind == "autoregressive" and not ridge else {True, False})  # its neighbours are alike
+    assert said == {True, False}
+
+
+def test_neighbours_in_a_blur_stand_in_for_each_other():
+    places = np.array([8, 20, 31])
+    for width, alike in ((0.5, False), (3.0, True)):
+        A = np.exp(-0.5 * ((np.arange(60)[:, None] - np.linspace(5, 55, 40)) / width) ** 2)
+        A /= np.linalg.norm(A, axis=0)
+        G, H = A.T @ A, np.linalg.inv(A[:, places].T @ A[:, places])
+        HK = H @ G[places]
+        left = 1.0 - np.einsum("ij,ij->j", G[places], HK)
+        outside = np.ones(40, dtype=bool)
+        outside[places] = False
+        assert stand_in(HK, H.diagonal(), left, outside) == stand_ins(A, places) == alike
 
 
 def test_atoms_that_a_gram_matrix_hardly_sees_are_no_rivals():
