@@ -15,6 +15,7 @@ import fewatoms as fa
 from answers import NAMES, answer, cases
 from fewatoms import words
 from fewatoms.drawn.grids import Grid
+from fewatoms.drawn.spectra import Spectra
 from fewatoms.report import cells, plots, png, shell
 
 VOID = {"meta", "input", "img", "br"}
@@ -359,6 +360,19 @@ def test_ticks_are_round_and_inside(low, high):
     assert low - 1e-9 * abs(low) <= ticks[0] < ticks[-1] <= high + 1e-9 * abs(high)
 
 
+@pytest.mark.parametrize("unit", [1e-140, 1e-14, 1e-7, 1.0, 1e120])
+def test_numbers_at_axes_are_told_apart_in_any_units(unit):
+    for low, high in ((0.2, 7.9), (-3.2, 1.1), (11.6414, 11.64146), (1.0, 1.0 + 1e-5)):
+        x = np.array([low, high]) * unit
+        picture = plots.curves([plots.Series(x, x)], "x", "y", label="l")
+        for anchor in ("end", "middle"):
+            said = re.findall(rf'<text class="quiet"[^>]*text-anchor="{anchor}">(.*?)<', picture)
+            assert len({*said}) == len(said) >= 2
+            assert all(low * unit - abs(unit) <= float(v) <= high * unit + abs(unit) for v in said)
+        places = [float(v) for v in re.findall(r'x="([\d.]+)" y="214" text-anchor="middle"', picture)]
+        assert min(np.diff(places)) > 7 * max(map(len, said))  # no two of them meet
+
+
 @pytest.mark.parametrize(
     "heights", [[1.0], [0.0, 0.0], [1e-30, 1.0], [np.nan, 2.0], [np.nan], [-5.0, 5.0], [3.0, 3.0 + 1e-15], [0.0, 1e9]]
 )
@@ -379,7 +393,7 @@ def test_pictures_of_odd_numbers_have_finite_places(heights):
 @pytest.mark.parametrize("heights", [[8.5e5, 6.1e5], [1.2e-7, 3e-7], [123456.0, 123457.0], [3.0, 4.0]])
 def test_names_of_axes_stand_beside_their_numbers(heights):
     frame = plots.Frame.around(np.arange(2.0), np.array(heights))
-    longest = max(len(plots._at_axis(value)) for value in frame.ticks)
+    longest = max(map(len, plots._at_axis(frame.ticks)))
     assert frame.left - 6 - 7.2 * longest >= 12 + 4  # half a line of the name, which stands at 12
     assert "e+" not in frame.axes("x", "y")
 
@@ -392,6 +406,20 @@ def test_one_outlier_does_not_squash_a_histogram():
     assert sum(float(height) > 20 for height in re.findall(r'class="f0".*?height="(.*?)"', picture)) > 5
     assert plots.histogram(values[:-1], "misfit", label="l")[1] == ""
     plots.histogram(np.full(9, 2.0), "misfit", label="l")
+    plots.histogram(np.array([0.3, np.nextafter(0.3, 1)]), "misfit", label="l")  # apart by rounding alone
+    plots.histogram(np.zeros(3), "misfit", label="l")
+
+
+def test_many_atoms_whose_images_are_sparse(tmp_path):
+    n = 700
+    b = np.random.default_rng(0).standard_normal(n)
+    s = fa.fit(fa.Identity(n), b, atoms=fa.SignedOneHot(n), k=600)
+    page = Page(written(s, tmp_path))
+    assert "and 100 more" in page.words
+    drawn = Spectra.of(s)
+    assert drawn.others == 600 - len(drawn.parts)
+    np.testing.assert_array_equal(np.abs(drawn.parts).max(axis=1), np.sort(np.abs(b))[::-1][: len(drawn.parts)])
+    np.testing.assert_array_equal(drawn.fit, s.x)
 
 
 def test_cells_have_the_names_of_rows_and_columns():

@@ -6,11 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy.sparse as sp
 
-from fewatoms._types import FloatArray
+from fewatoms._types import FloatArray, IntArray
 from fewatoms.drawn.atoms import Atoms
+from fewatoms.reduced import Columns
 
 if TYPE_CHECKING:
+    from fewatoms.faces import Face
+    from fewatoms.problem import Problem
     from fewatoms.solution import Solution
 
 DRAWN_PARTS = 8  # contributions that are drawn one by one
@@ -40,17 +44,26 @@ class Spectra:
             raise ValueError(
                 "contributions to the data are told for one data vector of numbers and atoms that can be listed"
             )
-        images = problem.measured.restrict(face).formed().matrix if face.dim else np.zeros((problem.m, 0))
-        added = np.add.reduceat(images * c, spans[:-1], axis=1) if face.dim else np.zeros((problem.m, 0))
-        image = added.sum(axis=1)
+        image = problem.measured.restrict(face).apply(c) if face.dim else np.zeros(problem.m)
         fit = problem.data - (problem.b - problem.seen.image(image))
-        order = np.argsort(-np.linalg.norm(added, axis=0), kind="stable")
-        shown = order[:DRAWN_PARTS].tolist()
+        parts, order = _added(problem, face, c, spans)
         labels = Atoms.of(solution, names).labels
-        return cls(
-            problem.data, fit, fit - image, [labels[i] for i in shown], added[:, shown].T, len(order) - len(shown)
-        )
+        shown = [labels[i] for i in order[: len(parts)].tolist()]
+        return cls(problem.data, fit, fit - image, shown, parts, len(order) - len(parts))
 
     @property
     def residual(self) -> FloatArray:
         return self.data - self.fit
+
+
+def _added(problem: Problem, face: Face, c: FloatArray, spans: IntArray) -> tuple[FloatArray, IntArray]:
+    """What the largest atoms add to the data, a row each, and the order of all of them. Images may be sparse, and then
+    stay so: thousands of them need not fit in memory side by side."""
+    if not face.dim:
+        return np.zeros((0, problem.m)), np.zeros(0, dtype=np.intp)
+    images = problem.measured.restrict(face).formed().matrix
+    sums = sp.csc_array((c, np.arange(face.dim), spans), shape=(face.dim, len(spans) - 1))
+    added = images @ sums
+    order = np.argsort(-Columns(added).norms(), kind="stable")
+    largest = added[:, order[:DRAWN_PARTS]]
+    return np.asarray(largest.toarray() if sp.issparse(largest) else largest).T, order

@@ -22,6 +22,7 @@ FLAT = 1e-6  # share of heights below which they are drawn as one
 OUTLYING = 1.0  # width of what nearly all numbers span, that a histogram goes beyond them on either side
 KINDS = 8  # colours of curves
 POINTS = 400  # of a curve that are drawn
+FEW_DIGITS, ALL_DIGITS = 4, 15  # of numbers at an axis: where they are enough, and where numbers are hardly apart
 
 
 def told(value: float) -> str:
@@ -31,12 +32,17 @@ def told(value: float) -> str:
     return f"{value:.0f}" if 1e4 <= abs(value) < 1e7 else f"{value:.4g}"
 
 
-def _at_axis(value: float) -> str:
-    """A round number as it stands at an axis: short."""
+def _at_axis(values: Sequence[float]) -> list[str]:
+    """Round numbers as they stand at an axis: short, in as many digits as tell them apart."""
+    tries = ([_rounded(value, digits) for value in values] for digits in range(FEW_DIGITS, ALL_DIGITS + 1))
+    return next((said for said in tries if len({*said}) == len(said)), [_rounded(v, ALL_DIGITS) for v in values])
+
+
+def _rounded(value: float, digits: int) -> str:
     if value == 0 or 1e-4 <= abs(value) < 1e6:
-        return f"{value:.6g}"
-    digits, power = f"{value:.3e}".split("e")
-    return f"{float(digits):g}e{int(power)}"
+        return f"{value:.{digits + 2}g}"
+    fraction, power = f"{value:.{digits - 1}e}".split("e")
+    return f"{float(fraction):.{digits}g}e{int(power)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +93,7 @@ class Frame:
     @cached_property
     def left(self) -> int:
         """The margin that those numbers and the name of the axis take."""
-        return 28 + round(LETTER * max((len(_at_axis(value)) for value in self.ticks), default=1))
+        return 28 + round(LETTER * max(map(len, _at_axis(self.ticks)), default=1))
 
     def across(self, x: Array | float) -> FloatArray:
         width = self.size[0] - self.left - RIGHT
@@ -104,15 +110,17 @@ class Frame:
         """Lines, numbers and names of both axes."""
         left, right, floor = self.left, self.size[0] - RIGHT, self.size[1] - BOTTOM
         drawn = []
-        for value in self.ticks:
-            y, said = float(self.up(value)), _at_axis(value)
+        for value, said in zip(self.ticks, _at_axis(self.ticks), strict=True):
+            y = float(self.up(value))
             drawn.append(f'<line class="grid" x1="{left}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>')
             drawn.append(f'<text class="quiet" x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{said}</text>')
-        values, labels = places or ((ticks := _ticks(*self.x, 5)), [_at_axis(v) for v in ticks])
-        for value, label in zip(values, labels, strict=True):
+        values, labels = places or ((ticks := _ticks(*self.x, 5)), _at_axis(ticks))
+        room = (right - left) / max(1, len(values))
+        every = math.ceil((LETTER * max(map(len, labels), default=1) + 6) / room)
+        for value, label in list(zip(values, labels, strict=True))[::every]:
             x = float(self.across(value))
             drawn.append(
-                f'<text class="quiet" x="{x:.1f}" y="{floor + 16}" text-anchor="middle">{text(label, 12)}</text>'
+                f'<text class="quiet" x="{x:.1f}" y="{floor + 16}" text-anchor="middle">{text(label, 24)}</text>'
             )
         drawn.append(f'<line class="axis" x1="{left}" x2="{right}" y1="{floor}" y2="{floor}"/>')
         drawn.append(
@@ -133,7 +141,8 @@ def _ticks(low: float, high: float, about: int) -> list[float]:
     rough = (high - low) / about
     power = 10.0 ** math.floor(math.log10(rough))
     step = min((s * power for s in (1, 2, 5, 10)), key=lambda s: abs(s - rough))
-    return [round(i * step, 12) + 0.0 for i in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
+    places = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
+    return [float(f"{i * step:.14g}") + 0.0 for i in places]
 
 
 def _powers(low: float, high: float) -> list[float]:
@@ -285,11 +294,18 @@ def histogram(values: Array, across: str, *, label: str) -> tuple[str, str]:
     low, high = np.quantile(known, [0.01, 0.99])
     room = OUTLYING * (high - low) or np.inf
     inside = known[(known >= low - room) & (known <= high + room)]
-    counts, edges = np.histogram(inside, bins=min(30, max(5, round(math.sqrt(inside.size)))))
+    counts, edges = np.histogram(inside, bins=min(30, max(5, round(math.sqrt(inside.size)))), range=_wide(inside))
     beyond = known.size - inside.size
     ends = f"{told(float(known.min()))} to {told(float(known.max()))}"
     said = f"; {beyond} far out {'is' if beyond == 1 else 'are'} not drawn: all range from {ends}" if beyond else ""
     return bars(counts, across, "how many", label=label, edges=edges), said
+
+
+def _wide(values: Array) -> tuple[float, float]:
+    """The ends of numbers, apart by more than rounding: bins in between would be none."""
+    low, high = float(values.min()), float(values.max())
+    room = 0.0 if high - low > FLAT * max(abs(low), abs(high)) else 0.5 * (abs(high) or 1.0)
+    return low - room, high + room
 
 
 def bar(value: float, most: float) -> str:
