@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import sys
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ import pytest
 
 import fewatoms as fa
 from answers import NAMES, answer, cases
-from fewatoms import tables
+from fewatoms import frames, tables
 
 FORMS = {"pandas": lambda f: f, "polars": pl.from_pandas, "pyarrow": pa.Table.from_pandas}
 KEYS = ["contribution", "cost"]
@@ -122,7 +123,7 @@ def test_all_who_tell_of_groups_agree(tmp_path):
         assert f">{s.x[0]:.6g}</td>" in answer_._repr_html_()
         assert f"{s.x[0]:.6g}" in answer_.summary()
         assert answer_.members == [["a"], ["c", "d"]]
-    assert back.table() == tables.records(s.by_atom)
+    assert back.by_atom == s.by_atom
 
 
 def test_members_of_groups_one_by_one_and_sums_that_are_right():
@@ -161,14 +162,29 @@ def test_files_keep_what_was_asked_for(name, tmp_path):
         assert mine["cost"] == pytest.approx(theirs["cost"], rel=1e-6)
 
 
-def test_paths_and_loaded_frames_give_plain_records(tmp_path):
+@pytest.mark.parametrize("form", FORMS)
+def test_tables_after_a_pickle_are_frames_of_the_same_kind(form, tmp_path, monkeypatch):
     X, b = frame()
-    path = fa.fit_path(X, b, atoms=fa.SignedOneHot(20), k=[1, 2])
+    path = fa.fit_path(FORMS[form](X), b, atoms=fa.SignedOneHot(20), k=[1, 2])
     known = path[2].table()
     path.save(tmp_path / "path.npz")
-    back = fa.load(tmp_path / "path.npz")
-    assert back[2].table() == known.to_dict("records")
-    assert back[1].table()[0]["cost"] is None
+    for back in (fa.load(tmp_path / "path.npz"), pickle.loads(pickle.dumps(path))):
+        assert type(back[2].table()) is type(known)
+        assert rows_of(back[2].table()) == rows_of(known)
+        assert type(back[1].table()) is type(known)  # nobody asked for its contributions
+    monkeypatch.setitem(sys.modules, form, None)  # not installed where it is read
+    assert back[2].table() == rows_of(known)
+
+
+def test_files_name_no_other_kinds_of_frames():
+    class Own(type(frame()[0])):
+        pass
+
+    X, b = frame()
+    s = fa.fit(Own(X), b, atoms=fa.SignedOneHot(20), k=2)
+    assert isinstance(s.table(), Own)
+    assert isinstance(pickle.loads(pickle.dumps(s)).table(), list)
+    assert frames.maker_of("os.system") is frames.maker_of(None) is None
 
 
 def test_low_rank_answers_keep_their_shares(tmp_path):

@@ -162,7 +162,11 @@ class Asked:
             free,
             told.shrink,
             classes=problem.classes,
-            called=replace(problem.atoms.called(problem.measured.names), free=problem.beside.names),
+            called=replace(
+                problem.atoms.called(problem.measured.names),
+                free=problem.beside.names,
+                frame=frames.kind_of(problem.measured.framed),
+            ),
             on_gauge=problem.price.on_gauge > 0,
         )
 

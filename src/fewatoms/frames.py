@@ -1,5 +1,5 @@
 """Data frames as arrays with names: pandas, polars, pyarrow and whatever looks like one of them, none of which is
-imported here.
+imported here before a table of one kind is asked for.
 
 Rows are taken in their order: an index is not looked at, so that M and b must have theirs in common.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from importlib import import_module
 from operator import methodcaller
 from typing import TypeAlias
 
@@ -21,6 +22,10 @@ from fewatoms.names import Names
 
 Maker: TypeAlias = Callable[[Mapping[str, Sequence[object]]], Foreign]
 
+# Kinds that a file or a pickle may name, and what makes one of columns: their class, or a method of it.
+KINDS = {
+    "pandas.DataFrame": "", "polars.DataFrame": "", "pyarrow.Table": "from_pydict", "pyarrow.RecordBatch": "from_pydict"
+}  # fmt: skip
 LAZY = ("toPandas", "collect", "compute")  # what makes a frame of one that is still to be computed
 ARROW = ("int", "uint", "halffloat", "float", "double", "bool")  # how pyarrow's types of numbers begin
 
@@ -222,6 +227,26 @@ def framed(name: str, thing: object) -> Frame | None:
                 raise ValueError(f"{name} must have at least one row and one column; got a data frame without columns")
             return frame
     return None
+
+
+def kind_of(maker: Maker | None) -> str | None:
+    """What a kind of frame is called in files; None for one that they do not know."""
+    made = getattr(maker, "__self__", maker)
+    said = "" if made is None else f"{made.__module__.split('.')[0]}.{made.__name__}"
+    return said if said in KINDS else None
+
+
+def maker_of(kind: str | None) -> Maker | None:
+    """The maker of a kind that has been kept; None where there is none, or its package is not installed here."""
+    if kind not in KINDS:
+        return None
+    package, _, made = kind.partition(".")
+    try:
+        found = getattr(import_module(package), made)
+    except ImportError:
+        return None
+    maker: Maker = getattr(found, KINDS[kind]) if KINDS[kind] else found
+    return maker
 
 
 def arranged(name: str, thing: object, columns: Names | None) -> object:

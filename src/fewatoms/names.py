@@ -85,12 +85,14 @@ class Called:
     atoms : by the numbers that tell them in an answer; those of M, or of a dictionary
     parts : of a sum
     free : the free columns
+    frame : the kind of data frame that M came as, see `frames.KINDS`
     """
 
     columns: Names | None = None
     atoms: Names | None = None
     parts: tuple[Called, ...] = ()
     free: Names | None = None
+    frame: str | None = None
 
     def labels(self, numbers: Array) -> Array | None:
         """What the atoms of an answer are called, by what tells them: words are names already. Plain strings, so that
@@ -109,6 +111,7 @@ class Called:
             "atoms": True if same else _listed(self.atoms),
             "parts": [part.plain() for part in self.parts],
             "free": _listed(self.free),
+            "frame": self.frame,
         }
 
     @classmethod
@@ -118,7 +121,8 @@ class Called:
         h = kept.section(header)
         columns = _names(h["columns"])
         parts = tuple(cls.read(part) for part in kept.rows(h["parts"]))
-        return cls(columns, columns if h["atoms"] is True else _names(h["atoms"]), parts, _names(h["free"]))
+        frame = None if h.get("frame") is None else str(h["frame"])  # which earlier files do not know
+        return cls(columns, columns if h["atoms"] is True else _names(h["atoms"]), parts, _names(h["free"]), frame)
 
 
 UNCALLED = Called()  # nobody said anything

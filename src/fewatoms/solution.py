@@ -201,7 +201,7 @@ class Solution(Point):
 
     def table(self) -> list[dict[str, object]] | Foreign:
         """A record for each atom, in the order of `indices`, as a list of dictionaries; as a data frame of the kind
-        that M came as (pandas, polars, pyarrow), if it was one.
+        that M came as (pandas, polars, pyarrow), if it was one, after a pickle or from a file too.
 
         name, or atom : what the atom is called, or its number, pair of numbers or label where nobody said
         coefficient : with its sign. Where several data vectors or classes share the atoms "coefficient of ..." for
@@ -221,7 +221,8 @@ class Solution(Point):
         keep contributions and costs that have been asked for; otherwise they are None there: `attach(M, b)` gives them
         back.
         """
-        framed = self.certificate.problem.measured.framed if self.certificate.attached else None
+        proven = self.certificate
+        framed = proven.problem.measured.framed if proven.attached else frames.maker_of(proven.asked.called.frame)
         return tables.records(self.by_atom) if framed is None else framed(self.by_atom)
 
     @property
