@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -31,7 +30,7 @@ examples = """\
   fewatoms demo
   fewatoms demo --seed 1 --figure demo.png --report demo.html
 """
-HEADS = ("job", "asked", "atoms", "misfit", "iterations", "products", "seconds", "certificate")
+HEADS = ("job", "asked", "atoms", "misfit", "iterations", "products", "seconds")
 NEXT = (
     "Where to look next:",
     "  fewatoms fit FILE --target COLUMN -k 1:20     your own table; complete, split, unmix beside it (--help)",
@@ -74,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
             seconds.append(time.perf_counter() - start)
             tell(job.title, None)
     rows = [
-        [job.title, job.asked, _atoms(s), f"{s.misfit:.1e}", str(s.iterations), str(s.products), f"{t:.2f}", _proven(s)]
+        [job.title, job.asked, _atoms(s), f"{s.misfit:.1e}", str(s.iterations), str(s.products), f"{t:.2f}"]
         for (job, s), t in zip(results, seconds, strict=True)
     ]
     found = lines(results)
@@ -110,20 +109,6 @@ def _drawn(results: list[tuple[Job, Solution]], figure: str) -> None:
 
 def _atoms(s: Solution) -> str:
     return " + ".join(str(part.cardinality) for part in s.parts)
-
-
-def _proven(s: Solution) -> str:
-    """The certificate in a few words: what holds, and how far the relaxation is from its optimum at most."""
-    from fewatoms.words import optimum
-
-    c = s.certificate
-    kept = "k kept" if c.meets_bound is None else "bound and k hold" if c.meets_bound else "bound missed"
-    if c.relaxation is None or math.isinf(c.gap):
-        return kept
-    known = c.known().relaxed
-    assert known is not None
-    low, high = optimum(known)
-    return f"{kept}; {c.relaxation.name} optimum in [{low:.3g}, {high:.3g}]"
 
 
 @contextmanager
