@@ -58,6 +58,21 @@ def _traced(file):
     s.report(file, trace=trace)
 
 
+@cache
+def units():
+    """Columns in units far apart, and so coefficients; none has a name."""
+    rng = np.random.default_rng(0)
+    M, x = rng.standard_normal((60, 12)), np.arange(12.0, 0, -1)
+    return fa.fit_path(M * 10.0 ** np.arange(-6, 18, 2), M @ x, atoms=fa.SignedOneHot(12), k=range(1, 13))
+
+
+def _wide_names(file):
+    rng = np.random.default_rng(0)
+    i, j = np.nonzero(rng.random((12, 6)) < 0.8)
+    s = fa.fit(fa.Sampling(i, j, (12, 6)), rng.standard_normal(i.size), atoms=fa.RankOne(12, 6), k=1)
+    s.report(file, rows=[*["WM" * 12] * 6, *["温度計" * 8] * 6], cols=["WWWWWWWWWWWW"] * 6)
+
+
 def _matrix(file):
     rows = [NASTY[i % 10] for i in range(12)]
     answer("completion").report(file, rows=rows, cols=NASTY)
@@ -108,6 +123,8 @@ PAGES = {
     "nasty path": _nasty_path,
     "traced": _traced,
     "matrix": _matrix,
+    "units": lambda file: units().report(file),
+    "wide names": _wide_names,
     "frames": lambda file: answer("robust").report(file, frame=(5, 2)),
     "faces": lambda file: faces().report(file, frame=(48, 40)),
     "demo": _demo,

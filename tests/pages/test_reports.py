@@ -11,6 +11,16 @@ from pages.making import NASTY, PAGES, large_path
 pytestmark = pytest.mark.pages
 
 SCREENS = [(390, "light"), (390, "dark"), (1400, "light"), (1400, "dark")]
+# Names and numbers in pictures that meet each other, or reach out of their picture.
+MEETING = """[...document.querySelectorAll('svg.chart')].filter(svg => svg.getClientRects().length).flatMap(svg => {
+  const all = svg.getBoundingClientRect(), words = [...svg.querySelectorAll('text')].filter(t => t.textContent.trim());
+  const boxes = words.map(t => [t.textContent, t.getBoundingClientRect()]);
+  const out = boxes.filter(([, a]) => a.left < all.left - 1 || a.right > all.right + 1).map(([t]) => 'out: ' + t);
+  return out.concat(boxes.flatMap(([s, a], i) => boxes.slice(i + 1).filter(([, b]) =>
+    Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 &&
+    Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3
+  ).map(([t]) => s + ' meets ' + t)));
+})"""
 ROWS = "[...document.querySelector('[data-path] tbody').rows].map(row => [...row.cells].map(cell => cell.textContent))"
 
 
@@ -21,6 +31,7 @@ def test_pages_load_and_fit_the_screen(name, opened, screenshots):
         assert page.complaints() == []
         wide = page.run("document.documentElement.scrollWidth")
         assert wide <= width
+        assert page.run(MEETING) == []
         page.screenshot(screenshots / f"{name}-{width}-{scheme}.png")
     colours = [opened(name, scheme=s).run("getComputedStyle(document.body).backgroundColor") for s in ("light", "dark")]
     assert colours[0] != colours[1]
@@ -100,8 +111,20 @@ def test_tables_are_sorted_by_the_buttons_in_their_heads(opened):
     assert sizes() == sorted(sizes())
     page.run(f"{button}[0].click()")
     names = [row[0] for row in page.run(ROWS)]
-    assert sorted(names, key=str.lower)[0][:6] == names[0][:6]
+    assert names == sorted(names, key=lambda said: [int(word) for word in said.split() if word.isdecimal()])
     assert page.run("document.querySelectorAll('[data-path] th[aria-sort]').length") == 1
+
+
+def test_the_script_writes_numbers_as_the_page_has_them(opened):
+    assert opened("units").run(ROWS) == opened("units", script=False).run(ROWS)
+
+
+def test_atoms_without_names_are_sorted_by_their_numbers(opened):
+    page = opened("units")
+    page.run("document.querySelector('#path-range').focus()")
+    page.press("End", 35)
+    page.run("document.querySelector('[data-path] th button').click()")
+    assert [row[0] for row in page.run(ROWS)] == [str(i) for i in range(12)]
 
 
 def test_frames_have_a_slider(opened):

@@ -411,15 +411,22 @@ def test_one_outlier_does_not_squash_a_histogram():
 
 
 def test_many_atoms_whose_images_are_sparse(tmp_path):
-    n = 700
+    n = 560
     b = np.random.default_rng(0).standard_normal(n)
-    s = fa.fit(fa.Identity(n), b, atoms=fa.SignedOneHot(n), k=600)
+    s = fa.fit(fa.Identity(n), b, atoms=fa.SignedOneHot(n), k=510)
     page = Page(written(s, tmp_path))
-    assert "and 100 more" in page.words
+    assert "and 10 more" in page.words
     drawn = Spectra.of(s)
-    assert drawn.others == 600 - len(drawn.parts)
+    assert drawn.others == 510 - len(drawn.parts)
     np.testing.assert_array_equal(np.abs(drawn.parts).max(axis=1), np.sort(np.abs(b))[::-1][: len(drawn.parts)])
     np.testing.assert_array_equal(drawn.fit, s.x)
+
+
+def test_scales_say_where_cells_lie_beyond_them():
+    grid = Grid.of(np.arange(20.0).reshape(10, 2))
+    for ends, signs in (((0.0, 19.0), ""), ((1.0, 19.0), "≤"), ((0.0, 18.0), "≥"), ((-9.0, 5.0), "≥")):
+        drawn = cells.heat(grid, ends, "a", across="k", up="", label="l")
+        assert "".join(re.findall("[≤≥]", drawn)) == signs
 
 
 def test_cells_have_the_names_of_rows_and_columns():

@@ -63,6 +63,7 @@ def cells(ax: Axes, grid: Grid, ends: tuple[float, float]) -> None:
         np.ma.masked_invalid(grid.values), cmap=colours, vmin=ends[0], vmax=ends[1], extent=(0, q, p, 0), aspect="auto",
         interpolation="nearest",
     )  # fmt: skip
-    ax.figure.colorbar(image, ax=ax)
+    beyond = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}
+    ax.figure.colorbar(image, ax=ax, extend=beyond[grid.beyond(ends)])
     ax.set_xlabel("column")
     ax.set_ylabel("row")

@@ -61,6 +61,10 @@ class Grid:
     def missing(self) -> bool:
         return bool(np.isnan(self.values).any())
 
+    def beyond(self, ends: tuple[float, float]) -> tuple[bool, bool]:
+        """Whether cells lie below the low end of a scale, and above the high one: they have the colour of that end."""
+        return bool((self.values < ends[0]).any()), bool((self.values > ends[1]).any())
+
 
 def _means(factor: Array, cells: int) -> FloatArray:
     """Of rows that share a cell."""

@@ -9,7 +9,7 @@ from html import escape
 
 from fewatoms.drawn.grids import Grid
 from fewatoms.report import png
-from fewatoms.report.plots import LETTER, chart, told
+from fewatoms.report.plots import chart, told, width
 from fewatoms.report.shell import cut, text
 
 SIDE = 300  # of the longer side
@@ -36,7 +36,7 @@ def heat(
     tall, wide = _sides(*grid.shape)
     tall = max(tall, PITCH * len(rows)) if rows is not None and len(rows) <= NAMED else tall
     shown = [] if rows is None else [cut(row, LONGEST_ROW) for row in rows]
-    left = 40 if not shown else 28 + round(LETTER * max(map(len, shown)))
+    left = 40 if not shown else 28 + round(max(map(width, shown)))
     columns = [] if cols is None else _names_across(cols, left, tall, wide)
     floor = tall + (20 if columns else 4)
     anchors = png.anchors_for(*ends)
@@ -51,10 +51,16 @@ def heat(
         *columns,
         f'<text x="{left + wide / 2}" y="{floor + 20}" text-anchor="middle">{escape(across)}</text>',
         f'<text transform="translate(12 {8 + tall / 2}) rotate(-90)" text-anchor="middle">{escape(up)}</text>',
-        _scale(anchors, ends, slug, left, floor + 34, wide, missing if grid.missing else ""),
+        _scale(anchors, _ends(grid, ends), slug, left, floor + 34, wide, missing if grid.missing else ""),
         "" if at is None else _here(grid.values.shape[1], at, left, tall, wide),
     ]
     return chart(label, "".join(inside), (left + wide + 20, floor + 78))
+
+
+def _ends(grid: Grid, ends: tuple[float, float]) -> tuple[str, str]:
+    """The ends of a scale as they stand below it: with a sign where cells lie beyond them."""
+    below, above = grid.beyond(ends)
+    return "≤ " * below + told(ends[0]), "≥ " * above + told(ends[1])
 
 
 def _sides(p: int, q: int) -> tuple[int, int]:
@@ -78,14 +84,13 @@ def _names_up(shown: list[str], left: int, tall: int) -> list[str]:
 def _names_across(cols: Sequence[object], left: int, tall: int, wide: int) -> list[str]:
     """Those of the columns, if they are short."""
     shown = [cut(col) for col in cols]
-    longest = max(map(len, shown))
-    if longest > LONGEST_COLUMN:
+    if max(map(len, shown)) > LONGEST_COLUMN:
         return []
     pitch = wide / len(shown)
     return [
         f'<text class="quiet small" x="{left + (i + 0.5) * pitch:.1f}" y="{tall + 22}" text-anchor="middle">'
         f"{text(shown[i])}</text>"
-        for i in range(0, len(shown), math.ceil((LETTER * longest + 6) / pitch))
+        for i in range(0, len(shown), math.ceil((max(map(width, shown)) + 6) / pitch))
     ]
 
 
@@ -105,7 +110,7 @@ def _hatching(slug: str) -> str:
 
 
 def _scale(
-    anchors: Sequence[tuple[int, ...]], ends: tuple[float, float], slug: str, x: int, y: int, wide: int, missing: str
+    anchors: Sequence[tuple[int, ...]], ends: tuple[str, str], slug: str, x: int, y: int, wide: int, missing: str
 ) -> str:
     """The colours from the lowest to the highest number, and what hatched cells are."""
     stops = "".join(
@@ -113,7 +118,7 @@ def _scale(
         for i, colour in enumerate(anchors)
     )
     bar_wide = round(wide * (0.55 if missing else 0.8))
-    low, high = (told(v) for v in ends)
+    low, high = ends
     shown = (
         f'<defs><linearGradient id="{slug}-scale">{stops}</linearGradient></defs>'
         f'<rect fill="url(#{slug}-scale)" x="{x}" y="{y}" width="{bar_wide}" height="12"/>'

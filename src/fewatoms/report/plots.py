@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
+from unicodedata import east_asian_width
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from fewatoms.report.shell import name, text
 
 WIDTH, HEIGHT = 420, 240  # of a chart, in its own units
 RIGHT, TOP, BOTTOM = 12, 12, 42  # margins; that on the left is as wide as its numbers
-LETTER = 7.6  # width of a digit at most, in the same units
+LETTER, WIDE = 7.6, 12.0  # width of a digit, and of an M, at most, in the same units
 LOG_FROM = 30  # largest over smallest height from which on a scale is logarithmic
 FLAT = 1e-6  # share of heights below which they are drawn as one
 OUTLYING = 1.0  # width of what nearly all numbers span, that a histogram goes beyond them on either side
@@ -25,11 +26,18 @@ POINTS = 400  # of a curve that are drawn
 FEW_DIGITS, ALL_DIGITS = 4, 15  # of numbers at an axis: where they are enough, and where numbers are hardly apart
 
 
+def width(said: str) -> float:
+    """Of a name in a chart, at most: capitals, and letters as wide as they are high, take more than digits."""
+    full = sum(east_asian_width(c) in "WF" for c in said)
+    wide = sum(c.isupper() or c in "mw@%…—" for c in said)
+    return 2 * LETTER * full + WIDE * wide + LETTER * (len(said) - full - wide)
+
+
 def told(value: float) -> str:
     """A number in few digits; nothing for none."""
     if not math.isfinite(value):
         return ""
-    return f"{value:.0f}" if 1e4 <= abs(value) < 1e7 else f"{value:.4g}"
+    return f"{value:.0f}" if 9999.5 <= abs(value) < 1e7 else f"{value:.4g}"
 
 
 def _at_axis(values: Sequence[float]) -> list[str]:

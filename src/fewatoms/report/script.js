@@ -1,7 +1,14 @@
 "use strict";
 (() => {
   const SVG = "http://www.w3.org/2000/svg";
-  const told = (value, head) => value === null ? "" : head === "contribution" ? (100 * value).toFixed(1) + "%" : Math.abs(value) >= 1e4 && Math.abs(value) < 1e7 ? value.toFixed(0) : Number(value.toPrecision(4)).toString();
+  // Numbers as the page has them without a script: four digits, powers of ten where they are far from 1.
+  const short = (value) => {
+    const size = Math.abs(value), near = Number(value.toPrecision(4));
+    if (size >= 9999.5 && size < 1e7) return value.toFixed(0);
+    if (near === 0 || (Math.abs(near) >= 1e-4 && size < 9999.5)) return String(near);
+    return near.toExponential().replace(/([+-])(\d)$/, "$10$2");
+  };
+  const told = (value, head) => value === null ? "" : head === "contribution" ? (100 * value).toFixed(1) + "%" : short(value);
   const element = (kind, text) => { const e = document.createElement(kind); e.textContent = text; return e; };
   const named = (text) => { const cell = document.createElement("td"); cell.className = "words"; cell.append(element("bdi", text)); return cell; };
 
@@ -9,7 +16,7 @@
   const sorted = (head, down) => {
     const table = head.closest("table"), place = head.cellIndex, words = head.dataset.sort === "text";
     const key = (row) => { const cell = row.cells[place]; return words ? cell.textContent : cell.dataset.key === undefined || cell.dataset.key === "" ? NaN : Number(cell.dataset.key); };
-    const compare = (a, b) => words ? a.localeCompare(b) : Number.isNaN(a) ? Number.isNaN(b) ? 0 : 1 : Number.isNaN(b) ? -1 : down ? b - a : a - b;
+    const compare = (a, b) => words ? a.localeCompare(b, undefined, { numeric: true }) : Number.isNaN(a) ? Number.isNaN(b) ? 0 : 1 : Number.isNaN(b) ? -1 : down ? b - a : a - b;
     const rows = [...table.tBodies[0].rows].map((row) => [key(row), row]).sort((a, b) => (words && down ? -1 : 1) * compare(a[0], b[0]));
     for (const other of head.parentNode.cells) other.removeAttribute("aria-sort");
     head.setAttribute("aria-sort", down ? "descending" : "ascending");
