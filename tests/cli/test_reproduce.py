@@ -91,17 +91,23 @@ def test_an_interrupt_is_told_of(here, monkeypatch, capsys):
         listener.stage("after")
         raise AssertionError("it went on")
 
-    planned = (Experiment("one", "One", "", interrupted), stub("two"))
+    planned = (stub("one"), Experiment("two", "Two", "", interrupted), stub("three"))
     monkeypatch.setitem(reproduce.PARTS, "theory", planned)
     assert cli.main(["reproduce", "theory"]) == 130
     shown = capsys.readouterr()
-    said = "Ctrl-C ended the work: 2 of 2 experiments are left out"
+    said = "Ctrl-C ended the work: 2 of 3 experiments are left out"
     assert said in shown.out
     assert said in shown.err
-    assert "statements" not in shown.out
-    page = (here / "reproduction" / "index.html").read_text()
-    assert said in page
-    assert "0 of 0" not in page
+    assert said in (here / "reproduction" / "index.html").read_text()
+    monkeypatch.setitem(reproduce.PARTS, "theory", planned[1:])  # nothing is finished: what was there stays
+    before = {file.name: file.read_bytes() for file in (here / "reproduction").iterdir()}
+    assert cli.main(["reproduce", "theory", "--overwrite"]) == 130
+    shown = capsys.readouterr()
+    assert "Ctrl-C ended the work before anything was found; nothing was written" in shown.err
+    assert shown.out == ""
+    assert {file.name: file.read_bytes() for file in (here / "reproduction").iterdir()} == before
+    assert cli.main(["reproduce", "theory", "--out", "other"]) == 130
+    assert not (here / "other").exists()
 
 
 def forbid(settings, listener):
@@ -141,6 +147,9 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_work(here, capsys
     (here / "mine" / "thesis.txt").write_text("")
     assert "has other things in it" in refused(capsys, "--out", "mine", "--overwrite")
     assert "must lie in a folder that is there" in refused(capsys, "--out", "no/where")
+    (here / "empty").mkdir()
+    for word, name in (("--report", "index.html"), ("--summary", "reproduce.json")):
+        assert "names of their own" in refused(capsys, "--out", "empty", word, here / "empty" / name)
 
 
 @pytest.mark.usefixtures("idle")

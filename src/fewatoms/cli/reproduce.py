@@ -57,12 +57,15 @@ def run(options: argparse.Namespace) -> int:
     from fewatoms.reproduce.contract import Settings
 
     session = Session(options)
-    session.outputs["folder"] = writing.claim(Path(options.out), overwrite=options.overwrite)
+    session.outputs["folder"] = writing.claim(
+        Path(options.out), overwrite=options.overwrite, beside=list(session.outputs.values())
+    )
     folder = data.checked(None if options.folder is None else Path(options.folder))
     settings, planned = Settings(options.seed or 0, folder, options.quick), chosen(options.part)
     # Most of it is small, where threads of BLAS wait for each other; and counts are the same on every machine.
     with session.working("reproduce", bar=False), single_thread():
         done = _work(session, planned, settings)
+    session.refuse_nothing(len(done))  # before anything of an earlier run is taken away
     cut = _cut(session, planned[len(done) :], len(planned))
     session.write("folder", lambda path: writing.write(path, settings, done, cut))
     return _finish(session, settings, done, cut)

@@ -32,8 +32,14 @@ class Done:
     seconds: float
 
 
-def claim(folder: Path, *, overwrite: bool) -> Path:
-    """A folder that can be written to: new, empty, or one of ours that may be replaced. Nothing is left behind."""
+def claim(folder: Path, *, overwrite: bool, beside: Sequence[Path] = ()) -> Path:
+    """A folder that can be written to: new, empty, or one of ours that may be replaced. Nothing is left behind.
+
+    beside : other files that will be written
+    """
+    for other in beside:
+        if other.resolve() in ((folder / PAGE).resolve(), (folder / RESULTS).resolve()):
+            raise Refused(f"outputs must have names of their own; {other} is one of the files in {folder}")
     if folder.is_dir() and any(folder.iterdir()):
         if not (folder / RESULTS).is_file():
             raise Refused(f"output {folder} has other things in it: choose another name")
