@@ -10,7 +10,7 @@ import numpy as np
 from fewatoms._types import FloatArray
 from fewatoms.oracles import ProximalGradient
 from fewatoms.reproduce.contract import Cell, Claim, Drawing, Experiment, Findings, Listener, Settings, Table
-from fewatoms.reproduce.drawing import UPPER_RIGHT, Sheet, axes, labelled, legend, line
+from fewatoms.reproduce.drawing import LOWER_LEFT, Sheet, axes, labelled, legend, line
 from fewatoms.reproduce.theory.planted import Pair, along, low_rank
 from fewatoms.retrieval import reduced_fit
 
@@ -104,10 +104,9 @@ def _figure(points: Table, found: FloatArray) -> Drawing:
         for which, at in enumerate((5, 6, 7)):
             line(right, which + 1, t, np.where(found[:, at] > 0, found[:, at], np.nan).tolist(), heads[at])
         labelled(right, "iteration", "difference from the loss of X*", "error of the reduced fit")
-        for panel, top in ((left, 30), (right, 300)):
+        for panel in (left, right):
             panel.set_yscale("log")
-            panel.set_ylim(top=top * panel.get_ylim()[1])
-            legend(panel, at=UPPER_RIGHT)
+            legend(panel, at=LOWER_LEFT)  # all that falls does so on the right
 
     alt = (
         "Left: the measured distance below the paper's bound, below Oustry's. Right: below the bound on the loss, what "
