@@ -373,6 +373,15 @@ def test_numbers_at_axes_are_told_apart_in_any_units(unit):
         assert min(np.diff(places)) > 7 * max(map(len, said))  # no two of them meet
 
 
+@pytest.mark.parametrize("k", [[3], [1, 2], [1, 2, 3], range(1, 51)])
+def test_there_are_no_numbers_between_whole_ones(k):
+    x = np.array([*k], dtype=float)
+    picture = plots.curves([plots.Series(x, 1 / x)], "atoms", "y", label="l")
+    said = re.findall(r'y="214" text-anchor="middle">(.*?)<', picture)
+    assert said
+    assert {int(v) for v in said} <= {*k}
+
+
 @pytest.mark.parametrize(
     "heights", [[1.0], [0.0, 0.0], [1e-30, 1.0], [np.nan, 2.0], [np.nan], [-5.0, 5.0], [3.0, 3.0 + 1e-15], [0.0, 1e9]]
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from unicodedata import east_asian_width
@@ -72,6 +72,7 @@ class Frame:
     y: tuple[float, float]
     logarithmic: bool = False
     size: tuple[int, int] = field(default=(WIDTH, HEIGHT))
+    counts: bool = False  # whether all that lies across are whole numbers: there are none between them
 
     @classmethod
     def around(cls, x: Array, y: Array, *, zero: bool = False, may_be_log: bool = False) -> Frame:
@@ -122,7 +123,7 @@ class Frame:
             y = float(self.up(value))
             drawn.append(f'<line class="grid" x1="{left}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>')
             drawn.append(f'<text class="quiet" x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{said}</text>')
-        values, labels = places or ((ticks := _ticks(*self.x, 5)), _at_axis(ticks))
+        values, labels = places or ((ticks := _ticks(*self.x, 5, whole=self.counts)), _at_axis(ticks))
         room = (right - left) / max(1, len(values))
         every = math.ceil((LETTER * max(map(len, labels), default=1) + 6) / room)
         for value, label in list(zip(values, labels, strict=True))[::every]:
@@ -144,9 +145,9 @@ def _apart(x: Array) -> tuple[float, float]:
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
-def _ticks(low: float, high: float, about: int) -> list[float]:
-    """Round numbers between two ends."""
-    rough = (high - low) / about
+def _ticks(low: float, high: float, about: int, *, whole: bool = False) -> list[float]:
+    """Round numbers between two ends; whole ones where it is told that all are."""
+    rough = max((high - low) / about, 1.0 if whole else 0.0)
     power = 10.0 ** math.floor(math.log10(rough))
     step = min((s * power for s in (1, 2, 5, 10)), key=lambda s: abs(s - rough))
     places = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
@@ -185,6 +186,7 @@ def curves(
     """Curves in one frame; a dashed line at a bound; a mark that a slider moves between places, and where it is."""
     xs, ys = (np.concatenate([np.ravel(s) for s in some]) for some in ([s.x for s in series], [s.y for s in series]))
     frame = Frame.around(xs, ys if bound is None else np.append(ys, bound), zero=zero, may_be_log=may_be_log)
+    frame = replace(frame, counts=bool((xs == np.round(xs)).all()))
     inside = [frame.axes(across, up)]
     if bound is not None:
         y = float(frame.up(bound))

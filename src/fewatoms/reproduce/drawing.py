@@ -20,7 +20,13 @@ Panel: TypeAlias = "Axes"
 # After Okabe and Ito, on white.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#5a5a5a")
 GREY = "#8a8a8a"
-BEST, UPPER_RIGHT, UPPER_LEFT, LOWER_LEFT, LOWER_RIGHT = 0, 1, 2, 3, 4  # where a legend is, in the numbers of matplotlib
+BEST, UPPER_RIGHT, UPPER_LEFT, LOWER_LEFT, LOWER_RIGHT = (
+    0,
+    1,
+    2,
+    3,
+    4,
+)  # where a legend is, in the numbers of matplotlib
 MARKS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
 
