@@ -81,3 +81,12 @@ def test_pipes_and_devices_are_not_replaced(tmp_path, linked):
         written(tmp_path / "link.txt" if linked else pipe)
     assert pipe.is_fifo()
     assert len(os.listdir(tmp_path)) == 1 + linked
+
+
+def test_errors_name_the_file_that_was_meant(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"nowhere/a\.html' must lie in a folder that is there$"):
+        written(tmp_path / "nowhere" / "a.html")
+    with pytest.raises(IsADirectoryError, match=r"must be a file; a folder is there$"):
+        written(tmp_path)
+    written(os.fsencode(tmp_path / "bytes.html"))
+    assert os.listdir(tmp_path) == ["bytes.html"]

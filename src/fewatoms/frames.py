@@ -23,7 +23,7 @@ from fewatoms.names import Names
 Maker: TypeAlias = Callable[[Mapping[str, Sequence[object]]], Foreign]
 
 # Kinds that a file or a pickle may name, and what makes one of columns: their class, or a method of it.
-KINDS = {
+MAKERS = {
     "pandas.DataFrame": "", "polars.DataFrame": "", "pyarrow.Table": "from_pydict", "pyarrow.RecordBatch": "from_pydict"
 }  # fmt: skip
 LAZY = ("toPandas", "collect", "compute")  # what makes a frame of one that is still to be computed
@@ -233,19 +233,19 @@ def kind_of(maker: Maker | None) -> str | None:
     """What a kind of frame is called in files; None for one that they do not know."""
     made = getattr(maker, "__self__", maker)
     said = "" if made is None else f"{made.__module__.split('.')[0]}.{made.__name__}"
-    return said if said in KINDS else None
+    return said if said in MAKERS else None
 
 
 def maker_of(kind: str | None) -> Maker | None:
     """The maker of a kind that has been kept; None where there is none, or its package is not installed here."""
-    if kind not in KINDS:
+    if kind not in MAKERS:
         return None
     package, _, made = kind.partition(".")
     try:
         found = getattr(import_module(package), made)
     except ImportError:
         return None
-    maker: Maker = getattr(found, KINDS[kind]) if KINDS[kind] else found
+    maker: Maker = getattr(found, MAKERS[kind]) if MAKERS[kind] else found
     return maker
 
 

@@ -85,7 +85,7 @@ class Called:
     atoms : by the numbers that tell them in an answer; those of M, or of a dictionary
     parts : of a sum
     free : the free columns
-    frame : the kind of data frame that M came as, see `frames.KINDS`
+    frame : the kind of data frame that M came as, see `frames.MAKERS`
     """
 
     columns: Names | None = None

@@ -20,7 +20,11 @@ def replacing(name: str | os.PathLike[str]) -> Iterator[str]:
     when all is written; it is gone if not."""
     if special(name):
         raise FileExistsError(f"{os.fspath(name)!r} must be a file; a pipe, a device or a socket is there")
-    target = os.path.realpath(name)
+    target = os.fsdecode(os.path.realpath(name))
+    if os.path.isdir(target):
+        raise IsADirectoryError(f"{os.fsdecode(name)!r} must be a file; a folder is there")
+    if not os.path.isdir(os.path.dirname(target)):
+        raise FileNotFoundError(f"{os.fsdecode(name)!r} must lie in a folder that is there")
     beside = f"{target}.{secrets.token_hex(4)}.part"
     mode = stat.S_IMODE(os.stat(target).st_mode) if os.path.exists(target) else None
     # What nobody else may read is not to be read while it is written either.

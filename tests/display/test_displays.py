@@ -165,3 +165,11 @@ def test_without_matplotlib_the_remedy_is_told(path, monkeypatch):
     for display in (PathDisplay.from_path(path), DecompositionDisplay.from_solution(answer("robust"))):
         with pytest.raises(ImportError, match=r"pip install 'fewatoms\[plot\]'"):
             display.plot()
+
+
+def test_names_that_begin_with_a_line_are_in_the_legend():
+    case = cases()["nonnegative"]
+    frame = pd.DataFrame(case.M, columns=[f"_{i}" for i in range(20)])
+    s = fa.fit(frame, case.b, atoms=fa.NonnegativeOneHot(20), k=3)
+    said = [text.get_text().strip() for text in SpectraDisplay.from_solution(s).plot().ax_.get_legend().get_texts()]
+    assert {*s.names} <= {*said}

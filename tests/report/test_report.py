@@ -419,6 +419,12 @@ def test_one_outlier_does_not_squash_a_histogram():
     plots.histogram(np.zeros(3), "misfit", label="l")
 
 
+def test_notes_are_no_string(tmp_path):
+    with pytest.raises(TypeError, match="notes must be a sequence of strings; got the string 'one note'"):
+        answer("signed").report(tmp_path / "a.html", notes="one note")
+    assert not (tmp_path / "a.html").exists()
+
+
 def test_many_atoms_whose_images_are_sparse(tmp_path):
     n = 560
     b = np.random.default_rng(0).standard_normal(n)

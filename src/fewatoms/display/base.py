@@ -53,6 +53,7 @@ def plotting() -> Foreign:
 
 
 def short(label: str, most: int = 40) -> str:
-    """A name as an axis can show it: without what matplotlib would read as a formula."""
+    """A name as an axis can show it: without what matplotlib would read as a formula, or leave out of a legend."""
     shown = label if len(label) <= most else label[: most - 1] + "…"
+    shown = f" {shown}" if shown.startswith("_") else shown
     return "".join(c if c.isprintable() else " " for c in shown).replace("$", r"\$")

@@ -27,6 +27,11 @@ class Extras:
     frame: tuple[int, int] | None = None
     words: tuple[str, str] = ("data vector", "datum")  # what is called by `cols`, and by `rows`
 
+    def __post_init__(self) -> None:
+        """A string is a sequence of letters, which nobody means by notes."""
+        if isinstance(self.notes, str):
+            raise TypeError(f"notes must be a sequence of strings; got the string {self.notes[:40]!r}")
+
     @property
     def called(self) -> list[str] | None:
         return None if self.names is None else [str(name) for name in self.names]
