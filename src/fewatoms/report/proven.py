@@ -26,7 +26,7 @@ PLAINLY = {
     ),
     "floor": "Nothing does better than this figure, with however many atoms: this answer is at most that far off.",
     "aligned": "Atoms that are aligned less than that are in no solution of the relaxation.",
-    "unknown": "Nothing is claimed here.",
+    "unknown": "Nothing more is claimed here.",
     "open": (
         "To decide this, all choices of so many atoms would have to be looked at. The answer is the best that was "
         "found, and may be the best there is; that is not proven."
