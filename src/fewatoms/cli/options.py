@@ -6,8 +6,9 @@ import argparse
 import math
 import re
 from collections.abc import Callable
+from difflib import get_close_matches
 from textwrap import fill
-from typing import NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
 Run: TypeAlias = Callable[[argparse.Namespace], int]
@@ -30,6 +31,15 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **words: object) -> None:
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **words)  # type: ignore[arg-type]
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """What is left over is an error of the command that it was said to, and not of `fewatoms`."""
+        found, left = super().parse_known_args(args, namespace)
+        if left:
+            known = [word for action in self._actions for word in action.option_strings]
+            near = get_close_matches(left[0].partition("=")[0], known, n=1, cutoff=0.75)
+            self.error(f"unrecognized arguments: {' '.join(left)}" + (f"; did you mean {near[0]}?" if near else ""))
+        return found, left
 
     def error(self, message: str) -> NoReturn:
         self.exit(MISUSE, f"{self.prog}: error: {one_line(message)} ({self.prog} --help tells more)\n")
