@@ -26,7 +26,7 @@ peer that is faster with a worse answer is counted by itself. In each case the p
 figure: a different one may win each time. Cases of the quick form keep the names of the full ones; what is smaller is
 listed with them. In a table of answers `fewatoms` is what is compared, and the names after it are other ways to ask."""
 
-COLUMNS = ("ours better", "equal", "**a peer better**", "ours faster", "equally fast", "**a peer as good faster**",
+COLUMNS = ("answers: ours better, equal, **a peer better**", "times: ours faster, equal, **a peer as good faster**",
            "a worse peer faster")  # fmt: skip
 
 APART = """\
@@ -180,8 +180,9 @@ def _both(some: Sequence[Compared]) -> tuple[list[Compared], list[Compared]]:
 
 def _counted(some: Sequence[Compared]) -> list[str]:
     quality, time = _both(some)
-    better = counts(quality)
-    return [*(str(better[o]) for o in ("ours", "equal", "peer")), *(str(v) for v in counts(time).values())]
+    better, less = counts(quality), counts(time)
+    three = [f"{c['ours']}, {c['equal']}, **{c['peer']}**" for c in (better, less)]
+    return [*three, str(less["peer, but worse"])]
 
 
 def _by_area(areas: dict[str, list[Compared]], called: Callable[[str], str]) -> str:
@@ -190,7 +191,7 @@ def _by_area(areas: dict[str, list[Compared]], called: Callable[[str], str]) -> 
         ratio = middle(_both(some)[1])
         if some:
             rows.append([called(area), *_counted(some), "-" if ratio is None else number(ratio, 2)])
-    return table(["area", *COLUMNS, "our time over theirs, median"], rows)
+    return table(["area", *COLUMNS, "time, ours over theirs as good, median"], rows)
 
 
 def _farthest(every: Sequence[Compared], outcome: Outcome) -> str:
@@ -215,7 +216,7 @@ def _many(ratio: float) -> str:
 
 def _link(part: str) -> str:
     area = part.partition(".")[0]
-    return f"[`{part}`](results/{area}.md#{part.replace('.', '')})"
+    return f"[{part}](results/{area}.md#{part.replace('.', '')})"
 
 
 def _short(found: dict[str, Record], standing: dict[str, list[Compared]]) -> str:

@@ -155,8 +155,8 @@ def test_a_page_is_made_of_files_alone(tmp_path):
     readme = f"before\n{page.BEGIN}\nold\n{page.END}\nafter"
     made = page.files(tmp_path, readme)
     text = made[page.PAGE]
-    link = "[`vectors.made`](results/vectors.md#vectorsmade)"
-    assert f"| {link} | made here | misfit | 0 | 0 | 1 | 0 | 0 | 1 | 0 |" in text
+    link = "[vectors.made](results/vectors.md#vectorsmade)"
+    assert f"| {link} | made here | misfit | 0, 0, **1** | 0, 0, **1** | 0 |" in text
     assert f"| {link} | CPU seconds | 1 of 1 | c | 1 | 0.25, A | 4 |" in text
     assert "- Slower: vectors (4.0 times)." in text
     assert "- Worse more often than better: vectors." in text
