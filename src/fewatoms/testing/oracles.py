@@ -14,7 +14,9 @@ from fewatoms.oracles import Oracle
 from fewatoms.problem import Problem
 from fewatoms.testing.saying import at_most, equal, require, same
 
-AGAIN = "started again, with the same seed, the stream is the same (a generator cannot be: give its vectors in a list)"
+STARTED_AGAIN = (
+    "started again, with the same seed, the stream is the same (a generator cannot be: give its vectors in a list)"
+)
 
 
 def check_oracle(oracle: Oracle, problem: Problem, rng: object = None, *, most: int = 5, tol: float = 1e-8) -> None:
@@ -43,9 +45,9 @@ def check_oracle(oracle: Oracle, problem: Problem, rng: object = None, *, most: 
     for now, then in zip(_state(problem), before, strict=True):
         same("the problem stays as it is", now, then, 0.0)
     again = _run(oracle, problem, rng, most, tol)
-    require(len(again) == len(first), AGAIN, f"{len(again)} against {len(first)} points")
+    require(len(again) == len(first), STARTED_AGAIN, f"{len(again)} against {len(first)} points")
     for y, twin in zip(first, again, strict=True):
-        same(AGAIN, twin, y, tol)
+        same(STARTED_AGAIN, twin, y, tol)
 
 
 def _state(problem: Problem) -> list[Array]:
