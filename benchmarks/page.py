@@ -1,16 +1,17 @@
-"""The page of results: docs/results.md, its pictures, and the block in the README, from the files that are kept."""
+"""The page of results, those of its areas, pictures, and the block in the README, from the files that are kept."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks import charts, kept
+from benchmarks import charts, detail, kept
 from benchmarks.areas import TITLES, parts
+from benchmarks.detail import brief, listed, table
 from benchmarks.records import FIGURES, Record
 from benchmarks.report import number
-from benchmarks.standing import Compared, compared, counts
+from benchmarks.standing import SAME_TIME, Compared, Outcome, compared, counts, middle, together
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, PICTURES, README = Path("docs/results.md"), Path("docs/_static/results"), Path("README.md")
@@ -18,12 +19,19 @@ BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
 TIME = ("cpu",)
 
 HOW = """\
-How to read this: CPU seconds of one thread, the middle of draws and repetitions, and half of their range in percent.
-Everybody gets the same data; what a package is told, and what is charged, says `benchmarks/README.md`. A figure
-counts as equal within 0.1 %, a time within 10 %. Time is compared with the fastest peer whose answer is no worse than
-ours by more than 1 %; a peer that is faster with a worse answer is counted by itself. In each case the peer is the
-best of all peers in that figure: a different one may win each time. Cases of the quick form keep the names of the
-full ones; what is smaller is listed with them."""
+CPU seconds of one thread, the middle of draws and repetitions, and half of their range in percent. Everybody gets the
+same data; what a package is told, and what is charged, says `benchmarks/README.md`. A figure counts as equal within
+0.1 %, a time within 10 %. Time is compared with the fastest peer whose answer is no worse than ours by more than 1 %; a
+peer that is faster with a worse answer is counted by itself. In each case the peer is the best of all peers in that
+figure: a different one may win each time. Cases of the quick form keep the names of the full ones; what is smaller is
+listed with them. In a table of answers `fewatoms` is what is compared, and the names after it are other ways to ask."""
+
+COLUMNS = ("answers: ours better, equal, **a peer better**", "times: ours faster, equal, **a peer as good faster**",
+           "a worse peer faster")  # fmt: skip
+
+APART = """\
+Cases of one part and figure share a line, which shows the one that is farthest apart: ours, theirs, and how many times
+{whose} is the better one."""
 
 
 def files(folder: Path = kept.FOLDER, readme: str | None = None) -> dict[Path, str]:
@@ -33,43 +41,63 @@ def files(folder: Path = kept.FOLDER, readme: str | None = None) -> dict[Path, s
         raise SystemExit(f"there are no results in {folder}: make bench measures them")
     standing = {name: compared(part) for area in found.values() for part in area["parts"] for name in [part["name"]]}
     every = [f for some in standing.values() for f in some]
+    areas = {area: _of(record, every) for area, record in found.items()}
     made = {
         PICTURES / "time.svg": charts.dots("CPU seconds", [f for f in every if f.figure in TIME]),
         PICTURES / "quality.svg": charts.dots("What is judged", [f for f in every if f.figure not in TIME]),
         PAGE: _page(found, standing),
+        **{detail.place(area): detail.text(area, record, areas[area]) for area, record in found.items()},
     }
     if readme is not None and BEGIN in readme and END in readme:
         before, _, rest = readme.partition(BEGIN)
-        made[README] = f"{before}{BEGIN}\n{_block(found, every)}\n{END}{rest.partition(END)[2]}"
+        made[README] = f"{before}{BEGIN}\n{_block(found, areas)}\n{END}{rest.partition(END)[2]}"
     return made
 
 
 def write(root: Path = ROOT, folder: Path = kept.FOLDER) -> list[Path]:
+    """Write them, and take away the pages of areas that are in the files no more."""
     readme = root / README
     made = files(folder, readme.read_text(encoding="utf-8") if readme.is_file() else None)
     for name, text in made.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text, encoding="utf-8")
+    for old in set(map(detail.place, TITLES)) - set(made):
+        (root / old).unlink(missing_ok=True)
     return list(made)
+
+
+def _of(record: Record, every: Sequence[Compared]) -> list[Compared]:
+    names = {part["name"] for part in record["parts"]}
+    return [f for f in every if f.part in names]
 
 
 def _page(found: dict[str, Record], standing: dict[str, list[Compared]]) -> str:
     every = [f for some in standing.values() for f in some]
+    areas = {area: _of(record, every) for area, record in found.items()}
     blocks = [
         "# Results",
-        "Made by `python -m benchmarks page` from the files in `benchmarks/results`, which `make bench` measures. "
-        "Nothing here is written by hand.",
-        _conditions(found),
-        HOW,
-        "## In short",
-        _short(found, standing),
+        _totals(every),
+        _verdict(areas),
+        _by_area(areas, lambda area: f"[{area}](results/{area}.md): {TITLES[area]}"),
+        "Each area has a page with all answers, and with every case in which a peer wins. [How to read "
+        "this](#how-to-read-this) is below.",
+        "## Where a peer wins",
+        _farthest(every, "peer"),
+        "## Where ours wins",
+        _farthest(every, "ours"),
+        "## In pictures",
         "![CPU seconds, ours over the fastest peer's that is as good](_static/results/time.svg)",
         "![What is judged, ours over the best peer's](_static/results/quality.svg)",
-        "## Where a peer wins",
-        _losses(every),
-        *(block for area, record in found.items() for block in _area(area, record)),
+        "## Part by part",
+        _short(found, standing),
+        "## How to read this",
+        "Made by `python -m benchmarks page` from the files in `benchmarks/results`, which `make bench` measures. "
+        "Nothing here is written by hand.",
+        HOW,
+        _conditions(found),
         "## Versions",
         _versions(found),
+        "```{toctree}\n:hidden:\n\n" + "\n".join(f"results/{area}" for area in found) + "\n```",
     ]
     return "\n\n".join(blocks) + "\n"
 
@@ -88,12 +116,12 @@ def _conditions(found: dict[str, Record]) -> str:
         if loads and max(loads) > machine["cores"] + OWN:
             noisy.append(area)
         rows.append(
-            [area, *(_listed(sorted({part[name] for part in some})) for name in ("date", "form")),
+            [area, *(listed(sorted({part[name] for part in some})) for name in ("date", "form")),
              number(sum(part["seconds"] for part in some), 0), _range(loads),
              f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gb']} GB, Python {machine['python']}"]
         )  # fmt: skip
     said = (
-        f"\n\nThe machine was shared while {_listed(noisy)} {'was' if len(noisy) == 1 else 'were'} measured: the load "
+        f"\n\nThe machine was shared while {listed(noisy)} {'was' if len(noisy) == 1 else 'were'} measured: the load "
         "was above the number of cores. Times are noisy there, ratios less so."
         if noisy
         else ""
@@ -104,7 +132,7 @@ def _conditions(found: dict[str, Record]) -> str:
 def _unmeasured(found: dict[str, Record]) -> str:
     there = {part["name"] for record in found.values() for part in record["parts"]}
     absent = [f"`{part.name}`" for part in parts("all") if part.name not in there]
-    return f"\n\nNot in these files, and so not on this page: {_listed(absent)}." if absent else ""
+    return f"\n\nNot in these files, and so not on this page: {listed(absent)}." if absent else ""
 
 
 def _range(values: Sequence[float]) -> str:
@@ -121,58 +149,94 @@ def _versions(found: dict[str, Record]) -> str:
 # Standing
 
 
+def _totals(every: Sequence[Compared]) -> str:
+    quality, time = _both(every)
+    q, t = counts(quality), counts(time)
+    return (
+        f"Beside the best peer of each case, our answer is better in {q['ours']} of {len(quality)} comparisons, equal "
+        f"in {q['equal']}, and a peer's is better in {q['peer']}. Of {len(time)} times ours is the shorter in "
+        f"{t['ours']}, equal in {t['equal']}; a peer that is as good is faster in {t['peer']}, one whose answer is "
+        f"worse in {t['peer, but worse']}."
+    )
+
+
+def _verdict(areas: dict[str, list[Compared]]) -> str:
+    """Which areas are good for us and which are not, in a few lines."""
+    ratios = {area: ratio for area, some in areas.items() if (ratio := middle(_both(some)[1])) is not None}
+    ahead = {area: c["ours"] - c["peer"] for area, some in areas.items() for c in [counts(_both(some)[0])] if some}
+    said = {
+        "Answers that are better more often than worse": [area for area, n in ahead.items() if n > 0],
+        "Worse more often than better": [area for area, n in ahead.items() if n < 0],
+        "Faster than peers that are as good, in the median": [a for a, r in ratios.items() if r < 1 / SAME_TIME],
+        "Slower": [f"{a} ({r:.1f} times)" for a, r in ratios.items() if r > SAME_TIME],
+    }
+    return "\n".join(f"- {words}: {listed(some) if some else 'none'}." for words, some in said.items())
+
+
+def _both(some: Sequence[Compared]) -> tuple[list[Compared], list[Compared]]:
+    """Figures that are judged, and times."""
+    return [f for f in some if f.figure not in TIME], [f for f in some if f.figure in TIME]
+
+
+def _counted(some: Sequence[Compared]) -> list[str]:
+    quality, time = _both(some)
+    better, less = counts(quality), counts(time)
+    three = [f"{c['ours']}, {c['equal']}, **{c['peer']}**" for c in (better, less)]
+    return [*three, str(less["peer, but worse"])]
+
+
+def _by_area(areas: dict[str, list[Compared]], called: Callable[[str], str]) -> str:
+    rows = []
+    for area, some in areas.items():
+        ratio = middle(_both(some)[1])
+        if some:
+            rows.append([called(area), *_counted(some), "-" if ratio is None else number(ratio, 2)])
+    return table(["area", *COLUMNS, "time, ours over theirs as good, median"], rows)
+
+
+def _farthest(every: Sequence[Compared], outcome: Outcome) -> str:
+    """One line for each part and figure: in how many cases, and the one that is farthest from equal."""
+    groups = together(every, outcome)
+    if not groups:
+        return "Nowhere, in these cases."
+    rows = [
+        [_link(f.part), FIGURES[f.figure].words, f"{len(group.cases)} of {group.of}", f.case, brief(f.figure, f.value),
+         f"{brief(f.figure, f.theirs)}, {f.peer}", _many(f.ratio)]
+        for group in groups for f in [group.farthest]
+    ]  # fmt: skip
+    told = APART.format(whose="theirs" if outcome == "peer" else "ours")
+    return told + "\n\n" + table(["part", "figure", "cases", "farthest apart", "ours", "theirs", "times"], rows)
+
+
+def _many(ratio: float) -> str:
+    """How many times the better one is better; beyond a thousand it is the rounding of one of them that is told."""
+    times = max(ratio, 1 / ratio if ratio else math.inf)
+    return f"{times:.3g}" if times <= 1000 else "over 1000"
+
+
+def _link(part: str) -> str:
+    area = part.partition(".")[0]
+    return f"[{part}](results/{area}.md#{part.replace('.', '')})"
+
+
 def _short(found: dict[str, Record], standing: dict[str, list[Compared]]) -> str:
     rows = []
     for record in found.values():
         for part in record["parts"]:
             some = standing[part["name"]]
-            quality = counts([f for f in some if f.figure not in TIME])
-            time = counts([f for f in some if f.figure in TIME])
             if some:
                 judged = ", ".join(j for j in part["judged"] if any(f.figure == j for f in some))
-                rows.append(
-                    [f"`{part['name']}`", judged or "-",
-                     *(str(quality[o]) for o in ("ours", "equal", "peer")), *(str(v) for v in time.values())]
-                )  # fmt: skip
-    heads = ["part", "judged by", "ours better", "equal", "**a peer better**", "ours faster", "equally fast",
-             "**a peer as good faster**", "a worse peer faster"]  # fmt: skip
-    return table(heads, rows)
+                rows.append([_link(part["name"]), part["title"], judged or "-", *_counted(some)])
+    return table(["part", "what", "judged by", *COLUMNS], rows)
 
 
-def _losses(every: Sequence[Compared]) -> str:
-    lost = [f for f in every if f.outcome == "peer"]
-    if not lost:
-        return "Nowhere, in these cases."
-    rows = [
-        [f"`{f.part}`", f.case, FIGURES[f.figure].words, f.who, shown(f.figure, f.value), f.peer,
-         shown(f.figure, f.theirs), "-" if math.isinf(f.ratio) else number(f.ratio)]
-        for f in lost
-    ]  # fmt: skip
-    told = (
-        f"In {len(lost)} of {len(every)} comparisons of a figure or a time. Ratio: ours over theirs, or theirs over "
-        "ours where more is better."
-    )
-    return told + "\n\n" + table(["part", "case", "figure", "ours", "value", "peer", "value", "ratio"], rows)
-
-
-def _block(found: dict[str, Record], every: Sequence[Compared]) -> str:
+def _block(found: dict[str, Record], areas: dict[str, list[Compared]]) -> str:
     """A few lines for the README."""
-    rows = []
-    for area, record in found.items():
-        names = {part["name"] for part in record["parts"]}
-        some = [f for f in every if f.part in names]
-        quality, time = (counts([f for f in some if (f.figure in TIME) is t]) for t in (False, True))
-        if some:
-            rows.append(
-                [TITLES[area], *(str(quality[o]) for o in ("ours", "equal", "peer")), *(str(v) for v in time.values())]
-            )
-    heads = ["area", "ours better", "equal", "a peer better", "ours faster", "equally fast", "a peer as good faster",
-             "a worse peer faster"]  # fmt: skip
     measured = [part for record in found.values() for part in record["parts"]]
-    forms = _listed(sorted({f"{part['form']} form, {part['date']}" for part in measured}))
+    forms = listed(sorted({f"{part['form']} form, {part['date']}" for part in measured}))
     return (
-        f"{table(heads, rows)}\n\nComparisons case by case with the best peer of each ({forms}). "
-        f"{_circumstances(found)} [docs/results.md](docs/results.md) says where peers win, and by how much."
+        f"{_by_area(areas, lambda area: TITLES[area])}\n\nComparisons case by case with the best peer of each "
+        f"({forms}). {_circumstances(found)} [docs/results.md](docs/results.md) says where peers win, and by how much."
     )
 
 
@@ -184,74 +248,9 @@ def _circumstances(found: dict[str, Record]) -> str:
     whole = [area for area in TITLES if area not in found]
     some = sum(part.name not in there for area in found for part in parts(area))
     noisy = ": the machine was shared, and times are noisy" if loads and max(loads) > min(cores) + OWN else ""
-    said = [f"The load was {_range(loads)} on {_listed([str(c) for c in cores])} cores{noisy}."] if loads else []
+    said = [f"The load was {_range(loads)} on {listed([str(c) for c in cores])} cores{noisy}."] if loads else []
     if whole:
-        said.append(f"Not measured yet: {_listed(whole)}" + (f", and {some} parts of the others." if some else "."))
+        said.append(f"Not measured yet: {listed(whole)}" + (f", and {some} parts of the others." if some else "."))
     elif some:
         said.append(f"Not measured yet: {some} parts.")
     return " ".join(said)
-
-
-# Tables of all answers
-
-
-def _area(area: str, record: Record) -> Iterable[str]:
-    yield f"## {area.capitalize()}: {TITLES[area]}"
-    for part in record["parts"]:
-        yield f"### `{part['name']}`"
-        yield f"{part['title'][0].upper()}{part['title'][1:]}."
-        if part["answers"]:
-            yield _answers(part)
-        if part["smaller"]:
-            yield "Smaller in this form: " + "; ".join(_changed(*pair) for pair in part["smaller"].items()) + "."
-        yield from part["remarks"]
-        missed = [b for b in part["bars"] if b["met"] is False]
-        judged = [b for b in part["bars"] if b["met"] is not None]
-        if judged:
-            yield f"{len(judged) - len(missed)} of {len(judged)} demands are met" + (":" if missed else ".")
-        if missed:
-            rows = [[b["case"], b["what"], _known(b["value"]), _known(b["limit"])] for b in missed]
-            yield table(["missed", "demand", "value", "limit"], rows)
-        for skipped in part["skipped"]:
-            yield f"Skipped: {skipped['case']}: {skipped['why']}."
-
-
-def _changed(case: str, words: Record) -> str:
-    return f"{case} ({', '.join(f'{name} = {value}' for name, value in words.items())})"
-
-
-def _answers(part: Record) -> str:
-    seen = {name for a in part["answers"] for name in a["figures"]}
-    names = [name for name in FIGURES if name in seen and name != "cpu"]
-    rows = [
-        [a["case"], a["who"], str(a["runs"]), _known(a["cpu"]), _percent(a["spread"]),
-         *(shown(name, a["figures"][name]) if name in a["figures"] else "-" for name in names), a["note"]]
-        for a in part["answers"]
-    ]  # fmt: skip
-    heads = ["case", "who", "runs", "CPU s", "± %", *(f"{n} %" if FIGURES[n].percent else n for n in names), "note"]
-    kept_columns = [j for j in range(len(heads)) if any(row[j] not in ("", "-") for row in rows)]
-    return table([heads[j] for j in kept_columns], [[row[j] for j in kept_columns] for row in rows])
-
-
-def shown(figure: str, value: float | None) -> str:
-    """As a table shows it; what is not finite is no answer that counts."""
-    if value is None:
-        return "none"
-    return number(100 * value, None) + " %" if FIGURES[figure].percent else number(value)
-
-
-def _known(value: float | None) -> str:
-    return "-" if value is None else number(value)
-
-
-def _percent(value: float | None) -> str:
-    return "-" if value is None else number(100 * value, 0)
-
-
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
-
-
-def _listed(words: Sequence[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Literal
 
 from benchmarks.records import FIGURES, Record
@@ -95,3 +96,31 @@ def _badness(figure: str, value: float) -> float:
 def counts(found: Sequence[Compared]) -> dict[Outcome, int]:
     outcomes: tuple[Outcome, ...] = ("ours", "equal", "peer", "peer, but worse")
     return {outcome: sum(f.outcome == outcome for f in found) for outcome in outcomes}
+
+
+@dataclass(frozen=True)
+class Together:
+    """A figure of one part: the cases with one outcome, how many there are in all, and the one farthest from equal."""
+
+    cases: Sequence[Compared]
+    of: int
+    farthest: Compared
+
+
+def together(found: Sequence[Compared], outcome: Outcome) -> list[Together]:
+    """Part by part and figure by figure, where any case has that outcome."""
+    groups: dict[tuple[str, str], list[Compared]] = {}
+    for f in found:
+        groups.setdefault((f.part, f.figure), []).append(f)
+    farthest = max if outcome == "peer" else min
+    return [
+        Together(cases, len(some), farthest(cases, key=lambda f: f.ratio))
+        for some in groups.values()
+        if (cases := [f for f in some if f.outcome == outcome])
+    ]
+
+
+def middle(found: Sequence[Compared]) -> float | None:
+    """The median ratio of times, beside peers that are as good; None where there is none."""
+    ratios = [f.ratio for f in found if f.outcome != "peer, but worse"]
+    return median(ratios) if ratios else None

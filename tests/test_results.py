@@ -7,10 +7,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from benchmarks import areas, charts, cli, front, kept, measure, page, report, runner
+from benchmarks import areas, charts, cli, detail, front, kept, measure, page, report, runner
 from benchmarks.records import FIGURES, Row
 from benchmarks.results import Results, verdicts
-from benchmarks.standing import compared, counts
+from benchmarks.standing import compared, counts, middle, together
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -27,16 +27,16 @@ def test_page_and_pictures_are_those_of_the_files():
 @measured
 def test_every_number_in_tables_of_answers_is_in_the_files():
     """Read back from the page, row by row."""
-    text = (ROOT / page.PAGE).read_text(encoding="utf-8")
-    for record in kept.read().values():
+    for area, record in kept.read().items():
+        text = (ROOT / detail.place(area)).read_text(encoding="utf-8")
         for part in record["parts"]:
-            section = text.partition(f"### `{part['name']}`")[2].partition("\n### ")[0].partition("\n## ")[0]
+            section = text.partition(f"\n## `{part['name']}`")[2].partition("\n## ")[0]
             rows = [line.split(" | ") for line in section.splitlines() if line.startswith("| ")]
             told = {(row[0].removeprefix("| "), row[1]): row for row in rows}
             for answer in part["answers"]:
                 row = told[answer["case"].replace("|", "\\|"), answer["who"]]
                 assert {cell.strip(" |") for cell in row[2:]} <= _said(answer), (part["name"], row)
-                figures = {page.shown(name, v) for name, v in answer["figures"].items() if name != "cpu"}
+                figures = {detail.shown(name, v) for name, v in answer["figures"].items() if name != "cpu"}
                 assert figures <= {cell.strip(" |") for cell in row}
 
 
@@ -44,7 +44,7 @@ def _said(answer):
     """What a row may say, as it is written."""
     spread = "-" if answer["spread"] is None else report.number(100 * answer["spread"], 0)
     cpu = "-" if answer["cpu"] is None else report.number(answer["cpu"])
-    figures = {page.shown(name, v) for name, v in answer["figures"].items()}
+    figures = {detail.shown(name, v) for name, v in answer["figures"].items()}
     return {str(answer["runs"]), cpu, spread, answer["note"], "-", ""} | figures
 
 
@@ -115,6 +115,37 @@ def test_the_truth_is_no_peer_and_our_own_name_comes_first():
     assert counts([first])["ours"] == 1
 
 
+def test_cases_of_one_figure_are_told_together():
+    answers = [
+        answer(case, who, cpu, misfit=misfit)
+        for case, ours, theirs in (
+            ("a", (1.0, 0.1), (0.5, 0.1)),
+            ("b", (9.0, 0.1), (1.0, 0.1)),
+            ("c", (1, 0.1), (2, 0.3)),
+        )
+        for who, (cpu, misfit) in (("fewatoms", ours), ("A", theirs))
+    ]
+    found = compared(part(*answers))
+    (slower,) = together(found, "peer")
+    assert (len(slower.cases), slower.of, slower.farthest.case, slower.farthest.ratio) == (2, 3, "b", 9.0)
+    assert [(g.farthest.figure, len(g.cases), g.of) for g in together(found, "ours")] == [
+        ("misfit", 1, 3),
+        ("cpu", 1, 3),
+    ]
+    assert middle([f for f in found if f.figure == "cpu"]) == 2.0
+    worse = compared(part(answer("c", "fewatoms", 1.0, misfit=0.1), answer("c", "A", 0.5, misfit=0.2)))
+    assert middle([f for f in worse if f.figure == "cpu"]) is None  # nobody is as good
+
+
+def test_pages_of_areas_that_are_gone_are_taken_away(tmp_path):
+    kept.write(tmp_path, kept.document("vectors", [part(answer("c", "fewatoms", 1.0, misfit=0.1))]))
+    old = tmp_path / detail.place("phase")
+    old.parent.mkdir(parents=True)
+    old.write_text("of yesterday")
+    assert detail.place("vectors") in page.write(tmp_path, tmp_path)
+    assert [file.name for file in old.parent.iterdir()] == ["vectors.md"]
+
+
 def test_a_page_is_made_of_files_alone(tmp_path):
     record = kept.document(
         "vectors", [part(answer("c", "fewatoms", 1.0, misfit=0.1), answer("c", "A", 0.25, misfit=0.05))]
@@ -124,8 +155,17 @@ def test_a_page_is_made_of_files_alone(tmp_path):
     readme = f"before\n{page.BEGIN}\nold\n{page.END}\nafter"
     made = page.files(tmp_path, readme)
     text = made[page.PAGE]
-    assert "| `vectors.made` | misfit | 0 | 0 | 1 | 0 | 0 | 1 | 0 |" in text
-    assert "| `vectors.made` | c | CPU seconds | fewatoms | 1 | A | 0.25 | 4 |" in text
+    link = "[vectors.made](results/vectors.md#vectorsmade)"
+    assert f"| {link} | made here | misfit | 0, 0, **1** | 0, 0, **1** | 0 |" in text
+    assert f"| {link} | CPU seconds | 1 of 1 | c | 1 | 0.25, A | 4 |" in text
+    assert "- Slower: vectors (4.0 times)." in text
+    assert "- Worse more often than better: vectors." in text
+    assert (
+        text.index("## Where a peer wins") < text.index("## Where ours wins\n\nNowhere") < text.index("## How to read")
+    )
+    cases = made[detail.place("vectors")]
+    assert "| `vectors.made` | c | CPU seconds | fewatoms | 1 | A | 0.25 | 4 |" in cases
+    assert "\n## `vectors.made`\n" in cases
     assert "The machine was shared while vectors was measured" in text
     assert "Not in these files, and so not on this page: `vectors.sparco`, `vectors.paper`" in text
     assert made[page.README].startswith(f"before\n{page.BEGIN}\n| area |")

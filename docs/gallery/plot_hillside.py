@@ -23,7 +23,7 @@ model = MatrixCompletion(rank=8, biases=True).fit(gaps)
 filled = model.transform(gaps)
 error = np.sqrt(np.mean((filled - heights)[~known] ** 2))
 print(f"error {error:.1f} m where the heights were lost; their spread is {heights.std():.0f} m")
-print(f"ridge on factors and on biases, as chosen: {model.ridge_}")
+print("ridge as chosen: {:.2g} on factors, {:.2g} on biases".format(*model.ridge_))
 
 # %%
 # What was known, what is filled in, and what the fit leaves of the heights that were known.

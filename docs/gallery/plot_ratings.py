@@ -26,7 +26,7 @@ test = rng.random(len(table)) < 0.2
 fitted, left_out = table[~test], table[test]
 
 model = MatrixCompletion(rank=None, biases=True, clip=(1, 5)).fit(fitted, user="who", item="film", value="stars")
-print(f"rank {model.rank_} chosen, ridge {model.ridge_}")
+print("rank {} chosen, ridge {:.2g} on factors and {:.2g} on biases".format(model.rank_, *model.ridge_))
 print(model.recommend([0, 1], n=3))
 
 # %%

@@ -54,9 +54,9 @@ print(f"{seen.size} rays, {n * n} pixels, {s.cardinality} wavelets; {s.products}
 # %%
 # Beside it, least squares without that knowledge.
 
-plain = pylops.optimization.leastsquares.normal_equations_inversion(pylops.MatrixMult(R), seen, [], epsI=1.0)[
-    0
-].reshape(n, n)
+least_squares = pylops.optimization.leastsquares.normal_equations_inversion
+plain, *_ = least_squares(pylops.MatrixMult(R), seen, [], epsI=1.0)
+plain = plain.reshape(n, n)
 fig, axes = plt.subplots(1, 4, figsize=(11, 3), layout="constrained")
 axes[0].imshow(body, vmin=0, vmax=2, cmap="bone")
 axes[1].imshow(seen.reshape(10, -1).T, aspect="auto", cmap="bone")

@@ -57,6 +57,23 @@ def test_a_fit_says_how_k_was_chosen(capsys):
     assert re.search(r"3 +\S+ +\S+ +chosen", text)
 
 
+def test_fewer_columns_that_are_about_as_good(capsys):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((60, 12))
+    y = X[:, 0] + rng.standard_normal(60)
+    csv("noisy.csv", {**dict(zip("abcdefghijkl", X.T, strict=True)), "y": y})
+    found = {}
+    for rule in ("best", "1se"):
+        summary, code = told(capsys, "fit", "noisy.csv", "--target", "y", "-k", "1:8", "--rule", rule)
+        found[rule] = summary["answer"]["choice"]
+        assert (code, found[rule]["rule"], summary["answer"]["atoms"]) == (0, rule, found[rule]["k"])
+    scores, errors = ([line[name] for line in found["1se"]["scores"]] for name in ("score", "error"))
+    lowest = int(np.argmin(scores))
+    assert found["1se"]["k"] == 1 + next(i for i, s in enumerate(scores) if s <= scores[lowest] + errors[lowest])
+    assert found["1se"]["k"] < found["best"]["k"]
+    assert "within one error of the lowest" in found["1se"]["words"]
+
+
 def test_a_single_k_is_no_choice(capsys):
     summary, _ = told(capsys, "fit", "houses.csv", "--target", "price", "-k", 2)
     assert summary["answer"]["choice"] is None

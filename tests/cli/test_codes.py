@@ -193,7 +193,7 @@ def test_missing_values_of_matrices(kind, capsys):
     X, y = planted()
     X[3, 1] = np.nan
     name = written(kind, X, y)
-    assert "1 values are missing, in '2': say --missing drop" in failed(capsys, "fit", name, "-k", 1)
+    assert "1 value is missing, in '2': say --missing drop" in failed(capsys, "fit", name, "-k", 1)
     summary, _ = told(capsys, "fit", name, "-k", 1, "--missing", "drop")
     assert summary["data"]["rows"] == 39
     assert "1 of 40 rows are left out" in summary["notes"][0]
@@ -219,7 +219,7 @@ def test_predict_advises_what_it_has(capsys):
     assert cli.main(["fit", "data.csv", "--target", "y", "-k", "1", "--out", "m.npz", "--quiet"]) == 0
     csv("gaps.csv", {"a": [1, 2], "b": ["", 2]})
     line = failed(capsys, "predict", "m.npz", "gaps.csv")
-    assert "1 values are missing, in 'b': fill them in, or fit the model with --missing mean" in line
+    assert "1 value is missing, in 'b': fill them in, or fit the model with --missing mean" in line
 
 
 def test_ids_are_not_lost_for_values(capsys):

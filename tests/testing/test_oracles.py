@@ -83,12 +83,12 @@ def test_another_stream_under_the_same_seed_is_named():
             return FromIterates([ledger.generator().standard_normal(8)]).iterates(problem)
 
     check_oracle(Seeded(), problem(), rng=3)
-    with pytest.raises(AssertionError, match="the same seed gives the same stream does not hold"):
+    with pytest.raises(AssertionError, match="started again, with the same seed"):
         check_oracle(Fresh(), problem())
 
 
 def test_a_generator_that_is_used_up_is_named():
-    with pytest.raises(AssertionError, match="the same seed gives the same stream does not hold: 0 against 1"):
+    with pytest.raises(AssertionError, match=r"a generator cannot be.* does not hold: 0 against 1"):
         check_oracle(FromIterates(y for y in [np.ones(8)]), problem())
 
 

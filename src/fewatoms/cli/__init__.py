@@ -27,7 +27,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit code says whether what was asked holds."""
     sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()  # None if whoever called closed them
     try:
-        options = _parser().parse_args(arguments)
+        options, left = _parser().parse_known_args(arguments)
+        if left:
+            options.unknown(left)
     except SystemExit as end:  # argparse has said why
         return int(end.code or 0)
     return done(options)

@@ -8,6 +8,7 @@ from fewatoms.cli.options import refused
 from fewatoms.cli.tables import figure
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
     from pathlib import Path as File
 
@@ -24,6 +25,15 @@ LOWEST = {
     "ebic": "the lowest extended BIC",
     "elbow": "where the misfit lies farthest below the line between its ends",
 }
+
+
+def add_rule(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--rule",
+        choices=("best", "1se"),
+        default="best",
+        help="1se: the fewest within one standard error of the best (default best)",
+    )
 
 
 def refuse_rule(way: str, rule: str) -> None:

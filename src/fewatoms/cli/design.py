@@ -277,7 +277,8 @@ def _all_missing(values: Array) -> bool:
 
 def gaps(source: str, where: Sequence[str], counts: Sequence[int], advice: str) -> str:
     """Where there are missing values, and what to do about them."""
-    return f"{source}: {sum(counts)} values are missing, in {names.told(where)}: {advice}"
+    some = "1 value is" if sum(counts) == 1 else f"{sum(counts)} values are"
+    return f"{source}: {some} missing, in {names.told(where)}: {advice}"
 
 
 def _sample(column: Array) -> str:

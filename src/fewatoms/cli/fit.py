@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 
 about = """\
 With one -k you get the smallest loss found with so many columns; with a range, such as -k 1:20, the number is
-chosen by what rows left out say (so it is without -k); with --misfit as few columns as were found to meet
+chosen by what rows left out say (so it is without -k), or with --rule 1se the fewest that these say are
+about as good; with --misfit as few columns as were found to meet
 that bound. An intercept stands beside them and does not count. Columns that are constant or empty are left
 out, and said."""
 examples = """\
   fewatoms fit houses.csv --target price -k 3
   fewatoms fit houses.csv --target price -k 1:5 --out model.npz --table atoms.csv
+  fewatoms fit houses.csv --target price -k 1:5 --rule 1se
   fewatoms fit houses.csv --target price --misfit 0.2 --json
   fewatoms fit homes.csv --target price -k 3 --categorical city --missing mean --drop id
   fewatoms fit flowers.csv --target species --classes -k 2
@@ -49,6 +51,7 @@ def add(commands: Commands) -> None:
     )
     asking.add_options(parser)
     parser.add_argument("-k", type=budgets, metavar="K", help="columns (or groups) at most: 10, 1:20 or 1,2,5")
+    choice.add_rule(parser)
     parser.add_argument("--misfit", type=positive, metavar="NUMBER", help="bound on |b - Mx| / |b|")
     parser.add_argument("--out", metavar="FILE", help="write the model (.npz), for `fewatoms predict`")
     parser.add_argument("--table", metavar="FILE", help="write the atoms as a table (.csv, .parquet)")
@@ -65,6 +68,8 @@ def run(options: argparse.Namespace) -> int:
     if options.misfit is not None and options.k is not None and len(options.k) > 1:
         raise ValueError("--misfit goes with a single -k, or none")
     ks = None if options.k is None and options.misfit is not None else asking.few(options.k, ask, session)
+    if options.rule == "1se" and (ks is None or (options.k is not None and len(options.k) == 1)):
+        raise ValueError("--rule 1se chooses among several -k: give a range such as 1:20, or neither -k nor --misfit")
     with session.working("fit") as callback:
         s, path = _solved(ask, ks, options, callback)
         if options.loss == "huber" and options.delta is None:
@@ -83,7 +88,7 @@ def _solved(
         words["misfit"] = options.misfit
         return fa.fit(ask.M, ask.b, k=None if ks is None else ks[0], **words), None
     path = fa.fit_path(ask.M, ask.b, k=ks, **words)
-    path.choose_k("cv", folds=choice.folds_of(ask.rows), rng=options.seed, callback=callback)
+    path.choose_k("cv", rule=options.rule, folds=choice.folds_of(ask.rows), rng=options.seed, callback=callback)
     return path.best, path
 
 
@@ -106,14 +111,15 @@ def told(session: Session, ask: Question, s: Solution, path: Path | None, asked:
     session.write("report", lambda file: _reported(file, session, ask, s, path))
     session.write("table", lambda path: io.write_table(path, columns or {"name": np.array([], dtype=object)}))
     accuracy = _accuracy(s, ask)
-    chosen = [] if path is None else choice.lines(path, "best")
+    rule = session.options.rule
+    chosen = [] if path is None else choice.lines(path, rule)
     classes = None if s.classes is None else plain(np.asarray(s.classes))
     summary: dict[str, Plain] = {
         "data": {"source": session.options.data, "target": session.options.target, "rows": ask.rows,
                  "columns": int(ask.M.shape[1]), "classes": classes},
         "asked": plain(asked),
         "answer": {**of_answer(s, session), "accuracy": accuracy, "intercept": plain(s.intercept),
-                   "table": plain(records), "choice": None if path is None else choice.told(path, "best")},
+                   "table": plain(records), "choice": None if path is None else choice.told(path, rule)},
     }  # fmt: skip
     rows = [[_cell(head, value) for head, value in record.items()] for record in records]
     table = [list(records[0]), *rows] if records else []
@@ -130,7 +136,7 @@ def _reported(file: File, session: Session, ask: Question, s: Solution, path: Pa
         trace = None if session.options.loss == "huber" else session.trace  # of one fit, not of two
         s.report(file, title=session.title, trace=trace, notes=session.notes, rows=ask.called)
     else:
-        choice.reported(file, session, path, "best", ask.called)
+        choice.reported(file, session, path, session.options.rule, ask.called)
 
 
 def _records(s: Solution, ask: Question) -> list[dict[str, object]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from textwrap import fill
 from typing import NoReturn, TypeAlias
 
@@ -30,6 +31,12 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **words: object) -> None:
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **words)  # type: ignore[arg-type]
+
+    def unknown(self, left: Sequence[str]) -> NoReturn:
+        """What is left over is an error of the command that it was said to, and not of `fewatoms`."""
+        known = [word for action in self._actions for word in action.option_strings]
+        near = get_close_matches(left[0].partition("=")[0], known, n=1, cutoff=0.75)
+        self.error(f"unrecognized arguments: {' '.join(left)}" + (f"; did you mean {near[0]}?" if near else ""))
 
     def error(self, message: str) -> NoReturn:
         self.exit(MISUSE, f"{self.prog}: error: {one_line(message)} ({self.prog} --help tells more)\n")
@@ -58,7 +65,7 @@ def command(commands: Commands, name: str, run: Run, *, said: str, about: str, s
         description=_paragraphs(f"{said[0].upper()}{said[1:]}.\n\n{about}"),
         epilog=examples(shown) + CODES,
     )
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, unknown=parser.unknown)
     common = parser.add_argument_group("common options")
     common.add_argument("--quiet", action="store_true", help="no progress, no notes, no table")
     common.add_argument(

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path as File
 from typing import TYPE_CHECKING
 
-from fewatoms.cli import asking
+from fewatoms.cli import asking, choice
 from fewatoms.cli.options import Commands, budgets, command
 from fewatoms.cli.session import Session
 from fewatoms.cli.tables import figure
@@ -43,9 +43,7 @@ def add(commands: Commands) -> None:
     )
     ways = ("cv", "held-out", "bic", "ebic", "elbow", "none")
     parser.add_argument("--choose", choices=ways, default="cv", help="how the number is chosen (default cv)")
-    parser.add_argument(
-        "--rule", choices=("best", "1se"), default="best", help="1se: the fewest within one error of it"
-    )
+    choice.add_rule(parser)
     parser.add_argument("--out", metavar="FILE", help="write the path (.npz), for fewatoms.load in Python")
     parser.add_argument("--table", metavar="FILE", help="write the lines as a table (.csv, .parquet)")
     parser.add_argument("--plot", metavar="FILE", help="draw misfit and scores (.png, .pdf, .svg; needs matplotlib)")
@@ -53,13 +51,12 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     import fewatoms as fa
-    from fewatoms.cli.choice import folds_of, refuse_rule
 
     session = Session(options)
     session.claim("path", options.out, (".npz",))
     session.claim("table", options.table, asking.OUTPUTS)
     session.claim("plot", options.plot, FIGURES)
-    refuse_rule(options.choose, options.rule)
+    choice.refuse_rule(options.choose, options.rule)
     if options.plot is not None:
         _drawable()
     with session.timed("read"):
@@ -72,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
             words = {**asking.robust(ask, path[max(ks)]).words, "callback": callback}
             path = fa.fit_path(ask.M, ask.b, k=ks, **words)
         if options.choose != "none":
-            folds = {"folds": folds_of(ask.rows)} if options.choose == "cv" else {}
+            folds = {"folds": choice.folds_of(ask.rows)} if options.choose == "cv" else {}
             path.choose_k(options.choose, rule=options.rule, rng=options.seed, callback=callback, **folds)
     return _told(session, path, ask)
 
@@ -89,7 +86,6 @@ def _told(session: Session, path: Path, ask: asking.Question) -> int:
     import numpy as np
 
     from fewatoms import io
-    from fewatoms.cli import choice
     from fewatoms.cli.summary import of_answer, plain
 
     answers = [path[k] for k in path]

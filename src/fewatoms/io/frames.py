@@ -50,6 +50,7 @@ def _gif(stream: BinaryIO, images: list[Foreign], source: str) -> None:
     tables = [image.convert("P", **(adaptive if image.mode == "RGB" else {})) for image in images]
     stream.writelines(gif.getheader(tables[0], info={"loop": 0, "duration": DURATION})[0])
     for image in tables:
+        image.putpalette(image.getpalette())  # as bytes: of grey pictures the first versions of Pillow 10 have a list
         stream.writelines(gif.getdata(image, duration=DURATION, include_color_table=True))
     stream.write(b";")
 

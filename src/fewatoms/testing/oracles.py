@@ -14,6 +14,10 @@ from fewatoms.oracles import Oracle
 from fewatoms.problem import Problem
 from fewatoms.testing.saying import at_most, equal, require, same
 
+STARTED_AGAIN = (
+    "started again, with the same seed, the stream is the same (a generator cannot be: give its vectors in a list)"
+)
+
 
 def check_oracle(oracle: Oracle, problem: Problem, rng: object = None, *, most: int = 5, tol: float = 1e-8) -> None:
     """Check the first dual points of an oracle's stream, and that they are the same when it is started again.
@@ -41,11 +45,9 @@ def check_oracle(oracle: Oracle, problem: Problem, rng: object = None, *, most: 
     for now, then in zip(_state(problem), before, strict=True):
         same("the problem stays as it is", now, then, 0.0)
     again = _run(oracle, problem, rng, most, tol)
-    require(
-        len(again) == len(first), "the same seed gives the same stream", f"{len(again)} against {len(first)} points"
-    )
+    require(len(again) == len(first), STARTED_AGAIN, f"{len(again)} against {len(first)} points")
     for y, twin in zip(first, again, strict=True):
-        same("the same seed gives the same stream", twin, y, tol)
+        same(STARTED_AGAIN, twin, y, tol)
 
 
 def _state(problem: Problem) -> list[Array]:
