@@ -52,3 +52,31 @@ def test_as_many_spikes_as_were_planted(blur, door, seed):
 def test_a_number_of_spikes_alone_is_enough(blur, seed):
     H, b, planted = blurred(*blur, seed)
     assert fa.fit(H, b, atoms=fa.SignedOneHot(blur[0]), k=blur[2]).loss <= planted * (1 + 1e-9)
+
+
+def two_sensors(n, width, count, noise, seed):
+    """Spikes that two sensors see, each through a blur of its own and with a size of its own: groups of two columns."""
+    rng = np.random.default_rng(seed)
+    places = [int(rng.integers(5, n - 5))]
+    while len(places) < count:
+        j = int(rng.integers(5, n - 5))
+        if min(abs(j - i) for i in places) >= 2 * width:
+            places.append(j)
+    M = np.zeros((2 * n, 2 * n))
+    for sensor, share in enumerate((1.0, 0.8)):
+        M[sensor * n : (sensor + 1) * n, sensor::2] = gaussian_filter1d(
+            np.eye(n), share * width, axis=0, mode="constant"
+        )
+    columns = np.array([2 * j + sensor for j in places for sensor in range(2)])
+    clean = M[:, columns] @ (rng.uniform(1, 3, columns.size) * rng.choice([-1, 1], columns.size))
+    e = rng.standard_normal(2 * n)
+    b = clean + noise * np.linalg.norm(clean) / np.linalg.norm(e) * e
+    left = b - M[:, columns] @ np.linalg.lstsq(M[:, columns], b, rcond=None)[0]
+    return M, b, 0.5 * float(left @ left)
+
+
+@pytest.mark.parametrize("seed", [3, 13, 14, 16])
+def test_groups_have_neighbours_too(seed):
+    M, b, planted = two_sensors(256, 4.0, 12, 0.005, seed)
+    s = fa.fit(M, b, atoms=fa.Groups(np.repeat(np.arange(256), 2)), k=12)
+    assert s.loss <= planted * (1 + 1e-9)

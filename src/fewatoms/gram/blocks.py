@@ -110,9 +110,9 @@ def _gains(E: FloatArray, r: FloatArray) -> FloatArray:
     return out
 
 
-def _worths(s: Blocks, W: FloatArray, y: FloatArray, sign: float) -> FloatArray:
-    """Twice by how much each block outside would lower the loss if z were z + sign W'y, and D were D + sign W'W."""
-    z, out = s.columns.z + sign * (y @ W), np.zeros(s.place.size)
+def _worths(s: Blocks, z: FloatArray, W: FloatArray, sign: float) -> FloatArray:
+    """Twice by how much each block outside would lower the loss with these alignments, and if D were D + sign W'W."""
+    out = np.zeros(s.place.size)
     for labels, columns in _alike(s):
         good = s.may[labels] & (s.place[labels] < 0)
         labels, columns = labels[good], columns[good]
@@ -253,7 +253,7 @@ def fits(s: Blocks, j: int, signed: bool) -> bool:
 
 def worths(s: Blocks, signed: bool) -> FloatArray:
     """Twice by how much each block outside would lower the loss; 0 for those that cannot or must not come in."""
-    return _worths(s, s.columns.B[:0], s.columns.c[:0], 1.0)
+    return _worths(s, s.columns.z, s.columns.B[:0], 1.0)
 
 
 def best_entry(s: Blocks, signed: bool) -> tuple[int, float]:
@@ -274,6 +274,13 @@ def cheapest(s: Blocks) -> tuple[int, float]:
     return at, best
 
 
+def shares(s: Blocks, i: int) -> FloatArray:
+    """Of what the block in place i explains that the others do not, the share that each block outside would explain in
+    its place."""
+    W, y, _ = _without(s, _places(s, i))
+    return _worths(s, y @ W, W, 1.0) / max(float(y @ y), np.finfo(float).tiny)
+
+
 def best_swap(s: Blocks, signed: bool) -> tuple[int, int, float]:
     """The exchange of the block in place i for j outside that lowers the loss most, and twice by how much."""
     best = (-1, -1, 0.0)
@@ -281,7 +288,7 @@ def best_swap(s: Blocks, signed: bool) -> tuple[int, int, float]:
         if s.stays[s.S[i]]:
             continue
         W, y, _ = _without(s, _places(s, i))
-        worth = _worths(s, W, y, 1.0)
+        worth = _worths(s, s.columns.z + y @ W, W, 1.0)
         j = int(worth.argmax())
         gain = float(worth[j] - y @ y)
         if gain > best[2] and worth[j] > 0:
@@ -363,7 +370,7 @@ def best_pair(G: FloatArray, s: Blocks, most: int, signed: bool) -> tuple[int, i
         if not worth[a] > 0.0:
             break
         W, y, _, _ = _with(G, s, a)
-        beside = _worths(s, W, y, -1.0)
+        beside = _worths(s, s.columns.z - y @ W, W, -1.0)
         beside[a] = 0.0
         b = int(beside.argmax())
         if beside[b] > 0.0 and worth[a] + beside[b] > best[2]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from fewatoms import linalg
 from fewatoms._types import Array, FloatArray
-from fewatoms.gram.blocks import Blocks
+from fewatoms.gram.blocks import Blocks, shares
 from fewatoms.gram.drivers import build
 from fewatoms.gram.state import PIVOT
 from fewatoms.gram.steps import Support as Held
@@ -91,17 +91,22 @@ class Look:
         best[support.classes] = best[self._view.barred] = 0.0
         return best
 
+    @cached_property
+    def _gone(self) -> FloatArray:
+        """The alignments of all blocks with what is left without each of those inside: a product for each."""
+        view, images, support = self._view, self.small.images, self.support
+        A = linalg.dense(images.columns(images.slots(support.classes)))
+        left = images.target[:, None] - A @ without_each(support)
+        return view.pull_block(view.outer.adjoint_block(linalg.rowwise(images.root, left)))
+
     def _of_blocks(self) -> FloatArray:
         """Negative where they would lose so much at most. Of two blocks that are alike, the one inside hides the other
         from what is left: so each goes for once."""
-        view, images, support = self._view, self.small.images, self.support
+        view, support = self._view, self.support
         if support.factor is None or not support.classes.size:
             return self._alone_gains
         best = self._alone_gains.copy() if self.room > 0 else np.full(view.count, -np.inf)
-        A = linalg.dense(images.columns(images.slots(support.classes)))
-        left = images.target[:, None] - A @ without_each(support)
-        Z = view.pull_block(view.outer.adjoint_block(linalg.rowwise(images.root, left)))
-        for g, z, cost in zip(support.classes, Z, support.costs, strict=True):
+        for g, z, cost in zip(support.classes, self._gone, support.costs, strict=True):
             if g not in view.forced:
                 best = np.maximum(best, 0.5 * self.small.promise(z) ** 2 - cost)
         best[support.classes] = best[view.barred] = -np.inf
@@ -131,16 +136,27 @@ class Look:
         state, others = small.state(self.k), self._alone_gains.copy()
         build(small.G, small.h, small.bb, state, small.places(self.support.classes))
         others[small.classes] = 0.0
-        return isolated(state, small.signed) and cheapest(state)[1] >= ISOLATED * 4.0 * float(others.max(initial=0.0))
+        if cheapest(state)[1] < ISOLATED * 4.0 * float(others.max(initial=0.0)) or not isolated(state, small.signed):
+            return False
+        return not any(
+            self._replaceable(z - self.z, cost) for z, cost in zip(self._gone, self.support.costs, strict=True)
+        )
+
+    def _replaceable(self, z: FloatArray, cost: float) -> bool:
+        """Whether some block explains nearly all that one inside does, whose alignments with all blocks these are; seen
+        alone, which is less than what it would explain beside the others."""
+        promise = self.small.promise(z)
+        promise[self.support.classes] = -np.inf
+        return bool(0.5 * max(promise.max(initial=0.0), 0.0) ** 2 >= ALIKE * cost)
 
 
 def isolated(state: Held, signed: bool) -> bool:
     """The same within a working set."""
     if cheapest(state)[1] < ISOLATED * best_entry(state, signed)[1]:
         return False
-    if isinstance(state, Blocks):
-        return True
     size = int(state.count[0])
+    if isinstance(state, Blocks):
+        return not any((shares(state, i) >= ALIKE).any() for i in range(size))
     return not stand_in(state.B[:size], state.H.diagonal()[:size], state.d, state.may & (state.place < 0))
 
 
