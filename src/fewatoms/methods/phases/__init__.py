@@ -51,13 +51,18 @@ class Phases(Method):
             return None
         if not problem.loss.anchored or problem.price.ridge != 0 or any(k.open for k in budgets):
             return None  # amplitudes fit data by a residual of zero, and know no price
-        largest = float(problem.data.max())
-        if largest <= 0 and problem.data.any():  # noise makes some intensities negative, not all of them
-            raise ValueError(
-                "b must have a positive entry, the intensities of a positive semidefinite matrix are not negative; "
-                f"got {problem.m} entries of at most {largest:.3g}"
-            )
+        refuse_negative(problem)
         return PhasesJob(problem, budgets, self)
+
+
+def refuse_negative(problem: Problem) -> None:
+    """Noise makes some intensities negative, not all of them."""
+    largest = float(problem.data.max())
+    if problem.M.offers(Intensities) is not None and largest <= 0 and problem.data.any():
+        raise ValueError(
+            "b must have a positive entry, the intensities of a positive semidefinite matrix are not negative; "
+            f"got {problem.m} entries of at most {largest:.3g}"
+        )
 
 
 class PhasesJob(GeneralJob):
