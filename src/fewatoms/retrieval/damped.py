@@ -30,7 +30,7 @@ class Damped:
     steps: int = 80
     first: float = 1e-3
     least: float = 1e-10
-    most: float = 1e8
+    most: float = 10.0
     floor: float = 1e-12
     fall: float = 1e-9
     idle: int = 2
@@ -49,11 +49,9 @@ class Damped:
                 break
             slope = pays * v - J.T @ r
             step, damping = self._step(forms, J, r, slope, pays, damping, k)
-            if step is None:
-                break
             t, gain = _length(r, J @ step, forms.image(step, k), slope, step, pays)
-            v = v + t * step
             damping = min(self.most, damping * 8.0) if t < 0.2 else max(self.least, damping / 8.0) if t > 0.8 else damping
+            v = v + t * step
             idle = idle + 1 if gain <= self.fall * value else 0
             if idle >= self.idle or not t:
                 break
@@ -62,21 +60,20 @@ class Damped:
 
     def _step(
         self, forms: Forms, J: FloatArray, r: FloatArray, slope: FloatArray, pays: float, damping: float, k: int
-    ) -> tuple[FloatArray | None, float]:
-        """A direction downhill, with as little damping as makes the curvature positive; None if there is none."""
-        H = J.T @ J
-        seen = np.diag(H).copy() + pays
+    ) -> tuple[FloatArray, float]:
+        """A direction downhill, with as little damping as makes the curvature positive."""
+        H, bend = J.T @ J, forms.bend(r, k)
+        seen = np.diag(H) + pays + np.abs(bend).sum(axis=1)  # damped by as much the curvature cannot be negative
         seen = np.maximum(seen, self.floor * max(float(seen.max()), 1e-300))
-        H -= forms.bend(r, k)
+        H -= bend
         H.flat[:: len(H) + 1] += pays
-        while damping <= self.most:
+        while True:
             bent = H.copy()
             bent.flat[:: len(H) + 1] += damping * seen
             factor, bad = scipy.linalg.lapack.dpotrf(bent, lower=1, clean=0, overwrite_a=1)
             if not bad:
                 return -scipy.linalg.lapack.dpotrs(factor, slope, lower=1)[0], damping
-            damping = max(1e-6, 10.0 * damping)
-        return None, damping
+            damping = max(1e-6, 4.0 * damping)
 
 
 def _length(

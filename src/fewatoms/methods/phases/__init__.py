@@ -77,6 +77,7 @@ class PhasesJob(GeneralJob):
         self.scale, self.inside = problem.atoms.unwrapped().scale, problem.over(problem.atoms.unwrapped().inner)
         self.M, self.atoms = need(problem.M, Intensities), need(self.inside.atoms, Semidefinite)
         self.by_factors = FactorTurn(M=self.M)
+        self.settle: Callable[[Problem, Candidate], Candidate] = self.by_factors.settle
         self.retrieval = Retrieval(polish=Exchange(turn=self.turned))
         self.amplitudes: dict[Budget, Amplitudes] = {}
         self.dice: Callable[[], np.random.Generator] = np.random.default_rng
@@ -107,7 +108,7 @@ class PhasesJob(GeneralJob):
 
     def turned(self, problem: Problem, candidate: Candidate) -> Candidate:
         """Descend on amplitudes, then on the loss: from several starts the first time, from the candidate later."""
-        settle, method, budget = self.by_factors.settle, self.method, problem.budget
+        settle, method, budget = self.settle, self.method, problem.budget
         ledger.keep(self._around(candidate))
         if _ends(problem, candidate.loss):
             return candidate

@@ -25,6 +25,7 @@ from fewatoms.methods.phases import Phases, PhasesJob, refuse_negative
 from fewatoms.methods.phases.barrier import Barrier, Central
 from fewatoms.problem import EXACT, Problem
 from fewatoms.relaxations import P1, P3
+from fewatoms.retrieval import reduced_fit
 from fewatoms.retrieval.damped import Damped
 from fewatoms.retrieval.forms import ROOM, SymmetricForms, symmetric_forms
 
@@ -42,6 +43,8 @@ class SmallSemidefinite(Method):
     barrier : how the relaxation is solved, for starts
     proof : the same for certificates, which somebody asks for
     lightest : penalty of the relaxation where there is no bound, as a share of the one at which the answer is zero
+    nearly : share of f(b): a loss that is smaller, and not rounding, may be one that should be 0, so that it is searched
+        further
     spread : descents from anywhere, at most, where others do not agree
     agree : relative; losses this close are one answer
     room : unknowns of a descent at most: a step costs their cube
@@ -52,6 +55,7 @@ class SmallSemidefinite(Method):
     barrier: Barrier = field(default_factory=Barrier)
     proof: Barrier = field(default_factory=lambda: Barrier(work=4e9))
     lightest: float = 1e-3
+    nearly: float = 1e-6
     spread: int = 3
     agree: float = 1e-5
     room: int = 1000
@@ -101,7 +105,10 @@ class SmallJob(GeneralJob):
         """Who finds factors from intensities; None where data are something else."""
         if self.inside.M.offers(Intensities) is None or not self.inside.plain:
             return None
-        return PhasesJob(self.inside, budgets, self.method.phases)
+        job = PhasesJob(self.inside, budgets, self.method.phases)
+        job.settle = lambda problem, found: (by_products if self._forms is None else self._settled)(problem, found)
+        by_products = job.by_factors.settle
+        return job
 
     def forget(self) -> None:
         self._forms: SymmetricForms | None = None
@@ -127,10 +134,10 @@ class SmallJob(GeneralJob):
         (budget,) = course
         self.dice = ledger.dice()
         if self.phases is not None:
-            self.phases.dice, self.phases.scale = self.dice, 1.0
+            self.phases.dice = self.dice
         if budget.nothing_said:
             few = Growing(self.inside)
-            found: Iterator[Candidate] = iter([few.retrieve(lambda k: self._best(self._asked(Budget(k))))])
+            found: Iterator[Candidate] = iter([few.retrieve(lambda k: self._best(self._asked(Budget(min(k, enough(self.inside))))))])
         else:
             found = self._searched(self.inside.with_budget(budget))
         for i, candidate in enumerate(found):
@@ -156,14 +163,15 @@ class SmallJob(GeneralJob):
         return min(self._tried(problem), key=lambda candidate: candidate.loss)
 
     def _searched(self, problem: Problem) -> Iterator[Candidate]:
-        """With a bound that is not met, fewer atoms are tried too: another landscape."""
+        """With a bound that is not met, or data that are nearly met, fewer atoms are tried too: another landscape."""
         best = math.inf
-        for k in range(problem.budget.single, 0, -1):
+        for k in range(min(problem.budget.single, enough(problem)), 0, -1):
             for candidate in self._tried(self._asked(Budget(k))):
                 best = min(best, candidate.loss)
                 yield candidate
             hopeless = self._central is not None and self._central.endless
-            if problem.alpha is None or self._ends(problem, best) or hopeless or k > enough(problem):
+            worthwhile = problem.alpha is not None or best <= self.method.nearly * problem.reference
+            if not worthwhile or self._ends(problem, best) or hopeless:
                 return
 
     def _tried(self, problem: Problem) -> Iterator[Candidate]:
@@ -181,14 +189,17 @@ class SmallJob(GeneralJob):
 
     def _starts(self, problem: Problem) -> Iterator[Candidate]:
         """What data leave open is settled by the relaxation; elsewhere it comes second."""
-        k = min(problem.budget.single, enough(problem))
+        k = problem.budget.single
         face = self.atoms.spanned(np.eye(self.n, k, dtype=self.kind))
         determined = face.freedom < problem.m
         if determined:
-            yield self._aligned(problem, k)
+            yield self._aligned(problem, k) if self.phases is None else self._phased(problem, self.phases)
         relaxed = self._relaxation()
         if relaxed is not None:
-            yield self._descended(problem, _root(relaxed.X, k))
+            found = self._descended(problem, _root(relaxed.X, k))
+            # as good as any number of atoms
+            as_good = self.method.nearly * problem.reference < found.loss <= relaxed.loss
+            yield replace(found, isolated=as_good)
         if not determined:
             yield self._aligned(problem, k)
         rng, size = self.dice(), math.sqrt(max(self._gauge(), 1e-300) / (self.n * k))
@@ -205,16 +216,24 @@ class SmallJob(GeneralJob):
         return np.complex128 if self.inside.M.complex else np.float64
 
     def _aligned(self, problem: Problem, k: int) -> Candidate:
-        """From the atoms best aligned with the data: by way of amplitudes, where data are intensities."""
-        values, vectors = linalg.top_eigh(self.forms.adjoint(self.forms.b), k)
+        """From the atoms best aligned with the data."""
+        values, vectors = self._leading(k)
         left = vectors * np.sqrt(np.maximum(values, 1e-3 * max(float(values[0]), 1e-300)))
-        image = self.forms.image(_flat(left.astype(self.kind)), k)
+        image = self.forms.image(_flat(left), k)
         size = max(float(image @ self.forms.b), 0.0) / max(float(image @ image), 1e-300)
-        start = math.sqrt(size) * left.astype(self.kind)
-        if self.phases is None or problem.budget.single > k:
-            return self._descended(problem, start)
-        found = self.phases.turned(problem, self._candidate(problem, start))
-        return found if self._ends(problem, found.loss) else self._settled(problem, found)
+        return self._descended(problem, math.sqrt(size) * left)
+
+    def _phased(self, problem: Problem, phases: PhasesJob) -> Candidate:
+        """By way of amplitudes; M is not written out for that."""
+        found = phases.turned(problem, reduced_fit(problem, self.atoms.spanned(self._leading(problem.budget.single)[1])))
+        return found if found.isolated or self._ends(problem, found.loss) else self._settled(problem, found)
+
+    def _leading(self, k: int) -> tuple[FloatArray, Array]:
+        """The atoms best aligned with the data, from one product."""
+        inside, n = self.inside, self.n
+        z = inside.M.adjoint(inside.loss.gradient(inside.b))
+        values, vectors = linalg.top_eigh(linalg.hermitian_part(z, n), k)
+        return values, vectors.astype(self.kind)
 
     def _settled(self, problem: Problem, found: Candidate) -> Candidate:
         """The same answer to the last digit."""
