@@ -17,7 +17,8 @@ from fewatoms.goals import FewestAtoms, Goal
 from fewatoms.methods.base import Job, Method, Pace
 from fewatoms.oracles import Continuation, Corrective, Oracle
 from fewatoms.problem import Problem
-from fewatoms.retrieval import Active, Retrieval, Retrieving, reduced_fit
+from fewatoms.retrieval import Active, Exchange, Retrieval, Retrieving, reduced_fit
+from fewatoms.retrieval.by_forms import FormTurn
 from fewatoms.solution import Solution
 from fewatoms.words import asymmetric, same_parts
 
@@ -144,6 +145,8 @@ def default_oracle(problem: Problem) -> Oracle:
 
 def default_retrieval(problem: Problem) -> Retrieving:
     """Ties are told apart where more than the k best aligned atoms are exposed; elsewhere by the oracle's own point."""
+    if FormTurn.suits(problem):
+        return Retrieval(polish=Exchange(turn=FormTurn(problem=problem)))
     return Retrieval(identify=Active()) if problem.atoms.offers(Prox) is None else Retrieval()
 
 

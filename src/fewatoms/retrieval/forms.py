@@ -14,12 +14,12 @@ import numpy as np
 
 from fewatoms import linalg
 from fewatoms._types import Array, FloatArray
-from fewatoms.capabilities import ColumnBlocks, Intensities, RankOnePairs, Semidefinite
-from fewatoms.faces import FactorTurning, SymmetricFactors, SymmetricTurning, Turning
+from fewatoms.capabilities import ColumnBlocks, Intensities, RankOnePairs, Semidefinite, need
+from fewatoms.faces import SymmetricFactors
 from fewatoms.problem import Problem
 
 ROOM = 4_000_000  # numbers of all rows of M, for semidefinite matrices: 32 MB, or 64 where they are complex
-READ = 50_000_000  # the same for pairs, where M is an array that is there already
+ARRAY_ROOM = 50_000_000  # the same for pairs, where M is an array that is there already
 
 
 class Forms(Protocol):
@@ -91,7 +91,7 @@ class SymmetricForms:
         return np.asarray(self.Z.reshape(m, -1).view(np.float64) @ flat)
 
     def bend(self, y: FloatArray, k: int) -> FloatArray:
-        return np.kron(np.eye(k), np.zeros(0)) if not k else _spread(2.0 * self.adjoint(y), k)
+        return _spread(2.0 * self.adjoint(y), k)
 
 
 def _spread(Z: Array, k: int) -> FloatArray:
@@ -181,28 +181,16 @@ def _squared(rows: FloatArray, n: int, complex_: bool) -> Array:
     return Z
 
 
-def pair_forms(problem: Problem) -> PairForms | None:
-    """Those of a least-squares problem over rank-one pairs whose M is an array; None elsewhere. No products."""
+def reads_pairs(problem: Problem) -> bool:
+    """Whether a problem is one of least squares over rank-one pairs, with an M that is an array of a sensible size."""
     pairs, columns = problem.atoms.offers(RankOnePairs), problem.M.offers(ColumnBlocks)
-    p, q = problem.atoms.shape if len(problem.atoms.shape) == 2 else (1, problem.atoms.shape[0])
-    suits = problem.loss.squares and pairs is not None and not pairs.nonnegative
-    if not suits or columns is None or problem.m * p * q > READ or problem.atoms.offers(Semidefinite) is not None:
-        return None
-    T = linalg.dense(columns.read(np.arange(p * q)))
-    w = problem.loss.weights
-    if w is not None:
-        T = np.sqrt(w)[:, None] * T
-    b = problem.b if w is None else np.sqrt(w) * problem.b
+    suits = problem.loss.squares and pairs is not None and not pairs.nonnegative and len(problem.atoms.shape) == 2
+    return suits and columns is not None and problem.m * problem.M.shape[1] <= ARRAY_ROOM
+
+
+def pair_forms(problem: Problem) -> PairForms:
+    """The data of such a problem. No products: M is read."""
+    columns, (p, q), w = need(problem.M, ColumnBlocks), problem.atoms.shape, problem.loss.weights
+    T, b = linalg.dense(columns.read(np.arange(p * q))), problem.b
+    T, b = (T, b) if w is None else (np.sqrt(w)[:, None] * T, np.sqrt(w) * b)
     return PairForms(np.ascontiguousarray(T, dtype=np.float64).reshape(problem.m, p, q), b)
-
-
-def forms(problem: Problem) -> Forms | None:
-    """Data of a small least-squares problem as forms of its factors; None where they are not."""
-    found = symmetric_forms(problem)
-    return pair_forms(problem) if found is None else found
-
-
-def atoms_of(turning: Turning) -> int:
-    """How many atoms the unknowns of a turning are of."""
-    assert isinstance(turning, (SymmetricTurning, FactorTurning))
-    return turning.face.size

@@ -24,7 +24,6 @@ from fewatoms import ledger, linalg
 from fewatoms._types import Array, FloatArray
 from fewatoms.retrieval.forms import SymmetricForms
 
-STAGE = "solving the relaxation"
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +87,7 @@ class Barrier:
         if top <= 0:
             return None
         walk = _Walk(forms.Z / top, b, lam if delta is not None else lam / (top * size), delta and delta / size)
-        with ledger.stage(STAGE), linalg.single_thread():
+        with ledger.stage("solving the relaxation"), linalg.single_thread():
             solved, endless = self._followed(walk)
         X = walk.X * (size / top)
         r = forms.b - forms.of_matrix(X)

@@ -29,8 +29,6 @@ from fewatoms.retrieval import reduced_fit
 from fewatoms.retrieval.damped import Damped
 from fewatoms.retrieval.forms import ROOM, SymmetricForms, symmetric_forms
 
-STAGE = "descending on factors"
-
 
 @dataclass(frozen=True, eq=False)
 class SmallSemidefinite(Method):
@@ -142,7 +140,7 @@ class SmallJob(GeneralJob):
             found = self._searched(self.inside.with_budget(budget))
         for i, candidate in enumerate(found):
             around = self._around(candidate)
-            yield Iterate(primal=around, worth=float(i), at=around)
+            yield Iterate(primal=around, worth=float(i))
 
     def retrieve(self, iterate: Iterate, budget: Budget) -> Candidate:
         assert iterate.primal is not None
@@ -243,7 +241,7 @@ class SmallJob(GeneralJob):
     def _descended(self, problem: Problem, left: Array) -> Candidate:
         """Newton's method from a factor, down to the bound."""
         target = max(EXACT * problem.reference, problem.tolerance)
-        with ledger.stage(STAGE), linalg.single_thread():
+        with ledger.stage("descending on factors"), linalg.single_thread():
             v, _ = self.method.newton.descend(self.forms, _flat(left), left.shape[1], target=target)
         found = self._candidate(problem, v.view(self.kind).reshape(left.shape))
         ledger.keep(self._around(found))
@@ -290,8 +288,8 @@ class SmallJob(GeneralJob):
     def evaluate(self, iterate: Iterate) -> DualPoint:
         """The relaxation solved, to what the proof asks: (P3), or (P1) at the penalty that the answer's residual is
         feasible for, if that is not next to nothing."""
-        problem, at = self.problem, iterate.at
-        assert isinstance(at, Candidate)
+        problem, at = self.problem, iterate.primal
+        assert at is not None
         proof = self.method.proof
         able = proof.affordable(self.forms)
         if problem.alpha is not None:
