@@ -280,7 +280,3 @@ class Tallied(ReducedOperator):
     def normal_equations(self, b: FloatArray, weights: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
         self.count(self.costs.normal_equations)
         return self.inner.normal_equations(b, weights)
-
-    def formed(self) -> ReducedOperator:
-        self.count(self.dim * self.costs.apply)
-        return self.inner.formed()

@@ -11,7 +11,7 @@ import numpy as np
 
 from fewatoms._types import Array, FloatArray
 from fewatoms.faces import Factors, SymmetricFactors, hermitian_coordinates
-from fewatoms.reduced import BLOCK, Columns, Costs, ReducedOperator
+from fewatoms.reduced import BLOCK, Costs, ReducedOperator
 
 if TYPE_CHECKING:
     from fewatoms.operators import Sampling
@@ -106,6 +106,3 @@ class QuadraticFactors(ReducedOperator):
             G += weighted.T @ block
             h += weighted.T @ b[start : start + rows]
         return G, h
-
-    def formed(self) -> ReducedOperator:
-        return Columns(self._rows(self.W))

@@ -21,7 +21,7 @@ from fewatoms.capabilities import (
 from fewatoms.faces import Factors, SymmetricFactors
 from fewatoms.operators.base import Operator
 from fewatoms.operators.wrapper import SeenColumns, SeenImages, Wrapper, as_it_is
-from fewatoms.reduced import Columns, ReducedOperator
+from fewatoms.reduced import ReducedOperator
 
 
 class Rows(Wrapper):
@@ -90,6 +90,9 @@ class _Intensities:
     def restrict_symmetric(self, face: SymmetricFactors) -> ReducedOperator:
         return _Kept(self.M, self.inner.restrict_symmetric(face))
 
+    def vectors(self) -> Array:
+        return self.inner.vectors()[self.M.kept]
+
 
 @dataclass(frozen=True, eq=False)
 class _Fits:
@@ -116,10 +119,6 @@ class _Kept(ReducedOperator):
     def normal_equations(self, b: FloatArray, weights: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
         w = np.ones(self.M.shape[0]) if weights is None else weights
         return self.inner.normal_equations(self.M.unseen(b), self.M.unseen(w))
-
-    def formed(self) -> ReducedOperator:
-        return Columns(self.M.seen(self.inner.formed().matrix))
-
 
 Rows.lifts = {
     ColumnBlocks: _Columns,

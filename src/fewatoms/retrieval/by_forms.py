@@ -21,8 +21,6 @@ class FormTurn(Turn):
     """Pairs of factors, turned by Newton's method; of a job, which it keeps M's rows for.
 
     problem : whose pairs they are, with any budget
-    room : unknowns of a descent at most: a step costs their cube, and their square for each datum; more are turned by
-        products
     work : multiplications at most of a fit over all matrices, which is where as many atoms as there are begin
     agree : relative; two descents to losses this close have found what there is to be found
     little : share of f(b): a loss that Newton's method leaves below is rounding in ill-conditioned data
@@ -30,7 +28,6 @@ class FormTurn(Turn):
 
     problem: Problem = field(kw_only=True)
     newton: Damped = field(default_factory=Damped)
-    room: int = 1200
     work: float = 1e9
     agree: float = 1e-6
     little: float = 1e-16
@@ -49,7 +46,7 @@ class FormTurn(Turn):
     def settle(self, problem: Problem, candidate: Candidate) -> Candidate:
         face, c = candidate.face.prune(candidate.c, problem.k)
         turning, k = face.turning(), face.size
-        if turning is None or not k or self._ends(problem, candidate.loss) or k * sum(face.shape) > self.room:
+        if turning is None or not k or self._ends(problem, candidate.loss) or not self._able(problem, k):
             return super().settle(problem, candidate)
         with ledger.stage("descending on factors"), linalg.single_thread():
             target = max(EXACT * problem.reference, problem.tolerance)
@@ -67,6 +64,10 @@ class FormTurn(Turn):
         self.ends[k] = min(loss, known)
         again = turned.freedom < problem.m and abs(loss - known) <= self.agree * loss
         return replace(Candidate.of(turned, c, residual, loss), isolated=again or loss <= self.little * problem.reference)
+
+    def _able(self, problem: Problem, k: int) -> bool:
+        """Whether that is cheap; what is not is turned by products."""
+        return self.newton.affordable(problem.m, k * sum(problem.atoms.shape))
 
     def _any_matrix(self, k: int) -> FloatArray:
         """Unknowns of the matrix that fits best, of those the smallest, where its rank is no matter."""

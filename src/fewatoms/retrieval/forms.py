@@ -1,12 +1,13 @@
-"""Data as forms of factors: small problems whose M is written out once, row by row, and read from then on.
+"""Data as forms of factors: small problems whose M is written out once and read from then on.
 
 A datum of a positive semidefinite matrix X = L L^H is <L, Z_j L>, one of X = L R^T is <L, T_j R>. With all Z_j (or T_j)
-at hand an image, its derivative by the factors and its curvature are a few dense products each. Data and rows are in
+at hand an image, its derivative by the factors and its curvature are a few dense products each. Data and forms are in
 the loss's weights: the loss is half of |b - image|^2.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,15 +16,14 @@ import numpy as np
 from fewatoms import linalg
 from fewatoms._types import Array, FloatArray
 from fewatoms.capabilities import ColumnBlocks, Intensities, RankOnePairs, Semidefinite, need
-from fewatoms.faces import SymmetricFactors
 from fewatoms.problem import Problem
 
-ROOM = 4_000_000  # numbers of all rows of M, for semidefinite matrices: 32 MB, or 64 where they are complex
+ROOM = 4_000_000  # numbers of all forms of semidefinite matrices: 32 MB, or 64 where they are complex
 ARRAY_ROOM = 50_000_000  # the same for pairs, where M is an array that is there already
 
 
 class Forms(Protocol):
-    """Data that are quadratic in unknowns v: image(v), homogeneous of degree 2."""
+    """Data that are quadratic in unknowns v, which are a matrix of k columns: image(v), homogeneous of degree 2."""
 
     b: FloatArray  # the data, in the loss's weights
 
@@ -35,13 +35,32 @@ class Forms(Protocol):
         """The derivative of the image, m x v.size; image(v) is half of it times v."""
         ...
 
-    def bend(self, y: FloatArray, k: int) -> FloatArray:
-        """The second derivative of <y, image(v)>, which does not depend on v."""
+    def core(self, y: FloatArray) -> Array:
+        """The second derivative of <y, image>, which is the same Hermitian matrix for each column of unknowns."""
+        ...
+
+
+class Semiforms(Forms, Protocol):
+    """Forms of semidefinite matrices, of n rows, complex or not."""
+
+    n: int
+    complex: bool
+
+    def adjoint(self, y: FloatArray) -> Array:
+        """M*y, n x n, in the loss's weights."""
+        ...
+
+    def of_matrix(self, X: Array) -> FloatArray:
+        """The image of a Hermitian matrix that is written out."""
+        ...
+
+    def seen_by(self, root: Array) -> tuple[FloatArray, FloatArray]:
+        """The traces of all root Z_j root^H, and their inner products with each other (m x m)."""
         ...
 
     @property
-    def cost(self) -> float:
-        """What the gauge costs in squares of unknowns: the least gauge of a point is cost |v|^2, over its v."""
+    def work(self) -> float:
+        """Multiplications that `seen_by` takes."""
         ...
 
 
@@ -54,7 +73,6 @@ class SymmetricForms:
 
     Z: Array
     b: FloatArray
-    cost = 1.0
 
     @property
     def n(self) -> int:
@@ -64,14 +82,10 @@ class SymmetricForms:
     def complex(self) -> bool:
         return np.iscomplexobj(self.Z)
 
-    def left(self, v: FloatArray) -> Array:
-        """L."""
-        return v.view(self.Z.dtype).reshape(self.n, -1)
-
     def _pulled(self, v: FloatArray) -> FloatArray:
         m, n, _ = self.Z.shape
-        W = np.ascontiguousarray((self.Z.reshape(m * n, n) @ self.left(v)).reshape(m, -1))
-        return W.view(np.float64)
+        W = self.Z.reshape(m * n, n) @ v.view(self.Z.dtype).reshape(n, -1)
+        return np.ascontiguousarray(W.reshape(m, -1)).view(np.float64)
 
     def image(self, v: FloatArray, k: int) -> FloatArray:
         return np.asarray(self._pulled(v) @ v)
@@ -79,40 +93,83 @@ class SymmetricForms:
     def slopes(self, v: FloatArray, k: int) -> FloatArray:
         return 2.0 * self._pulled(v)
 
+    def core(self, y: FloatArray) -> Array:
+        return 2.0 * self.adjoint(y)
+
     def adjoint(self, y: FloatArray) -> Array:
-        """M*y, in the loss's weights."""
         m, n, _ = self.Z.shape
         return np.asarray(y @ self.Z.reshape(m, n * n)).reshape(n, n)
 
     def of_matrix(self, X: Array) -> FloatArray:
-        """The image of a Hermitian matrix that is written out."""
-        m = len(self.Z)
         flat = np.ascontiguousarray(X.astype(self.Z.dtype)).ravel().view(np.float64)
-        return np.asarray(self.Z.reshape(m, -1).view(np.float64) @ flat)
+        return np.asarray(self.Z.reshape(len(self.Z), -1).view(np.float64) @ flat)
 
-    def bend(self, y: FloatArray, k: int) -> FloatArray:
-        return _spread(2.0 * self.adjoint(y), k)
+    def seen_by(self, root: Array) -> tuple[FloatArray, FloatArray]:
+        near = np.matmul(np.matmul(root, self.Z), root.conj().T)
+        flat = np.ascontiguousarray(near.reshape(len(near), -1)).view(np.float64)
+        return np.trace(near, axis1=1, axis2=2).real, flat @ flat.T
+
+    @property
+    def work(self) -> float:
+        m, n, _ = self.Z.shape
+        return (4.0 if self.complex else 1.0) * (2.0 * m * n**3 + 0.5 * float(m * n) ** 2)
 
 
-def _spread(Z: Array, k: int) -> FloatArray:
-    """L -> Z L as a matrix over the real unknowns of L (n x k)."""
-    n, eye = len(Z), np.eye(k)
-    if not np.iscomplexobj(Z):
-        return np.einsum("ij,ab->iajb", Z, eye).reshape(n * k, n * k)
-    parts = np.array([[Z.real, -Z.imag], [Z.imag, Z.real]])
-    return np.einsum("stij,ab->iasjbt", parts, eye).reshape(2 * n * k, 2 * n * k)
+@dataclass(frozen=True, eq=False)
+class QuadraticForms:
+    """The same where Z_j = a_j^H a_j, for the rows a_j of A (m x n): nothing of m times n^2 numbers."""
+
+    A: Array
+    b: FloatArray
+
+    @property
+    def n(self) -> int:
+        return self.A.shape[1]
+
+    @property
+    def complex(self) -> bool:
+        return np.iscomplexobj(self.A)
+
+    def _seen(self, v: FloatArray) -> Array:
+        return np.asarray(self.A @ v.view(self.A.dtype).reshape(self.n, -1))
+
+    def image(self, v: FloatArray, k: int) -> FloatArray:
+        W = self._seen(v)
+        return np.asarray((W.real**2 + W.imag**2).sum(axis=1) if self.complex else (W * W).sum(axis=1))
+
+    def slopes(self, v: FloatArray, k: int) -> FloatArray:
+        J = 2.0 * self.A.conj()[:, :, None] * self._seen(v)[:, None, :]
+        return J.reshape(len(self.A), -1).view(np.float64)
+
+    def core(self, y: FloatArray) -> Array:
+        return 2.0 * self.adjoint(y)
+
+    def adjoint(self, y: FloatArray) -> Array:
+        return np.asarray(self.A.conj().T @ (y[:, None] * self.A))
+
+    def of_matrix(self, X: Array) -> FloatArray:
+        return np.einsum("ij,ij->i", self.A @ X, self.A.conj()).real
+
+    def seen_by(self, root: Array) -> tuple[FloatArray, FloatArray]:
+        W = self.A @ root.conj().T
+        K = W @ W.conj().T
+        return np.diag(K).real.copy(), K.real**2 + K.imag**2 if self.complex else K * K
+
+    @property
+    def work(self) -> float:
+        m, n = self.A.shape
+        return (4.0 if self.complex else 1.0) * float(m * n * (m + n))
 
 
 @dataclass(frozen=True, eq=False)
 class PairForms:
-    """<L, T_j R> for unknowns L (p x k) and R (q x k), one flat after the other.
+    """<L, T_j R> for unknowns L (p x k) and R (q x k), one after the other.
 
     T : (m, p, q)
     """
 
     T: FloatArray
     b: FloatArray
-    cost = 0.5
 
     def _pair(self, v: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
         _, p, q = self.T.shape
@@ -130,55 +187,35 @@ class PairForms:
         J[:, p * k :] = np.matmul(self.T.transpose(0, 2, 1), L).reshape(m, q * k)
         return J
 
-    def bend(self, y: FloatArray, k: int) -> FloatArray:
+    def core(self, y: FloatArray) -> Array:
         m, p, q = self.T.shape
-        Z = (y @ self.T.reshape(m, p * q)).reshape(p, q)
-        H, eye = np.zeros(((p + q) * k, (p + q) * k)), np.eye(k)
-        H[: p * k, p * k :] = np.einsum("ij,ab->iajb", Z, eye).reshape(p * k, q * k)
-        H[p * k :, : p * k] = H[: p * k, p * k :].T
-        return H
+        core = np.zeros((p + q, p + q))
+        core[:p, p:] = (y @ self.T.reshape(m, p * q)).reshape(p, q)
+        core[p:, :p] = core[:p, p:].T
+        return core
 
 
-def symmetric_forms(problem: Problem) -> SymmetricForms | None:
-    """Those of a least-squares problem over semidefinite matrices; None where they are too many numbers, or another
-    problem. Costs m products, or n where data are intensities."""
-    M, n = problem.M, problem.atoms.shape[0]
+def writes_out(problem: Problem) -> bool:
+    """Whether a problem is one of least squares over semidefinite matrices, with forms of a sensible size."""
+    n = problem.atoms.shape[0]
     suits = problem.loss.squares and problem.atoms.offers(Semidefinite) is not None
-    if not suits or problem.m * n * n > ROOM:
-        return None
-    Z = _written(problem, n)
-    Z = 0.5 * (Z + Z.conj().transpose(0, 2, 1))
-    Z = Z if M.complex else Z.real
-    w = problem.loss.weights
-    root = np.ones(problem.m) if w is None else np.sqrt(w)
-    kind = np.complex128 if M.complex else np.float64
-    return SymmetricForms(np.ascontiguousarray(root[:, None, None] * Z, dtype=kind), root * problem.b)
+    return suits and problem.m * n * (1 if problem.M.offers(Intensities) else n) <= ROOM
 
 
-def _written(problem: Problem, n: int) -> Array:
-    """M*e_j for all j, m x n x n."""
-    M, m = problem.M, problem.m
+def semiforms(problem: Problem) -> Semiforms:
+    """The data of such a problem: m products, or n where they are intensities; none where M is an array."""
+    M, n, m, w = problem.M, problem.atoms.shape[0], problem.m, problem.loss.weights
+    root = np.ones(m) if w is None else np.sqrt(w)
     intensities, columns = M.offers(Intensities), M.offers(ColumnBlocks)
     if intensities is not None:
-        eye = np.eye(n, dtype=np.complex128 if M.complex else np.float64)
-        rows = intensities.restrict_symmetric(SymmetricFactors(eye)).formed().matrix
-        return _squared(np.asarray(rows), n, M.complex)
+        return QuadraticForms(np.sqrt(root)[:, None] * intensities.vectors(), root * problem.b)
     if columns is not None:
-        return linalg.dense(columns.read(np.arange(n * n))).reshape(m, n, n)
-    return M.adjoint_block(np.eye(m)).T.reshape(m, n, n)
-
-
-def _squared(rows: FloatArray, n: int, complex_: bool) -> Array:
-    """Hermitian matrices from their coordinates, a matrix for each row: `hermitian` for many at once."""
-    upper = np.triu_indices(n, 1)
-    count = upper[0].size
-    above = rows[:, n : n + count] / np.sqrt(2.0)
-    above = above + 1j * rows[:, n + count :] / np.sqrt(2.0) if complex_ else above
-    Z = np.zeros((len(rows), n, n), dtype=above.dtype)
-    Z[:, upper[0], upper[1]] = above
-    Z[:, upper[1], upper[0]] = above.conj()
-    Z[:, np.arange(n), np.arange(n)] = rows[:, :n]
-    return Z
+        Z = linalg.dense(columns.read(np.arange(n * n))).reshape(m, n, n)
+    else:
+        Z = M.adjoint_block(np.eye(m)).T.reshape(m, n, n)
+    Z = 0.5 * (Z + Z.conj().transpose(0, 2, 1))
+    Z = root[:, None, None] * (Z if M.complex else Z.real)
+    return SymmetricForms(np.ascontiguousarray(Z, dtype=np.complex128 if M.complex else np.float64), root * problem.b)
 
 
 def reads_pairs(problem: Problem) -> bool:
@@ -194,3 +231,13 @@ def pair_forms(problem: Problem) -> PairForms:
     T, b = linalg.dense(columns.read(np.arange(p * q))), problem.b
     T, b = (T, b) if w is None else (np.sqrt(w)[:, None] * T, np.sqrt(w) * b)
     return PairForms(np.ascontiguousarray(T, dtype=np.float64).reshape(problem.m, p, q), b)
+
+
+def enough(m: int, n: int, complex_: bool) -> int:
+    """Atoms that suffice for whatever any number of them can do about m data, and one to spare: a semidefinite matrix
+    that meets m equations can be had with r atoms, r (r + 1) / 2 <= m (r^2 where it is complex).
+
+    Reference: Pataki, "On the rank of extreme matrices in semidefinite programs", Math. Operations Research 23 (1998).
+    """
+    r = math.isqrt(m) if complex_ else (math.isqrt(8 * m + 1) - 1) // 2
+    return min(r + 1, n)

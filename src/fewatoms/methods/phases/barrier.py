@@ -22,7 +22,7 @@ import scipy.linalg
 
 from fewatoms import ledger, linalg
 from fewatoms._types import Array, FloatArray
-from fewatoms.retrieval.forms import SymmetricForms
+from fewatoms.retrieval.forms import Semiforms
 
 
 
@@ -66,27 +66,26 @@ class Barrier:
     steps: int = 120
     work: float = 3e8
 
-    def affordable(self, forms: SymmetricForms) -> bool:
+    def affordable(self, forms: Semiforms) -> bool:
         """Whether a step costs little."""
-        m, n, _ = forms.Z.shape
-        return (2 if forms.complex else 1) * (float(m) ** 2 * n * n + m * float(n) ** 3) + float(m) ** 3 <= self.work
+        return forms.work + float(forms.b.size) ** 3 / 3 + 4.0 * float(forms.n) ** 3 <= self.work
 
-    def penalised(self, forms: SymmetricForms, lam: float) -> Central | None:
+    def penalised(self, forms: Semiforms, lam: float) -> Central | None:
         """(P1); None where no atom is aligned with the data."""
         return self._solved(forms, lam, None)
 
-    def bounded(self, forms: SymmetricForms, delta: float) -> Central | None:
+    def bounded(self, forms: Semiforms, delta: float) -> Central | None:
         """(P3) for |b - M(X)| <= delta."""
         return self._solved(forms, 1.0, self.inside * delta)
 
-    def _solved(self, forms: SymmetricForms, lam: float, delta: float | None) -> Central | None:
+    def _solved(self, forms: Semiforms, lam: float, delta: float | None) -> Central | None:
         """In units in which |b| = 1 and its own alignment is 1."""
         size = float(np.linalg.norm(forms.b))
         b = forms.b / size
         top = float(linalg.top_eigh(forms.adjoint(b), 1)[0][0])
         if top <= 0:
             return None
-        walk = _Walk(forms.Z / top, b, lam if delta is not None else lam / (top * size), delta and delta / size)
+        walk = _Walk(forms, top, b, lam if delta is not None else lam / (top * size), delta and delta / size)
         with ledger.stage("solving the relaxation"), linalg.single_thread():
             solved, endless = self._followed(walk)
         X = walk.X * (size / top)
@@ -117,17 +116,17 @@ class Barrier:
 class _Walk:
     """The moving state: y, S = lam I - M*y, and the primal point of the last step."""
 
-    def __init__(self, Z: Array, b: FloatArray, lam: float, delta: float | None) -> None:
-        self.Z, self.b, self.delta, self.lam = Z, b, delta, lam
-        m, n, _ = Z.shape
-        self.flat = Z.reshape(m, n * n)
+    def __init__(self, forms: Semiforms, unit: float, b: FloatArray, lam: float, delta: float | None) -> None:
+        self.forms, self.unit, self.b, self.delta, self.lam = forms, unit, b, delta, lam
         self.y = 0.5 * min(lam, 1.0) * b  # half way to where the constraint is met with equality
         self.S = self._slack()
         self.X = np.zeros_like(self.S)
 
+    def _adjoint(self, y: FloatArray) -> Array:
+        return self.forms.adjoint(y) / self.unit
+
     def _slack(self) -> Array:
-        n = self.Z.shape[1]
-        S = self.lam * np.eye(n) - (self.y @ self.flat).reshape(n, n)
+        S = self.lam * np.eye(self.forms.n) - self._adjoint(self.y)
         return 0.5 * (S + S.conj().T)
 
     @property
@@ -139,23 +138,21 @@ class _Walk:
     def step(self, mu: float) -> float:
         """One of Newton's method at this mu, and how long it was, squared, in units of the barrier; negative where
         none is possible."""
-        m, n, _ = self.Z.shape
+        n = self.forms.n
         try:
             factor = np.linalg.cholesky(self.S)
         except np.linalg.LinAlgError:  # at the border, up to rounding
             return -1.0
         root = scipy.linalg.solve_triangular(factor, np.eye(n, dtype=self.S.dtype), lower=True)
-        # data in the metric of S, as real numbers
-        near = np.matmul(np.matmul(root, self.Z), root.conj().T)
-        seen = np.ascontiguousarray(near.reshape(m, n * n)).view(np.float64)
+        traces, gram = self.forms.seen_by(root)  # data in the metric of S
         slope, H = self._plain()
-        slope = slope + mu * np.trace(near, axis1=1, axis2=2).real
-        H += mu * (seen @ seen.T)
+        slope = slope + (mu / self.unit) * traces
+        H += (mu / self.unit**2) * gram
         move = _solved(H, -slope)
         length = -float(slope @ move)
         if not length > 0:
             return -1.0
-        turn = (move @ near.reshape(m, n * n)).reshape(n, n)
+        turn = root @ self._adjoint(move) @ root.conj().T
         turn = 0.5 * (turn + turn.conj().T)
         corrected = np.eye(n) + turn  # the step's own correction of X: M(X) is what it should be, to first order
         self.X = mu * (root.conj().T @ corrected @ root) if length < mu else mu * (root.conj().T @ root)

@@ -27,7 +27,7 @@ from fewatoms.problem import EXACT, Problem
 from fewatoms.relaxations import P1, P3
 from fewatoms.retrieval import reduced_fit
 from fewatoms.retrieval.damped import Damped
-from fewatoms.retrieval.forms import ROOM, SymmetricForms, symmetric_forms
+from fewatoms.retrieval.forms import Semiforms, enough, semiforms, writes_out
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,6 @@ class SmallSemidefinite(Method):
         further
     spread : descents from anywhere, at most, where others do not agree
     agree : relative; losses this close are one answer
-    room : unknowns of a descent at most: a step costs their cube
     """
 
     phases: Phases = field(default_factory=Phases)
@@ -56,33 +55,24 @@ class SmallSemidefinite(Method):
     nearly: float = 1e-6
     spread: int = 3
     agree: float = 1e-5
-    room: int = 1000
 
     def open(self, problem: Problem, budgets: Sequence[Budget]) -> Job | None:
         inside = problem.atoms.unwrapped()
-        n = problem.atoms.shape[0]
-        if inside.inner.offers(Semidefinite) is None or inside.maps or inside.scale < 0 or not problem.loss.squares:
+        if inside.maps or inside.scale < 0 or not writes_out(problem.over(inside.inner)) or problem.price.ridge != 0:
             return None
-        if problem.price.ridge != 0 or problem.m * n * n > ROOM:
+        if problem.alpha is None and any(k.nothing_said for k in budgets):
             return None
-        counts = [problem.atoms.count if k.nothing_said else k.single for k in budgets]
-        unbounded = problem.alpha is None and any(k.nothing_said for k in budgets)
-        wide = max(min(k, enough(problem)) for k in counts) * n * (2 if problem.M.complex else 1)
-        if unbounded or wide > self.room:
+        most = sufficient(problem)
+        unknowns = max(most if k.nothing_said else min(k.single, most) for k in budgets) * problem.atoms.shape[0]
+        if not self.newton.affordable(problem.m, unknowns * (2 if problem.M.complex else 1)):
             return None
         refuse_negative(problem)
         return SmallJob(problem, budgets, self)
 
 
-def enough(problem: Problem) -> int:
-    """Atoms that suffice for whatever any number of them can do, and one to spare: a semidefinite matrix that meets m
-    equations can be had with r atoms, r (r + 1) / 2 <= m (r^2 where it is complex).
-
-    Reference: Pataki, "On the rank of extreme matrices in semidefinite programs", Math. Operations Research 23 (1998).
-    """
-    m = problem.m
-    r = math.isqrt(m) if problem.M.complex else (math.isqrt(8 * m + 1) - 1) // 2
-    return min(r + 1, problem.atoms.shape[0])
+def sufficient(problem: Problem) -> int:
+    """Atoms that suffice for whatever any number of them can do."""
+    return enough(problem.m, problem.atoms.shape[0], problem.M.complex)
 
 
 class SmallJob(GeneralJob):
@@ -109,18 +99,17 @@ class SmallJob(GeneralJob):
         return job
 
     def forget(self) -> None:
-        self._forms: SymmetricForms | None = None
+        self._forms: Semiforms | None = None
         self._central: Central | None = None
         self._relaxed = False
         if self.phases is not None:
             self.phases.forget()
 
     @property
-    def forms(self) -> SymmetricForms:
+    def forms(self) -> Semiforms:
         """M and b written out, when they are first needed."""
         if self._forms is None:
-            self._forms = symmetric_forms(self.inside)
-            assert self._forms is not None
+            self._forms = semiforms(self.inside)
         return self._forms
 
     def courses(self) -> list[list[Budget]]:
@@ -135,7 +124,7 @@ class SmallJob(GeneralJob):
             self.phases.dice = self.dice
         if budget.nothing_said:
             few = Growing(self.inside)
-            found: Iterator[Candidate] = iter([few.retrieve(lambda k: self._best(self._asked(Budget(min(k, enough(self.inside))))))])
+            found: Iterator[Candidate] = iter([few.retrieve(lambda k: self._best(self._asked(Budget(min(k, sufficient(self.inside))))))])
         else:
             found = self._searched(self.inside.with_budget(budget))
         for i, candidate in enumerate(found):
@@ -163,7 +152,7 @@ class SmallJob(GeneralJob):
     def _searched(self, problem: Problem) -> Iterator[Candidate]:
         """With a bound that is not met, or data that are nearly met, fewer atoms are tried too: another landscape."""
         best = math.inf
-        for k in range(min(problem.budget.single, enough(problem)), 0, -1):
+        for k in range(min(problem.budget.single, sufficient(problem)), 0, -1):
             for candidate in self._tried(self._asked(Budget(k))):
                 best = min(best, candidate.loss)
                 yield candidate
