@@ -13,6 +13,7 @@ from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, Iterate
 from fewatoms.capabilities import Intensities, Semidefinite, need
 from fewatoms.faces import Face, SymmetricTurning, Turning
+from fewatoms.goals import FewestAtoms, Goal
 from fewatoms.methods.base import Job, Method
 from fewatoms.methods.general import General, GeneralJob
 from fewatoms.methods.phases.amplitudes import AmplitudeFlow, Amplitudes
@@ -49,8 +50,10 @@ class Phases(Method):
         shaped = problem.M.offers(Intensities) is not None and inside.inner.offers(Semidefinite) is not None
         if not shaped or inside.maps or inside.scale < 0 or not problem.plain:
             return None
-        if not problem.loss.anchored or problem.price.ridge != 0 or any(k.open for k in budgets):
+        if not problem.loss.anchored or problem.price.ridge != 0:
             return None  # amplitudes fit data by a residual of zero, and know no price
+        if problem.alpha is None and any(k.open for k in budgets):
+            return None
         refuse_negative(problem)
         return PhasesJob(problem, budgets, self)
 
@@ -87,8 +90,19 @@ class PhasesJob(GeneralJob):
         return super().iterates(course)
 
     def retrieve(self, iterate: Iterate, budget: Budget) -> Candidate:
-        assert iterate.dual is not None
-        return self._around(self.retrieval.retrieve(self.inside.with_budget(budget), iterate.dual))
+        dual = iterate.dual
+        assert dual is not None
+
+        if not budget.open:
+            return self._around(self.retrieval.retrieve(self.asked(budget).over(self.inside.atoms), dual))
+
+        def with_most(k: int) -> Candidate:  # too few atoms are many of those that are asked for: no search is long
+            return self.retrieval.retrieve(self.asked(Budget(k)).over(self.inside.atoms).bounded(), dual)
+
+        return self._around(self.few.retrieve(with_most))
+
+    def goal(self, problem: Problem) -> Goal:
+        return FewestAtoms(problem, at_once=True) if problem.budget.open else super().goal(problem)
 
     def _around(self, found: Candidate) -> Candidate:
         """A candidate over the set that was asked for."""
