@@ -1,4 +1,4 @@
-"""Semidefinite matrices by chance: data enough for them or not, real and complex, units orders of magnitude apart, noise.
+"""Semidefinite matrices by chance: data enough for them or not, real and complex, units far apart, noise.
 
 An answer must be what it says, read from `x` alone, and a bound that is met with k atoms is met with one more.
 """

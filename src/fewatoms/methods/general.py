@@ -39,8 +39,8 @@ class General(Method):
 
     Notes
     -----
-    With a bound and no k, over atoms that can be listed or are semidefinite: each dual vector is asked for 1, 2, 4, ... atoms until the
-    bound is met, then for fewer by halving; later ones are asked for fewer than the best answer has.
+    With a bound and no k, over atoms that can be listed or are semidefinite: each dual vector is asked for 1, 2, 4, ...
+    atoms until the bound is met, then for fewer by halving; later ones are asked for fewer than the best answer has.
     """
 
     oracle: Oracle | None = None

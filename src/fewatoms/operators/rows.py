@@ -120,6 +120,7 @@ class _Kept(ReducedOperator):
         w = np.ones(self.M.shape[0]) if weights is None else weights
         return self.inner.normal_equations(self.M.unseen(b), self.M.unseen(w))
 
+
 Rows.lifts = {
     ColumnBlocks: _Columns,
     SeenAsIs: _Places,

@@ -18,7 +18,7 @@ from fewatoms.retrieval.polish import Turn
 
 @dataclass(frozen=True, eq=False)
 class FormTurn(Turn):
-    """Pairs of factors, turned by Newton's method; of a job, which it keeps M's rows for.
+    """Pairs of factors, turned by Newton's method; of a job, which it keeps M's rows for. Reading M is no product.
 
     problem : whose pairs they are, with any budget
     work : multiplications at most of a fit over all matrices, which is where as many atoms as there are begin
@@ -54,7 +54,6 @@ class FormTurn(Turn):
             if k == min(face.shape) and self.forms.T.size * problem.m <= self.work:
                 start = self._any_matrix(k)
             v, _ = self.newton.descend(self.forms, start, k, target=target)
-        problem.M.charge(2 * k)
         turned, c = turning.fold(v)
         residual = problem.b - turned.measure(problem.M, c)
         loss = problem.loss.value(residual)
@@ -63,7 +62,8 @@ class FormTurn(Turn):
         known = self.ends.get(k, np.inf)
         self.ends[k] = min(loss, known)
         again = turned.freedom < problem.m and abs(loss - known) <= self.agree * loss
-        return replace(Candidate.of(turned, c, residual, loss), isolated=again or loss <= self.little * problem.reference)
+        rounding = loss <= self.little * problem.reference
+        return replace(Candidate.of(turned, c, residual, loss), isolated=again or rounding)
 
     def _able(self, problem: Problem, k: int) -> bool:
         """Whether that is cheap; what is not is turned by products."""

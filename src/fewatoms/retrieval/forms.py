@@ -25,7 +25,10 @@ ARRAY_ROOM = 50_000_000  # the same for pairs, where M is an array that is there
 class Forms(Protocol):
     """Data that are quadratic in unknowns v, which are a matrix of k columns: image(v), homogeneous of degree 2."""
 
-    b: FloatArray  # the data, in the loss's weights
+    @property
+    def b(self) -> FloatArray:
+        """The data, in the loss's weights."""
+        ...
 
     def image(self, v: FloatArray, k: int) -> FloatArray:
         """Of unknowns of k atoms."""
@@ -43,8 +46,15 @@ class Forms(Protocol):
 class Semiforms(Forms, Protocol):
     """Forms of semidefinite matrices, of n rows, complex or not."""
 
-    n: int
-    complex: bool
+    @property
+    def n(self) -> int:
+        """Rows, and columns, of the matrix."""
+        ...
+
+    @property
+    def complex(self) -> bool:
+        """Whether it is complex."""
+        ...
 
     def adjoint(self, y: FloatArray) -> Array:
         """M*y, n x n, in the loss's weights."""

@@ -25,7 +25,6 @@ from fewatoms._types import Array, FloatArray
 from fewatoms.retrieval.forms import Semiforms
 
 
-
 @dataclass(frozen=True, eq=False)
 class Central:
     """Where a barrier ended.

@@ -1,8 +1,8 @@
 """Small problems over semidefinite matrices: M is written out once, and everything else is read off that.
 
 Data may be far fewer than unknowns, or more. Where they leave a choice the smallest gauge is preferred: descents begin
-at the solution of the relaxation (`barrier.py`), which has it. Where they do not, they begin where phases are found, and
-at the relaxation and anywhere if that was in vain. Descents are Newton's (`retrieval/damped.py`).
+at the solution of the relaxation (`barrier.py`), which has it. Where they do not, they begin where phases are found,
+and at the relaxation and anywhere if that was in vain. Descents are Newton's (`retrieval/damped.py`).
 """
 
 from __future__ import annotations
@@ -41,8 +41,7 @@ class SmallSemidefinite(Method):
     barrier : how the relaxation is solved, for starts
     proof : the same for certificates, which somebody asks for
     lightest : penalty of the relaxation where there is no bound, as a share of the one at which the answer is zero
-    nearly : share of f(b): a loss that is smaller, and not rounding, may be one that should be 0, so that it is searched
-        further
+    nearly : share of f(b): a loss that is smaller, and not rounding, may be one that should be 0: the search goes on
     spread : descents from anywhere, at most, where others do not agree
     agree : relative; losses this close are one answer
     """
@@ -124,7 +123,7 @@ class SmallJob(GeneralJob):
             self.phases.dice = self.dice
         if budget.nothing_said:
             few = Growing(self.inside)
-            found: Iterator[Candidate] = iter([few.retrieve(lambda k: self._best(self._asked(Budget(min(k, sufficient(self.inside))))))])
+            found: Iterator[Candidate] = iter([few.retrieve(self._best)])
         else:
             found = self._searched(self.inside.with_budget(budget))
         for i, candidate in enumerate(found):
@@ -145,9 +144,10 @@ class SmallJob(GeneralJob):
         face, c = self.problem.atoms.around(found.face), found.c / self.scale
         return replace(found, gauge=face.gauge(c), make=lambda: (face, c))
 
-    def _best(self, problem: Problem) -> Candidate:
+    def _best(self, k: int) -> Candidate:
         """The best of what is tried for a number of atoms."""
-        return min(self._tried(problem), key=lambda candidate: candidate.loss)
+        asked = self._asked(Budget(min(k, sufficient(self.inside))))
+        return min(self._tried(asked), key=lambda candidate: candidate.loss)
 
     def _searched(self, problem: Problem) -> Iterator[Candidate]:
         """With a bound that is not met, or data that are nearly met, fewer atoms are tried too: another landscape."""
@@ -212,7 +212,9 @@ class SmallJob(GeneralJob):
 
     def _phased(self, problem: Problem, phases: PhasesJob) -> Candidate:
         """By way of amplitudes; M is not written out for that."""
-        found = phases.turned(problem, reduced_fit(problem, self.atoms.spanned(self._leading(problem.budget.single)[1])))
+        found = phases.turned(
+            problem, reduced_fit(problem, self.atoms.spanned(self._leading(problem.budget.single)[1]))
+        )
         return found if found.isolated or self._ends(problem, found.loss) else self._settled(problem, found)
 
     def _leading(self, k: int) -> tuple[FloatArray, Array]:
