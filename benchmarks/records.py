@@ -50,6 +50,8 @@ FIGURES: Mapping[str, Figure] = {
     "crashes": Figure("fits that ended in an exception", over="mean"),
     "refused": Figure("sound problems that were refused by a message", over="mean"),
     "wrong": Figure("answers that are not what they say", over="mean"),
+    "lost": Figure("bounds that are met with k atoms and missed with one more", over="mean"),
+    "slowest": Figure("CPU seconds of the slowest fit", over="max"),
     # matrices from entries
     "known": Figure("relative error over all known entries", percent=True),
     "held_out": Figure("relative error over known entries that were not shown", percent=True),

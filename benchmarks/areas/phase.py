@@ -115,4 +115,17 @@ lift = Part(
     ),
 )  # fmt: skip
 
-PARTS = (gaussian, coded, image, noise, rates, lift)
+random = Part(
+    "phase.random",
+    "5,000 semidefinite problems, n <= 30, determined or not: answers that are not what they say, k + 1 atoms, time",
+    (
+        Case(
+            "all kinds", "semidefinite.drawn", {}, (Who("fewatoms", "ours.semidefinite"),),
+            (Bar("crashes", Limit(0)), Bar("wrong", Limit(0)), Bar("lost", Limit(0)), Bar("slowest", Limit(5.0))),
+            fits=(5000, 150),
+        ),
+    ),
+    draws=1,
+)  # fmt: skip
+
+PARTS = (gaussian, coded, image, noise, rates, lift, random)

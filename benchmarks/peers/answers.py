@@ -126,6 +126,14 @@ class Filled:
 
 
 @dataclass(frozen=True, eq=False)
+class Fits:
+    """Several answers of ours to one problem, and the CPU seconds of each."""
+
+    found: tuple[Any, ...]
+    seconds: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Ours:
     """An answer of ours, taken apart only when it is judged; `certified`: with what is proven about it."""
 

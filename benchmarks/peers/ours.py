@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
 from benchmarks.peers import needs
-from benchmarks.peers.answers import Array, Ours, Support
+from benchmarks.peers.answers import Array, Fits, Ours, Support
 from benchmarks.peers.counted import Counted
 from benchmarks.spelled import spelled
 
@@ -216,3 +216,19 @@ def lifted(problem: Any, ready: Any, **words: Any) -> Ours:
 def first_fit(problem: Any, ready: Any) -> dict[str, float]:
     """In a process of its own."""
     return problem.run()
+
+
+@needs("fewatoms")
+def semidefinite(problem: Any, ready: Any) -> Fits:
+    """With k atoms, and with one more."""
+    import fewatoms as fa
+
+    entries = problem.kind == "sampling"
+    made = fa.Quadratic if problem.kind == "quadratic" else np.asarray
+    M = fa.Sampling(*problem.given, (problem.n, problem.n)) if entries else made(problem.given)
+    found, seconds = [], []
+    for k in range(problem.k, min(problem.k + 1, problem.n) + 1):
+        began = time.process_time()
+        found.append(fa.fit(M, problem.b, atoms=fa.PSDRankOne(problem.n), k=k, misfit=problem.misfit))
+        seconds.append(time.process_time() - began)
+    return Fits(tuple(found), tuple(seconds))

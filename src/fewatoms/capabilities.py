@@ -175,6 +175,10 @@ class Intensities(Protocol):
         """c -> M(V C V^H)."""
         ...
 
+    def vectors(self) -> Array:
+        """The a_i as the rows of an array, m x n: n products where they are known by products only."""
+        ...
+
 
 @runtime_checkable
 class Norms(Protocol):

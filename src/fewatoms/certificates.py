@@ -202,7 +202,7 @@ class Certificate:
     def tau_lower(self) -> float:
         """Every x that meets alpha has a gauge of at least this."""
         known = self._figures.relaxed
-        return self._evidence("tau_lower").levels.tau_low if known is None else known.tau_lower
+        return self._evidence("tau_lower").tau_lower if known is None else known.tau_lower
 
     @property
     def beta_bounds(self) -> tuple[float, float] | None:

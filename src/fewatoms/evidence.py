@@ -216,6 +216,14 @@ class Evidence:
         return relaxation.problem.atoms is self.problem.atoms
 
     @property
+    def tau_lower(self) -> float:
+        """Every x that meets alpha has a gauge of at least this: the best of all that is proven."""
+        self.settle()
+        if self.relaxation is None or self.relaxation.name != "P3" or not self._own(self.relaxation):
+            return self.levels.tau_low
+        return max(self.levels.tau_low, -self.dual - ROUNDING * (abs(self.dual) + self.terms))
+
+    @property
     def hopeless(self) -> bool:
         """Whether every x that meets alpha is so large that it will not be found. That is no proof that there is none:
         see `reach`."""

@@ -6,6 +6,7 @@ counted there. Where none is open a fixed seed is used and the count is dropped.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -338,10 +339,14 @@ def low_rank_plus(pairs: list[tuple[float, Array, Array, Array]], step: float, z
 # Small systems --------------------------------------------------------------------------------------------------------
 
 
-def definite_solver(G: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """x -> G^+ x: by Cholesky where G, its diagonal scaled to 1, is safely definite, and by eigenvectors elsewhere."""
+def definite_solver(G: FloatArray, least: float = 0.0) -> Callable[[FloatArray], FloatArray]:
+    """x -> G^+ x: by Cholesky where G, its diagonal scaled to 1, is safely definite, and by eigenvectors elsewhere.
+
+    least : share of the largest entry of the diagonal up to which the others are nothing but rounding
+    """
     diagonal = np.sqrt(np.maximum(np.diag(G), 0.0))
-    units = 1.0 / np.where(diagonal > 0, diagonal, 1.0)
+    seen = diagonal > math.sqrt(least) * diagonal.max(initial=0.0)
+    units = np.where(seen, 1.0 / np.where(seen, diagonal, 1.0), 0.0 if least else 1.0)
     G = units[:, None] * G * units
     factor, bad = scipy.linalg.lapack.dpotrf(G, clean=0) if len(G) else (G, 0)
     if not bad and np.diag(factor).min(initial=1.0) > 1e-6:

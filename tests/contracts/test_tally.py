@@ -207,7 +207,7 @@ def test_paths_over_matrices_count(name):
     M = fa.Counting(case.M)
     path = fa.fit_path(M, case.b, k=[(1, 4), (1, 5)] if name == "robust" else [1, 2], **words)
     spent = [path[k].products for k in path]
-    assert M.products == (max(spent) if name == "psd" else sum(spent))  # one stream for all, or one for each
+    assert M.products == sum(spent)  # a stream for each
 
 
 def test_stopped_runs_count_too(monkeypatch):

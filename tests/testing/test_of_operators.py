@@ -62,6 +62,7 @@ BROKEN = {
     "images": (changed(MatrixOperator, factor_images=lambda self, U, V: MatrixOperator.factor_images(self, -U, V))(A),
                FactorImages, "factor_images"),
     "intensities": (changed(Quadratic, measure_factor=measured_wrongly)(A[:, :3]), Intensities, "its gradient"),
+    "vectors": (changed(Quadratic, vectors=times(1.5, "vectors"))(A[:, :3]), Intensities, r"vectors\(\)"),
     "row squares": (changed(Quadratic, row_squares=times(1.5, "row_squares"))(A[:, :3]), Intensities, "row_squares"),
     "another field": (changed(Quadratic, complex=True)(A[:, :3]), None, "complex"),
     "column norms": (changed(MatrixOperator, column_norms=times(0.9, "column_norms"))(A), Norms, r"column_norms\(\)"),

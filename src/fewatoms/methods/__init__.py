@@ -9,12 +9,14 @@ from fewatoms.methods.listed.many import ManyAtoms
 from fewatoms.methods.lowrank import Completion
 from fewatoms.methods.paper import Paper
 from fewatoms.methods.phases import Phases
+from fewatoms.methods.phases.small import SmallSemidefinite
 from fewatoms.methods.separation import Separation
 
 METHODS: tuple[Method, ...] = (
     Separation(),
     Demixing(),
     Completion(),
+    SmallSemidefinite(),
     Phases(),
     ManyAtoms(),
     Listed(),
@@ -36,5 +38,6 @@ __all__ = [
     "Paper",
     "Phases",
     "Separation",
+    "SmallSemidefinite",
     "WorkingSet",
 ]

@@ -17,7 +17,9 @@ from fewatoms.goals import FewestAtoms, Goal
 from fewatoms.methods.base import Job, Method, Pace
 from fewatoms.oracles import Continuation, Corrective, Oracle
 from fewatoms.problem import Problem
-from fewatoms.retrieval import Active, Retrieval, Retrieving, reduced_fit
+from fewatoms.retrieval import Active, Exchange, Retrieval, Retrieving, reduced_fit
+from fewatoms.retrieval.by_forms import FormTurn
+from fewatoms.retrieval.forms import enough
 from fewatoms.solution import Solution
 from fewatoms.words import asymmetric, same_parts
 
@@ -37,8 +39,8 @@ class General(Method):
 
     Notes
     -----
-    With a bound and no k, over atoms that can be listed: each dual vector is asked for 1, 2, 4, ... atoms until the
-    bound is met, then for fewer by halving; later ones are asked for fewer than the best answer has.
+    With a bound and no k, over atoms that can be listed or are semidefinite: each dual vector is asked for 1, 2, 4, ...
+    atoms until the bound is met, then for fewer by halving; later ones are asked for fewer than the best answer has.
     """
 
     oracle: Oracle | None = None
@@ -87,8 +89,16 @@ class GeneralJob(Job):
         dual = iterate.dual
         assert dual is not None
         if budget.nothing_said:
-            return self.few.retrieve(lambda k: self.retrieval.retrieve(self.problem.with_budget(Budget(k)), dual))
-        return self.retrieval.retrieve(self.problem.with_budget(budget), dual)
+            return self.few.retrieve(lambda k: self.retrieval.retrieve(self.asked(Budget(k)), dual))
+        return self.retrieval.retrieve(self.asked(budget), dual)
+
+    def asked(self, budget: Budget) -> Problem:
+        """The problem for as many atoms; of semidefinite ones for no more than suffice: others would be anything."""
+        problem = self.problem
+        if problem.atoms.unwrapped().inner.offers(Semidefinite) is None or budget.open:
+            return problem.with_budget(budget)
+        most = enough(problem.m, problem.atoms.shape[0], problem.M.complex)
+        return problem.with_budget(Budget(min(budget.single, most)))
 
     def begin(self, start: Solution, problem: Problem) -> Candidate | None:
         face, c = start.compact
@@ -144,6 +154,8 @@ def default_oracle(problem: Problem) -> Oracle:
 
 def default_retrieval(problem: Problem) -> Retrieving:
     """Ties are told apart where more than the k best aligned atoms are exposed; elsewhere by the oracle's own point."""
+    if FormTurn.suits(problem):
+        return Retrieval(polish=Exchange(turn=FormTurn(problem=problem)))
     return Retrieval(identify=Active()) if problem.atoms.offers(Prox) is None else Retrieval()
 
 
@@ -198,7 +210,7 @@ def _refuse(problem: Problem, budgets: Sequence[Budget]) -> None:
             raise TypeError(
                 "k must say how many atoms are allowed, unless a bound (alpha or misfit) is given; got None"
             )
-        if budget.nothing_said and listing is None:
+        if budget.nothing_said and listing is None and atoms.unwrapped().inner.offers(Semidefinite) is None:
             raise TypeError(f"k must be given for {atoms!r}, whose atoms cannot be listed; got None")
         if budget.nothing_said and atoms.parts:
             raise TypeError(f"k must give one budget for each of the {len(atoms.parts)} parts of {atoms!r}; got None")

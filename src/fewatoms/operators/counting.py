@@ -155,6 +155,11 @@ class _CountedIntensities:
         self.M.count(reduced.formed_by)
         return Tallied(reduced, self.M.count)
 
+    def vectors(self) -> Array:
+        A = self.inner.vectors()
+        self.M.count(A.shape[1])
+        return A
+
 
 Counting.lifts = {
     ColumnBlocks: as_it_is,

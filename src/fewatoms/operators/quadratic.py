@@ -115,6 +115,13 @@ class Quadratic(Operator):
             return np.asarray((abs(A).power(2) if sp.issparse(A) else _squares(A)).sum(axis=1), np.float64).ravel()
         return np.asarray(self.op.row_squares(), dtype=np.float64) if hasattr(self.op, "row_squares") else None
 
+    def vectors(self) -> Array:
+        """A, as an array in double precision."""
+        kind = np.complex128 if self.complex else np.float64
+        if self.array is None:
+            return np.asarray(self._forward(np.eye(self.n, dtype=kind)), dtype=kind)
+        return np.asarray(self.array.toarray() if sp.issparse(self.array) else self.array, dtype=kind)
+
     def column_norms(self) -> None:
         return None
 

@@ -90,6 +90,9 @@ class _Intensities:
     def restrict_symmetric(self, face: SymmetricFactors) -> ReducedOperator:
         return _Kept(self.M, self.inner.restrict_symmetric(face))
 
+    def vectors(self) -> Array:
+        return self.inner.vectors()[self.M.kept]
+
 
 @dataclass(frozen=True, eq=False)
 class _Fits:

@@ -26,6 +26,7 @@ from fewatoms.retrieval.newton import newton
 
 DENSE = 8_000_000  # numbers in a dense copy of sparse columns at most
 FORM = 3000  # columns of an implicit operator formed at most, where only a direct solve will do
+UNSEEN = 1e-20  # of the largest squared length of an image: of orthonormal directions such a short one is rounding
 
 Projection = Callable[[FloatArray], FloatArray]
 
@@ -124,7 +125,7 @@ def _nonnegative(R: FloatArray, target: FloatArray) -> FloatArray:
 def _by_normal_equations(reduced: ReducedOperator, b: FloatArray, weights: FloatArray | None, face: Face) -> FloatArray:
     """Structured operators: a small Gram matrix accumulated block by block, one step of refinement on the residual."""
     G, h = reduced.normal_equations(b, weights)
-    solve = linalg.definite_solver(G)
+    solve = linalg.definite_solver(G, UNSEEN if face.cone is Cone.PSD else 0.0)
     c = solve(h)
     residual = b - reduced.apply(c)
     c = c + solve(reduced.adjoint(residual if weights is None else weights * residual))

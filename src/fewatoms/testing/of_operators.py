@@ -136,6 +136,8 @@ def _intensities(M: Operator, draw: Draw, tol: float) -> None:
     squares = offered.row_squares()
     if squares is not None:
         same("Intensities: row_squares() = M(identity)", squares, M.apply(np.eye(n)), tol)
+    A, L = offered.vectors(), gaussian(draw, (n, 2), M.complex)
+    same("Intensities: |vectors() L|^2 = M(L L^H)", (np.abs(A @ L) ** 2).sum(axis=1), M.apply(L @ L.conj().T), tol)
     face = SymmetricFactors(orthonormal(draw, n, min(n, 2), M.complex))
     check_reduced("Intensities: restrict_symmetric", offered.restrict_symmetric(face), M, face, draw, tol)
 

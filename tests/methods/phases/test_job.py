@@ -72,7 +72,7 @@ def test_other_problems_are_not():
         opened(M, b, atoms, free="intercept"),
         opened(M, b, atoms, loss=fa.Logistic()),
         opened(M, b, atoms, ridge=0.1),
-        opened(M, b, atoms, k=None, misfit=0.1),
+        opened(M, b, atoms, k=None),
     ]:
         assert other is None
 
@@ -82,8 +82,8 @@ def test_what_nobody_can_do_is_refused():
     M, atoms = fa.Quadratic(A), fa.PSDRankOne(12)
     with pytest.raises(ValueError, match="ridge is for RankOne atoms"):
         fa.fit(M, b, atoms=atoms, k=1, ridge=0.1)
-    with pytest.raises(TypeError, match="k must be given for PSDRankOne"):
-        fa.fit(M, b, atoms=atoms, misfit=0.1)
+    with pytest.raises(TypeError, match="k must say how many atoms are allowed"):
+        fa.fit(M, b, atoms=atoms)
     with pytest.raises(ValueError, match="method must be one for this problem"):
         fa.fit(M, b, atoms=fa.RankOne(12, 12), k=1, method=Phases())
 

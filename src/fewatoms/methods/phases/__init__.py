@@ -13,6 +13,7 @@ from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, Iterate
 from fewatoms.capabilities import Intensities, Semidefinite, need
 from fewatoms.faces import Face, SymmetricTurning, Turning
+from fewatoms.goals import FewestAtoms, Goal
 from fewatoms.methods.base import Job, Method
 from fewatoms.methods.general import General, GeneralJob
 from fewatoms.methods.phases.amplitudes import AmplitudeFlow, Amplitudes
@@ -49,15 +50,22 @@ class Phases(Method):
         shaped = problem.M.offers(Intensities) is not None and inside.inner.offers(Semidefinite) is not None
         if not shaped or inside.maps or inside.scale < 0 or not problem.plain:
             return None
-        if not problem.loss.anchored or problem.price.ridge != 0 or any(k.open for k in budgets):
+        if not problem.loss.anchored or problem.price.ridge != 0:
             return None  # amplitudes fit data by a residual of zero, and know no price
-        largest = float(problem.data.max())
-        if largest <= 0 and problem.data.any():  # noise makes some intensities negative, not all of them
-            raise ValueError(
-                "b must have a positive entry, the intensities of a positive semidefinite matrix are not negative; "
-                f"got {problem.m} entries of at most {largest:.3g}"
-            )
+        if problem.alpha is None and any(k.open for k in budgets):
+            return None
+        refuse_negative(problem)
         return PhasesJob(problem, budgets, self)
+
+
+def refuse_negative(problem: Problem) -> None:
+    """Noise makes some intensities negative, not all of them."""
+    largest = float(problem.data.max())
+    if problem.M.offers(Intensities) is not None and largest <= 0 and problem.data.any():
+        raise ValueError(
+            "b must have a positive entry, the intensities of a positive semidefinite matrix are not negative; "
+            f"got {problem.m} entries of at most {largest:.3g}"
+        )
 
 
 class PhasesJob(GeneralJob):
@@ -72,6 +80,7 @@ class PhasesJob(GeneralJob):
         self.scale, self.inside = problem.atoms.unwrapped().scale, problem.over(problem.atoms.unwrapped().inner)
         self.M, self.atoms = need(problem.M, Intensities), need(self.inside.atoms, Semidefinite)
         self.by_factors = FactorTurn(M=self.M)
+        self.settle: Callable[[Problem, Candidate], Candidate] = self.by_factors.settle
         self.retrieval = Retrieval(polish=Exchange(turn=self.turned))
         self.amplitudes: dict[Budget, Amplitudes] = {}
         self.dice: Callable[[], np.random.Generator] = np.random.default_rng
@@ -81,8 +90,19 @@ class PhasesJob(GeneralJob):
         return super().iterates(course)
 
     def retrieve(self, iterate: Iterate, budget: Budget) -> Candidate:
-        assert iterate.dual is not None
-        return self._around(self.retrieval.retrieve(self.inside.with_budget(budget), iterate.dual))
+        dual = iterate.dual
+        assert dual is not None
+
+        if not budget.open:
+            return self._around(self.retrieval.retrieve(self.asked(budget).over(self.inside.atoms), dual))
+
+        def with_most(k: int) -> Candidate:  # too few atoms are many of those that are asked for: no search is long
+            return self.retrieval.retrieve(self.asked(Budget(k)).over(self.inside.atoms).bounded(), dual)
+
+        return self._around(self.few.retrieve(with_most))
+
+    def goal(self, problem: Problem) -> Goal:
+        return FewestAtoms(problem, at_once=True) if problem.budget.open else super().goal(problem)
 
     def _around(self, found: Candidate) -> Candidate:
         """A candidate over the set that was asked for."""
@@ -102,7 +122,7 @@ class PhasesJob(GeneralJob):
 
     def turned(self, problem: Problem, candidate: Candidate) -> Candidate:
         """Descend on amplitudes, then on the loss: from several starts the first time, from the candidate later."""
-        settle, method, budget = self.by_factors.settle, self.method, problem.budget
+        settle, method, budget = self.settle, self.method, problem.budget
         ledger.keep(self._around(candidate))
         if _ends(problem, candidate.loss):
             return candidate
