@@ -27,7 +27,7 @@ class Rule:
         self, mixture: Mixture, settings: Trimming, count: int | None, delta: float | None = None, fitted: int = 0
     ) -> None:
         self.count, self.delta, self.fitted = count, delta, fitted
-        self._m = mixture.problem.m
+        self._m = mixture.data.count
         self._kept, self._settings = mixture.kept, settings  # (rules outlive the data that a job keeps)
         self._allowed = count  # residuals to leave out at most
         self._guess: float | None = None
@@ -83,7 +83,11 @@ class Rule:
 
     def scale(self, R: Array) -> float:
         """The s at which the mean of min((R / s)^2, 1), over as many as are left to noise, is `settings.level`."""
-        squares = np.sort(np.square(self._some(R)))
+        return self.scale_of(self._some(R))
+
+    def scale_of(self, sizes: FloatArray) -> float:
+        """That of some residuals, given by their sizes."""
+        squares = np.sort(np.square(sizes))
         goal = self._settings.level * self._free * squares.size
         # The mean is the least, over j, of what it would be with the j smallest inside and the others beyond s.
         room = goal - np.arange(squares.size - 1, -1, -1)

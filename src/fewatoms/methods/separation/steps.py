@@ -41,7 +41,7 @@ class Trims:
 
     def residual(self, U: Array, V: Array) -> Array:
         """A pass over the data: as many products as columns."""
-        self.mixture.problem.M.charge(U.shape[1])
+        self.mixture.charge(U.shape[1])
         ledger.tick()
         return self.data.left(U, V)
 
@@ -57,8 +57,17 @@ class Trims:
             yield
         except ledger.Stopped:
             if ledger.current().found is None:
-                ledger.keep(self.point(at))
+                ledger.keep(self.answer(at))
             raise
+
+    def answer(self, at: Low) -> Candidate:
+        """A point of all the data."""
+        whole = self.mixture.whole
+        if whole is None:
+            return self.point(at)
+        V = at[1]
+        run = Trims(whole, self.settings, None, rank=V.shape[1])
+        return run.point((whole.data.pulled(np.array(whole.data.nothing_explained)) @ V, V))
 
     def needed(self, at: Low, floor: float = 0.0) -> int:
         """How many residuals the rule leaves out, of this size or more."""
@@ -71,7 +80,7 @@ class Trims:
         entries; at random places, which small matrices, where single entries decide, may need."""
         yield self.down(rank)
         problem = self.mixture.problem
-        small = problem.m <= self.settings.small
+        small = self.data.count <= self.settings.small
         if problem.alpha is not None or small:
             whole = self.data.nothing_explained
             rest = self.data.pulled(np.where(self.rule.left_out(whole), 0.0, whole))

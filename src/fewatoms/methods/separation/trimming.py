@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from fewatoms import _checks, ledger
 from fewatoms.candidates import Candidate, Iterate
+from fewatoms.methods.separation import held_out
 from fewatoms.methods.separation.matrix import Low, Mixture
 from fewatoms.methods.separation.standing import Standing
 from fewatoms.methods.separation.steps import Trims
@@ -50,6 +51,11 @@ class Trimming:
     mistaken : the share of the entries that stand out which noise alone would have there
     soft, softened : standard deviations at which residuals are clipped before any is left out, and for how many steps
     finalists : starts that are followed further, on small matrices
+    rows, numbers : among how many rows L is looked for at first, times the columns, and how many numbers that must be
+    crowded : of the entries of a row or column: so many that stand out ask for another look at it
+    draws, agreeing : fits to a few entries of such a line that are tried, and steps to what the rest of it agrees with
+    mends : times that this is done
+    held_out : of the entries: those by which ranks are compared
     clipped : standard deviations at which residuals are clipped to find an atom more
     level : of the scale of residuals: their mean square, in units of it, where no square counts more than 1
     filled : of the data: as many numbers of L as leave nothing to say about noise
@@ -83,6 +89,13 @@ class Trimming:
     soft: float = 1.5
     softened: int = 12
     finalists: int = 2
+    rows: int = 16
+    numbers: int = 200_000
+    crowded: float = 0.2
+    draws: int = 20
+    agreeing: int = 4
+    mends: int = 3
+    held_out: float = 0.1
     clipped: tuple[float, ...] = (1.0, 3.0)
     level: float = 0.35
     filled: float = 0.9
@@ -119,6 +132,12 @@ class Trimming:
         """One rank after the other: with a bound and a budget of entries, until it is met; otherwise while it pays, in
         numbers to choose freely (with a bound), or in Schwarz's criterion (without). The best comes last."""
         problem, standing = mixture.problem, Standing(mixture, self)
+        if problem.alpha is None and problem.m > self.small:
+            V = held_out.chosen(mixture, self)
+            for point in self._at_rank(mixture, V.shape[1], count, Standing(mixture, self, V)):
+                ledger.keep(point)
+                yield point
+            return
         best: Candidate | None = None
         lowest, worse = math.inf, 0
         for rank in range(1, min(mixture.data.D.shape) + 1):
