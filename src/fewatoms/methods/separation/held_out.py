@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fewatoms import ledger
-from fewatoms._types import Array
+from fewatoms._types import FloatArray
 from fewatoms.methods.separation.matrix import Mixture
 from fewatoms.methods.separation.rules import Rule
 from fewatoms.methods.separation.standing import Standing, some_rows
@@ -17,54 +18,75 @@ if TYPE_CHECKING:
     from fewatoms.methods.separation.trimming import Trimming
 
 
-def chosen(mixture: Mixture, settings: Trimming) -> Array:
-    """V, with as many columns as L is to have.
+def chosen(mixture: Mixture, settings: Trimming) -> int:
+    """The rank that L is to have.
 
     Ranks are tried in turn among some of the rows, of which some entries are held out. What L leaves of these is
     measured by a scale in which gross errors count, but no more the larger they are: so nothing is won by an L that
-    gives up whole rows or frames, nor by one that learns what hides a part of them. A rank pays if it lowers that scale
-    by more than the price of its numbers, log(min(p, q)) for each (Bai and Ng, "Determining the number of factors in
-    approximate factor models", 2002), less the 1 that entries held out charge for it by themselves.
+    gives up whole frames. Nor by one that learns what hides a few of the rows for a while: those that win and lose most
+    are not counted. A rank pays if it lowers the scale by more than the price of its numbers, log(min(p, q)) for each
+    (Bai and Ng, "Determining the number of factors in approximate factor models", 2002), less what entries held out
+    charge for them by themselves.
     """
-    held = _Held(mixture, settings)
-    best, lowest, worse = held.right(1), held.score, 0
-    while worse < settings.patience and held.more:
-        V = held.right(held.rank + 1)
-        best, lowest, worse = (V, held.score, 0) if held.score < lowest else (best, lowest, worse + 1)
-    return best
+    ranks = _Ranks(mixture, settings)
+    best, worse, rank = ranks.tried(1), 0, 1
+    while worse < settings.patience and ranks.more(rank + 1):
+        rank += 1
+        trial = ranks.tried(rank)
+        best, worse = (trial, 0) if ranks.pays(best, trial) else (best, worse + 1)
+    return best.rank
 
 
-class _Held:
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """A rank, the sizes of what is left of the entries held out, and what the numbers of L cost."""
+
+    rank: int
+    left: FloatArray
+    price: float
+
+
+class _Ranks:
     """Some rows without the entries held out, and L at one rank after the other."""
 
     def __init__(self, mixture: Mixture, settings: Trimming) -> None:
-        rows = some_rows(mixture, settings)
-        whole = mixture.data
+        whole, rows = mixture.data, some_rows(mixture, settings)
         rows = np.arange(len(whole.D)) if rows is None else rows
         out = ledger.generator().random((rows.size, whole.D.shape[1])) < settings.held_out
         out = out if whole.seen is None else out & whole.seen[rows]
-        self._shown, self._out, self._D = mixture.some(rows, out), out, whole.D[rows]
-        self._root = None if whole.root is None else whole.root[rows]
-        self._standing = Standing(self._shown, settings)
-        self._rule = Rule(self._shown, settings, None)
-        self._settings, self._shape = settings, whole.D.shape
-        self.rank, self.score = 0, math.inf
-        self._scale = math.inf
+        self.settings, self._shown = settings, mixture.some(rows, out)
+        self._standing, self._rule = Standing(self._shown, settings), Rule(self._shown, settings, None)
+        self._rows, self._cols = np.nonzero(out)
+        self._b = whole.D[rows][out]
+        self._root = np.ones(self._b.size) if whole.root is None else whole.root[rows][out]
+        self._each = max(math.log(min(whole.D.shape)) - settings.charged, 1.0) / (2 * self._shown.data.count)
+        self._exact = False
 
-    @property
-    def more(self) -> bool:
-        """Whether there is something left to explain, and data to learn a rank more from."""
-        rank, (p, q) = self.rank + 1, self._shown.data.D.shape
-        room = rank * (p + q - rank) <= self._settings.filled * self._shown.data.count
-        return rank <= q and room and self._scale > self._rule.floor
+    def more(self, rank: int) -> bool:
+        """Whether something is left to explain by such a rank, and data to learn it from."""
+        data = self._shown.data
+        p, q = data.D.shape
+        return rank <= q and rank * (p + q - rank) <= self.settings.filled * data.count and not self._exact
 
-    def right(self, rank: int) -> Array:
+    def tried(self, rank: int) -> _Trial:
         with ledger.stage(f"rank {rank}"):
-            left, V = self._standing.found(rank, whole=False)[1]
-        R = (self._D - left @ V.T) * (1.0 if self._root is None else self._root)
-        self._scale = self._rule.scale_of(np.abs(R[self._out]))
-        self.rank = rank
-        p, q = self._shown.data.D.shape
-        price = max(math.log(min(self._shape)) - 1, 1.0) * rank * (p + q - rank) / (2 * self._shown.data.count)
-        self.score = math.log(max(self._scale, self._rule.floor, math.ulp(0.0))) + price
-        return V
+            run, (left, V) = self._standing.found(rank, whole=False)
+        said = np.einsum("ia,ia->i", left[self._rows], V[self._cols])
+        sizes = np.abs(self._root * (self._b - said))
+        self._exact = sizes.size == 0 or self._rule.scale_of(sizes) <= self._rule.floor
+        return _Trial(rank, sizes, self._each * run.rule.fitted)
+
+    def pays(self, best: _Trial, trial: _Trial) -> bool:
+        """Whether the one beats the other, over the rows that neither win nor lose most by it."""
+        if not trial.left.size:
+            return False
+        unit = max(self._rule.scale_of(best.left), self._rule.floor, math.ulp(0.0))
+        won = np.minimum(best.left / unit, 1.0) ** 2 - np.minimum(trial.left / unit, 1.0) ** 2
+        by_row = np.bincount(self._rows, won, len(self._shown.data.D))
+        low, high = np.quantile(by_row, (self.settings.aside, 1 - self.settings.aside))
+        kept = ((by_row >= low) & (by_row <= high))[self._rows]
+        before, after = (self._scale(t.left[kept]) for t in (best, trial))
+        return math.log(after / before) + trial.price - best.price < 0
+
+    def _scale(self, sizes: FloatArray) -> float:
+        return max(self._rule.scale_of(sizes), self._rule.floor, math.ulp(0.0))

@@ -41,25 +41,26 @@ class Rule:
 
     def threshold(self, R: Array) -> float:
         """The least size of a residual that is left out, or may be; infinite if none is."""
+        if self.by_noise:
+            return max(self._settings.stands_out * self.deviation(R), self.floor)
         a = np.abs(R).ravel()
-        if self.count is not None:
-            self._guess = largest(a, self.count, self._guess, self._settings.near) if self.count < a.size else 0.0
-            return self._guess
         if self.delta is not None:
             return self._beyond(a, self.delta)
-        return max(self._settings.stands_out * self.deviation(R), self.floor)
+        assert self.count is not None
+        self._guess = largest(a, self.count, self._guess, self._settings.near) if self.count < a.size else 0.0
+        return self._guess
 
     def bar(self, R: Array) -> float:
         """The threshold; of noise raised until, of the entries beyond it, all but a few are more than normal noise
         would have there: where there are no gross errors, none is found, however many entries there are."""
-        t = self.threshold(R)
         if not self.by_noise:
-            return t
+            return self.threshold(R)
         from scipy.special import erfc  # takes long to import, for those who never come here
 
-        size = np.abs(R).ravel()
+        size, deviation = np.abs(R).ravel(), self.deviation(R)
+        t = max(self._settings.stands_out * deviation, self.floor)
         beyond = np.sort(size[size >= t])[::-1]
-        units = math.sqrt(2) * max(self.deviation(R), math.ulp(0.0))
+        units = math.sqrt(2) * max(deviation, math.ulp(0.0))
         with np.errstate(over="ignore"):
             by_chance = self._m * erfc(beyond / units)
         (sure,) = np.nonzero(by_chance <= self._settings.mistaken * np.arange(1, beyond.size + 1))
@@ -96,10 +97,12 @@ class Rule:
 
     def _some(self, R: Array) -> FloatArray:
         """Sizes of residuals that are seen, or of some of them where there are very many."""
-        a = np.abs(R).ravel()
         seen = self._kept.data.seen
-        a = a if seen is None else a[seen.ravel()]
-        return a[:: max(1, a.size // self._settings.sampled)]
+        apart = max(1, R.size // self._settings.sampled)
+        while math.gcd(apart, R.shape[1]) > 1:  # entries of all columns
+            apart += 1
+        a = np.abs(R.ravel()[::apart])
+        return a if seen is None else a[seen.ravel()[::apart]]
 
     def left_out(self, R: Array, floor: float = 0.0) -> Array:
         """Where residuals are left out: no more of them than allowed, however many are equal."""

@@ -28,10 +28,8 @@ class Standing:
     taken to make the rest look better.
     """
 
-    def __init__(self, mixture: Mixture, settings: Trimming, near: Array | None = None) -> None:
-        """near : V of an L that was found among some of the rows"""
+    def __init__(self, mixture: Mixture, settings: Trimming) -> None:
         self.mixture, self.settings = mixture, settings
-        self._near = near
         self._before: Low | None = None  # of the rank below
         self._run: Trims | None = None
         self._scale = math.inf
@@ -40,11 +38,14 @@ class Standing:
     def _small(self) -> bool:
         return self.mixture.data.count <= self.settings.small
 
+    @property
+    def _cheap(self) -> bool:
+        """Whether several ways can be tried: among few data, or some of the rows."""
+        return self._small or self.mixture.whole is not None
+
     def at(self, rank: int) -> tuple[Trims, Low]:
         """The best L of a rank. Of those below, the last few are found first, among some of the rows where these are
         many."""
-        if self._near is not None and self._near.shape[1] == rank:
-            return self._from(self._near)
         rows = some_rows(self.mixture, self.settings)
         if rows is None:
             self._below(rank)
@@ -71,7 +72,7 @@ class Standing:
         """From the start that leaves the smallest scale after some steps, on to the end."""
         settings = self.settings
         run = self._run = Trims(self.mixture, settings, None, rank=rank)
-        first, most = ledger.current().found is None, settings.finalists if self._small else 1
+        first, most = ledger.current().found is None, settings.finalists if self._cheap else 1
         best: list[tuple[float, Low]] = []
         try:
             for start in self._starts(run, rank, whole=whole):
@@ -153,7 +154,7 @@ class Standing:
     def _extended(self, run: Trims, below: Low) -> Iterator[Low]:
         """One atom more: the leading one of the residual, clipped at some deviations of it, so that many entries decide
         and not the largest."""
-        for times in self.settings.clipped if self._small else self.settings.clipped[:1]:
+        for times in self.settings.clipped if self._cheap else self.settings.clipped[:1]:
             R = run.left(below)
             t = times * run.rule.deviation(R)
             if t > 0:

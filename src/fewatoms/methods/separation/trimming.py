@@ -55,7 +55,10 @@ class Trimming:
     crowded : of the entries of a row or column: so many that stand out ask for another look at it
     draws, agreeing : fits to a few entries of such a line that are tried, and steps to what the rest of it agrees with
     mends : times that this is done
-    held_out : of the entries: those by which ranks are compared
+    held_out, aside : of the entries: those by which ranks are compared; of the rows: those that win or lose most by a
+        rank, and are not counted
+    charged : of the price of a number of L, what entries held out charge by themselves: 1 for what noise it brings
+        there, up to 1 more for what it takes from the others
     clipped : standard deviations at which residuals are clipped to find an atom more
     level : of the scale of residuals: their mean square, in units of it, where no square counts more than 1
     filled : of the data: as many numbers of L as leave nothing to say about noise
@@ -66,7 +69,7 @@ class Trimming:
     met : of the data: a residual that meets any bound, rounding included
     exact : of the data: residuals, and atoms, that are rounding
     faint : of the largest entry: what never stands out
-    sampled : residuals that a median is taken of
+    sampled : residuals that a median is taken of, about
     near : how far below the last threshold the next one is looked for first, and then, as shares of it
     all_but : of the data: what may be left over where there is no noise
     nothing : of |b|^2: a loss beyond which none is better
@@ -89,13 +92,15 @@ class Trimming:
     soft: float = 1.5
     softened: int = 12
     finalists: int = 2
-    rows: int = 16
+    rows: int = 8
     numbers: int = 200_000
     crowded: float = 0.2
     draws: int = 20
     agreeing: int = 4
     mends: int = 3
     held_out: float = 0.1
+    aside: float = 0.1
+    charged: float = 1.5
     clipped: tuple[float, ...] = (1.0, 3.0)
     level: float = 0.35
     filled: float = 0.9
@@ -107,7 +112,7 @@ class Trimming:
     met: float = 5e-14
     exact: float = 1e-14
     faint: float = 1e-11
-    sampled: int = 1_000_000
+    sampled: int = 200_000
     near: tuple[float, float] = (0.02, 0.2)
     all_but: float = 1e-10
     nothing: float = 1e-24
@@ -133,8 +138,7 @@ class Trimming:
         numbers to choose freely (with a bound), or in Schwarz's criterion (without). The best comes last."""
         problem, standing = mixture.problem, Standing(mixture, self)
         if problem.alpha is None and problem.m > self.small:
-            V = held_out.chosen(mixture, self)
-            for point in self._at_rank(mixture, V.shape[1], count, Standing(mixture, self, V)):
+            for point in self._at_rank(mixture, self._chosen(mixture), count, standing):
                 ledger.keep(point)
                 yield point
             return
@@ -154,6 +158,14 @@ class Trimming:
                 break
         if best is not None:
             yield best
+
+    def _chosen(self, mixture: Mixture) -> int:
+        """The rank that entries held out speak for; what follows is what would follow if it had been told."""
+        numbers = ledger.generator().bit_generator
+        state = numbers.state
+        rank = held_out.chosen(mixture, self)
+        numbers.state = state
+        return rank
 
     def _score(self, problem: Problem, point: Candidate) -> float:
         numbers, m = point.freedom, problem.m
