@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from fewatoms import words
 from fewatoms.budget import Budget
 from fewatoms.candidates import DualPoint, Iterate
 from fewatoms.capabilities import SeenAsIs
+from fewatoms.faces import Face
 from fewatoms.goals import Goal, SmallestGauge
 from fewatoms.methods.base import Job, Method
 from fewatoms.methods.separation.matrix import Kept, Mixture
 from fewatoms.methods.separation.roles import Roles
-from fewatoms.methods.separation.splitting import Splitting
+from fewatoms.methods.separation.splitting import Ends, Splitting
 from fewatoms.methods.separation.trimming import Trimming
 from fewatoms.methods.sums import SumJob, dual_of, plain_squares, weights_differ
 from fewatoms.problem import Problem
@@ -29,13 +31,13 @@ class Separation(Method):
     `splitting`; not with weights that differ.
 
     trimming, splitting : how these are done
-    narrow : columns, of the shorter side, up to which the decomposition of a q x q matrix is bearable
+    narrow : columns, of the shorter side, up to which matrices of this form can be held
     empty : times the entries seen: the largest matrix that is filled in for them
     """
 
     trimming: Trimming = field(default_factory=Trimming)
     splitting: Splitting = field(default_factory=Splitting)
-    narrow: int = 4000
+    narrow: int = 20_000
     empty: int = 20
 
     def open(self, problem: Problem, budgets: Sequence[Budget]) -> Job | None:
@@ -59,6 +61,7 @@ class SeparationJob(SumJob):
     def __init__(self, problem: Problem, budgets: Sequence[Budget], method: Separation, roles: Roles) -> None:
         super().__init__(problem, budgets)
         self.method, self.roles, self.kept = method, roles, Kept(problem)
+        self._ends: Ends | None = None  # of a pursuit
         self._posed: dict[Budget, Problem] = {}
 
     def pursues(self, budget: Budget) -> bool:
@@ -82,8 +85,15 @@ class SeparationJob(SumJob):
 
     def iterates(self, course: Sequence[Budget]) -> Iterator[Iterate]:
         mixture = Mixture(self.decide(course), self.roles, self.kept)
-        way = self.method.splitting if self.pursues(course[0]) else self.method.trimming
-        return way.iterates(mixture)
+        if self.pursues(course[0]):
+            self._ends = Ends()
+            return self.method.splitting.iterates(mixture, self._ends)
+        return self.method.trimming.iterates(mixture)
+
+    def notes(self, problem: Problem, face: Face) -> list[str]:
+        ends, tol = self._ends, self.method.splitting.tol
+        missed = [] if ends is None or ends.gap <= tol else [words.gap_missed(ends.gap, tol, low=not ends.not_low)]
+        return super().notes(problem, face) + missed
 
     def evaluate(self, iterate: Iterate) -> DualPoint:
         if iterate.dual is not None:

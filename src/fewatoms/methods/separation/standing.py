@@ -12,7 +12,8 @@ import numpy as np
 from fewatoms import ledger
 from fewatoms._types import Array, IntArray
 from fewatoms.methods.separation.lines import mended
-from fewatoms.methods.separation.matrix import Low, Mixture, gram
+from fewatoms.methods.separation.matrix import Low, Mixture
+from fewatoms.methods.separation.partial import leading_right
 from fewatoms.methods.separation.steps import Trims
 
 if TYPE_CHECKING:
@@ -98,9 +99,7 @@ class Standing:
         settings, data = self.settings, self.mixture.data
         run = self._run = Trims(self.mixture, settings, None, rank=V.shape[1])
         at = data.pulled(np.array(data.nothing_explained)) @ V / data.share, V
-        at = self._agreed(
-            run, run.soften(at, settings.softened), settings.tol, settings.steps, settings.recounts
-        )
+        at = self._agreed(run, run.soften(at, settings.softened), settings.tol, settings.steps, settings.recounts)
         self._before, self._scale = at, run.rule.scale(run.left(at))
         return run, at
 
@@ -173,6 +172,6 @@ def some_rows(mixture: Mixture, settings: Trimming) -> IntArray | None:
 def _joined(below: Low, R: Array) -> Low:
     """The factors of one more than before: the leading pair of R beside them."""
     left, right = below
-    v = np.linalg.eigh(gram(R))[1][:, -1:]
+    v = leading_right(R, 1)
     V, T = np.linalg.qr(np.concatenate([right, v], axis=1))
     return np.concatenate([left, R @ v], axis=1) @ T.T, V

@@ -13,7 +13,8 @@ import numpy as np
 from fewatoms import ledger, words
 from fewatoms._types import Array, FloatArray
 from fewatoms.candidates import Candidate, Compact
-from fewatoms.methods.separation.matrix import Low, Mixture, Separated, decomposed, gram
+from fewatoms.methods.separation.matrix import Low, Mixture, Separated, decomposed
+from fewatoms.methods.separation.partial import leading_right
 from fewatoms.methods.separation.rules import Rule
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class Trims:
             whole = self.data.nothing_explained
             rest = self.data.pulled(np.where(self.rule.left_out(whole), 0.0, whole))
             for X in (self.data.pulled(whole), rest):
-                V = np.linalg.eigh(gram(X))[1][:, ::-1][:, :rank]
+                V = leading_right(X, rank)
                 yield X @ V, V
             for _ in range(self.settings.others if small else 0):
                 V = self._anywhere(rank)
