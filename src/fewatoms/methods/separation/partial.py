@@ -1,4 +1,4 @@
-"""The few leading singular triplets of a dense matrix, near those of the last one, and a proven bound of the largest."""
+"""The few leading singular triplets of a dense matrix, near those of the last one, and a bound of the largest."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def leading_right(X: Array, count: int, full: int = 1000, passes: int = 8) -> Ar
 def at_most(X: Array, guess: float, wider: tuple[float, ...] = (3e-4, 2e-3, 1e-2, 0.1, 1.0)) -> float:
     """A number that no singular value of X exceeds, near a guess from below.
 
-    t^2 - X^T X has a Cholesky factorisation only if it is positive definite, up to rounding: at most eps (p + 2 q) |X|^2
-    for the products and the factorisation together, which t^2 is raised by. Where all tries fail, |X| itself.
+    t^2 - X^T X has a Cholesky factorisation only if it is positive definite, up to rounding: at most eps (p + 2 q)
+    |X|^2 for the products and the factorisation together, which t^2 is lowered by. Where all tries fail, |X| itself.
     """
     G, size = gram(X), float(np.linalg.norm(X))
     p, q = X.shape
