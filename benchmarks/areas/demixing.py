@@ -175,7 +175,7 @@ large = Part(
             "3000 x 3000, rank 30", "demixing.planted",
             {"p": 3000, "q": 3000, "rank": 30, "share": 0.05, "misfit": MISFIT}, (PARTIAL, PURSUIT),
             (
-                Bar("cpu", Limit(rival=PARTIAL.name), PURSUIT.name), Bar("gap", Limit(0.002), PURSUIT.name),
+                Bar("cpu", Limit(rival=PARTIAL.name), PURSUIT.name, full=True), Bar("gap", Limit(0.002), PURSUIT.name),
                 Bar("objective", Limit(rival=PARTIAL.name, times=OBJECTIVE), PURSUIT.name),
                 Bar("right_rank", Limit(1.0), PURSUIT.name, at_least=True),
             ),

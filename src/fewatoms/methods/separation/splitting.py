@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -71,6 +71,7 @@ class Splitting:
     beyond, fast, tight : a gap that far below what was asked, falling as fast from look to look, goes on; down to where
     spare : times as many entries as the multiplier says: it may not know all of them yet
     sparse : of the entries: what is no longer sparse
+    inside : of the bound: what the last point is looked for within, on long sides
     trimming, trimmed, trims : by what, how well, and in how many steps the last point is found
     within : of |b|: how far inside the bound answers stay, so that rounding does not take them out
     """
@@ -98,6 +99,7 @@ class Splitting:
     tight: float = 1e-8
     spare: float = 1.1
     sparse: float = 0.5
+    inside: float = 0.3
     trimming: Trimming = field(default_factory=Trimming)
     trimmed: float = 1e-4
     trims: int = 100
@@ -117,16 +119,17 @@ class Splitting:
             mixture.problem.M.charge(2)
             self._tick(run, first=ends.upper == math.inf)
             if self._looks(step):
-                before = ends.gap
+                before = run.gap
                 dual = run.point()
                 yield Iterate(dual, dual.primal)
-                far = ends.gap > self.beyond * self.tol or ends.gap > self.fast * before
-                stalled = stalled + 1 if ends.gap > self.falls * before else 0
-                if ends.gap <= self.tight or (ends.gap <= self.tol and far) or stalled == self.patience:
+                far = run.gap > self.beyond * self.tol or run.gap > self.fast * before
+                stalled = stalled + 1 if run.gap > self.falls * before else 0
+                ends.not_low = run.full
+                if run.gap <= self.tight or (run.gap <= self.tol and far) or stalled == self.patience or run.full:
                     break
-                if run.full:
-                    ends.not_low = True
-                    break
+        if not run.sure:
+            dual = run.point(last=True)
+            yield Iterate(dual, dual.primal)
         yield from self._to_the_point(mixture, run)
 
     def _looks(self, step: int) -> bool:
@@ -149,7 +152,7 @@ class Splitting:
         count = int(np.count_nonzero(np.abs(run.Y) >= run.price * (1 - 1e-12)))
         if run.s.size and run.left.size and count < self.sparse * m and not run.ends.not_low:
             trims = Trims(mixture, self.trimming, min(round(self.spare * count) + 10, m))  # too many do no harm
-            at = trims.settle((run.left * run.s, run.V), self.trimmed, self.trims)
+            at = trims.settle((run.left * run.s, run.V), self.trimmed, self.trims, run.enough)
             point = Trims(mixture, self.trimming, None, run.delta).point(
                 at
             )  # with no more entries than the bound needs
@@ -161,7 +164,9 @@ class Splitting:
 class Multipliers:
     """Y and T = D - S - E + Y / mu; S and the error E are never formed."""
 
-    full = False
+    full = False  # whether L is of any rank but a low one
+    sure = True  # whether what is known of the gap is proven
+    enough = 0.0  # a residual that the last point need not be beyond
 
     def __init__(self, mixture: Mixture, settings: Splitting, ends: Ends) -> None:
         data, roles = mixture.data, mixture.roles
@@ -218,8 +223,13 @@ class Multipliers:
         self.left = self.T @ (self.V / s[kept]) if whole else np.empty((len(self.T), 0))
         np.matmul(self.T, shrunk.astype(self.T.dtype, copy=False), out=self.L)
 
-    def point(self) -> DualPoint:
-        """Both ends of the gap, here."""
+    @property
+    def gap(self) -> float:
+        """As far as it is known."""
+        return self.ends.gap
+
+    def point(self, *, last: bool = False) -> DualPoint:
+        """Both ends of the gap, here; `last` asks for a proof that is as good as there is."""
         problem, data, scale = self.mixture.problem, self.data, abs(self.mixture.roles.low_scale)
         primal = self.answer()
         Y = self.Y
@@ -228,8 +238,9 @@ class Multipliers:
             np.clip(Y, -self.price, self.price, out=Y)
             if data.seen is not None:
                 Y *= data.seen  # a dual vector has no other entries, and without them it may be longer or shorter
-        sigma = max(self._ceiling(Y), float(max(Y.max(), -Y.min())) / self.price)
         value = float(np.vdot(data.D, Y)) - self.delta * float(np.linalg.norm(Y))
+        ceiling = self._ceiling(Y, lambda top: 1 - value / (max(top, 1e-300) * scale * primal.gauge), last=last)
+        sigma = max(ceiling, float(max(Y.max(), -Y.min())) / self.price)
         self.ends.see(primal.gauge, value / (sigma * scale) if sigma > 0 else 0.0)
         Y = Y if scale == 1.0 else Y / scale
         return DualPoint(data.as_data(Y), data.as_model(Y), sigma, P3(problem), primal.loss, primal.gauge, primal)
@@ -239,8 +250,8 @@ class Multipliers:
         values, V = np.linalg.eigh(gram(Y))
         return np.matmul(Y, (V / np.maximum(np.sqrt(np.maximum(values, 0.0)), 1.0)) @ V.T, out=out)
 
-    def _ceiling(self, Y: Array) -> float:
-        """What no singular value exceeds."""
+    def _ceiling(self, Y: Array, gap: Callable[[float], float], *, last: bool) -> float:
+        """What no singular value exceeds. gap : for such a number, what would be left of it"""
         return math.sqrt(max(float(np.linalg.eigvalsh(gram(Y))[-1]), 0.0)) * (1 + 1e-12)
 
     def answer(self) -> Candidate:
@@ -269,6 +280,7 @@ class PartialMultipliers(Multipliers):
         q = mixture.data.D.shape[1]
         most = max(1, round(settings.low * q))
         self._of_T, self._of_Y = Leading(q, most), Leading(q, most)
+        self.sure, self._gap = False, math.inf
         super().__init__(mixture, settings, ends)
 
     @property
@@ -291,8 +303,25 @@ class PartialMultipliers(Multipliers):
         cut = np.matmul(U[:, beyond] * (s[beyond] - 1.0), V[:, beyond].T, out=out)
         return np.subtract(Y, cut, out=cut)
 
-    def _ceiling(self, Y: Array) -> float:
-        return at_most(Y, float(self._of_Y.of(Y, 1.0, self.settings.first_passes)[1][0]))
+    @property
+    def gap(self) -> float:
+        return self._gap
+
+    @property
+    def enough(self) -> float:
+        return self.settings.inside * self.delta
+
+    def _ceiling(self, Y: Array, gap: Callable[[float], float], *, last: bool) -> float:
+        """A proof takes as long as many steps: one that is easy and poor, until a good one is worth it."""
+        top = float(self._of_Y.of(Y, 1.0, self.settings.first_passes)[1][0])
+        self._gap = min(self._gap, gap(top))
+        self.sure = last or self._gap <= self.settings.tol
+        if self.sure:
+            top = at_most(Y, top)
+            self._gap = gap(top)
+            return top
+        sizes = np.abs(Y)
+        return math.sqrt(float(sizes.sum(axis=0).max()) * float(sizes.sum(axis=1).max())) * (1 + 1e-9)
 
 
 def _made(mixture: Mixture, low: Triple, cut: float) -> Compact:

@@ -137,8 +137,9 @@ class Trims:
             before, at = at, advanced(ahead, at[1], self.data.pulled(np.clip(R, -t, t, out=R)))
         return at
 
-    def descend(self, at: Low, tol: float, steps: int) -> Iterator[Low]:
-        """Steps with momentum on L; one that lengthens the trimmed residual is done again without."""
+    def descend(self, at: Low, tol: float, steps: int, enough: float = 0.0) -> Iterator[Low]:
+        """Steps with momentum on L; one that lengthens the trimmed residual is done again without. One of a length that
+        is enough ends them."""
         before: Low | None = None
         weight, reached = 1.0, math.inf
         tol *= self.data.share**2  # steps are shorter where less is seen
@@ -155,13 +156,13 @@ class Trims:
             before, at = at, advanced(ahead, at[1], self.data.pulled(R))
             if step % self.settings.look == 0:
                 yield at
-            if not gain > tol * reached or reached <= self.settings.exact * self.data.size:
+            if not gain > tol * reached or reached <= max(enough, self.settings.exact * self.data.size):
                 break
         yield at
 
-    def settle(self, at: Low, tol: float, steps: int) -> Low:
+    def settle(self, at: Low, tol: float, steps: int, enough: float = 0.0) -> Low:
         """Where a descent ends."""
-        *_, at = self.descend(at, tol, steps)
+        *_, at = self.descend(at, tol, steps, enough)
         return at
 
     # What it makes ----------------------------------------------------------------------------------------------------
