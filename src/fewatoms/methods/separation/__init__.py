@@ -25,10 +25,10 @@ from fewatoms.problem import Problem
 
 @dataclass(frozen=True)
 class Separation(Method):
-    """A sum or union of rank-one matrices and matrix entries, data that are entries, least squares.
+    """A sum or union of rank-one matrices and matrix entries, data that are entries, least squares or Huber's loss.
 
     With budgets, given or left open: `trimming`. A union without any k is principal component pursuit, (P3) itself:
-    `splitting`; not with weights that differ.
+    `splitting`; for least squares, not with weights that differ.
 
     trimming, splitting : how these are done
     narrow : columns, of the shorter side, up to which matrices of this form can be held
@@ -42,12 +42,15 @@ class Separation(Method):
 
     def open(self, problem: Problem, budgets: Sequence[Budget]) -> Job | None:
         roles = Roles.of(problem.atoms)
-        if roles is None or not plain_squares(problem) or min(problem.atoms.shape) > self.narrow:
+        if roles is None or not plain_squares(problem, huber=True) or min(problem.atoms.shape) > self.narrow:
             return None
         if problem.M.offers(SeenAsIs) is None or problem.M.shape[1] > self.empty * problem.M.shape[0]:
             return None
         job = SeparationJob(problem, budgets, self, roles)
-        if any(map(job.pursues, budgets)) and weights_differ(problem):
+        pursued = any(map(job.pursues, budgets))
+        if pursued and not problem.loss.squares:
+            return None
+        if pursued and weights_differ(problem):
             raise ValueError(
                 f"k must give one budget for each of the 2 parts of {problem.atoms!r} where data have weights: without "
                 "it principal component pursuit is asked for, which takes data of equal weight; got None"

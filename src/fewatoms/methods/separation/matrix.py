@@ -32,15 +32,22 @@ class Separated:
     count : how many entries are given
     share : what is seen of the matrix, weights counted
     size : |root * D|
+    bend : the size, in units of the data, beyond which residuals count linearly (Huber's loss); None for squares
 
     Residuals are root * (D - L): the loss is unit / 2 times their squares, and what moves L is root times them. For
     weights w that is the step of the majoriser unit |L - L_0 - (w / unit) (D - L_0)|^2 / 2.
     """
 
     def __init__(
-        self, b: FloatArray, shape: Sequence[int], places: IntArray | None, weights: FloatArray | None
+        self,
+        b: FloatArray,
+        shape: Sequence[int],
+        places: IntArray | None,
+        weights: FloatArray | None,
+        bend: float | None = None,
     ) -> None:
         p, q = shape
+        self.bend = bend
         self.turned = p < q
         self._shape = (q, p) if self.turned else (p, q)
         self._places = places
@@ -94,11 +101,31 @@ class Separated:
             R *= self.mask
         return R
 
-    def pulled(self, R: Array) -> Array:
-        """What a residual moves L by, in place."""
+    def weighed(self, R: Array) -> Array:
+        """Residuals as gradients of squares, in place."""
         if self.root is not None:
             R *= self.root
         return R
+
+    def pulled(self, R: Array) -> Array:
+        """What a residual moves L by, in place."""
+        if self.bend is not None:
+            t = self._turn()
+            np.clip(R, -t, t, out=R)
+        return self.weighed(R)
+
+    def priced(self, R: Array) -> Array:
+        """Residuals whose squares are twice what R costs; R itself for squares."""
+        if self.bend is None:
+            return R
+        size = np.abs(R)
+        small = np.minimum(size, self._turn())
+        return np.copysign(np.sqrt(small * (2 * size - small)), R)
+
+    def _turn(self) -> Array | float:
+        """Where residuals begin to count linearly."""
+        assert self.bend is not None
+        return self.bend if self.root is None else self.bend * self.root
 
     def lengths(self, R: Array, where: Array) -> FloatArray:
         """Sizes of residuals, in units of the data, where a mask says so."""
@@ -129,7 +156,7 @@ class Separated:
         given = np.ones((rows.size, self.D.shape[1]), dtype=bool) if self.seen is None else self.seen[rows]
         given = given if out is None else given & ~out
         weights = None if self.root is None else self.unit * np.square(self.root[rows][given])
-        return Separated(self.D[rows][given], given.shape, np.flatnonzero(given), weights)
+        return Separated(self.D[rows][given], given.shape, np.flatnonzero(given), weights, self.bend)
 
     def factors(self, left: Array, right: Array) -> tuple[Array, Array]:
         """Factors of the model from factors of this form."""
@@ -148,7 +175,8 @@ class Kept:
         if self._data is None:
             problem = self.problem
             places = need(problem.M, SeenAsIs).places()
-            self._data = Separated(problem.b, problem.atoms.shape, places, problem.loss.weights)
+            loss = problem.loss
+            self._data = Separated(problem.b, problem.atoms.shape, places, loss.weights, loss.linear_beyond)
         return self._data
 
     def forget(self) -> None:

@@ -41,6 +41,13 @@ class Rule:
 
     def threshold(self, R: Array) -> float:
         """The least size of a residual that is left out, or may be; infinite if none is."""
+        return self._threshold(self._priced(R))
+
+    def _priced(self, R: Array) -> Array:
+        """Residuals by what they cost; in units of the data where noise decides."""
+        return R if self.by_noise else self._kept.data.priced(R)
+
+    def _threshold(self, R: Array) -> float:
         if self.by_noise:
             return max(self._settings.stands_out * self.deviation(R), self.floor)
         a = np.abs(R).ravel()
@@ -51,10 +58,10 @@ class Rule:
         return self._guess
 
     def bar(self, R: Array) -> float:
-        """The threshold; of noise raised until, of the entries beyond it, all but a few are more than normal noise
+        """The threshold of residuals by what they cost; of noise raised until, of the entries beyond it, all but a few are more than normal noise
         would have there: where there are no gross errors, none is found, however many entries there are."""
         if not self.by_noise:
-            return self.threshold(R)
+            return self._threshold(R)
         from scipy.special import erfc  # takes long to import, for those who never come here
 
         size, deviation = np.abs(R).ravel(), self.deviation(R)
@@ -106,6 +113,7 @@ class Rule:
 
     def left_out(self, R: Array, floor: float = 0.0) -> Array:
         """Where residuals are left out: no more of them than allowed, however many are equal."""
+        R = self._priced(R)
         size = np.abs(R)
         out = size >= max(self.bar(R), floor)
         if self._allowed is not None and np.count_nonzero(out) > self._allowed:

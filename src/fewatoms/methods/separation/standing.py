@@ -98,7 +98,7 @@ class Standing:
         """L of all rows, from its right factor."""
         settings, data = self.settings, self.mixture.data
         run = self._run = Trims(self.mixture, settings, None, rank=V.shape[1])
-        at = data.pulled(np.array(data.nothing_explained)) @ V / data.share, V
+        at = data.weighed(np.array(data.nothing_explained)) @ V / data.share, V
         at = self._agreed(run, run.soften(at, settings.softened), settings.tol, settings.steps, settings.recounts)
         self._before, self._scale = at, run.rule.scale(run.left(at))
         return run, at
@@ -157,7 +157,7 @@ class Standing:
             R = run.left(below)
             t = times * run.rule.deviation(R)
             if t > 0:
-                yield _joined(below, run.data.pulled(np.clip(R, -t, t, out=R)))
+                yield _joined(below, run.data.weighed(np.clip(R, -t, t, out=R)))
 
 
 def some_rows(mixture: Mixture, settings: Trimming) -> IntArray | None:

@@ -68,7 +68,7 @@ class Trims:
             return self.point(at)
         V = at[1]
         run = Trims(whole, self.settings, None, rank=V.shape[1])
-        return run.point((whole.data.pulled(np.array(whole.data.nothing_explained)) @ V, V))
+        return run.point((whole.data.weighed(np.array(whole.data.nothing_explained)) @ V, V))
 
     def needed(self, at: Low, floor: float = 0.0) -> int:
         """How many residuals the rule leaves out, of this size or more."""
@@ -84,8 +84,8 @@ class Trims:
         small = self.data.count <= self.settings.small
         if problem.alpha is not None or small:
             whole = self.data.nothing_explained
-            rest = self.data.pulled(np.where(self.rule.left_out(whole), 0.0, whole))
-            for X in (self.data.pulled(whole), rest):
+            rest = self.data.weighed(np.where(self.rule.left_out(whole), 0.0, whole))
+            for X in (self.data.weighed(np.array(whole)), rest):
                 V = leading_right(X, rank)
                 yield X @ V, V
             for _ in range(self.settings.others if small else 0):
@@ -99,7 +99,7 @@ class Trims:
         if not 0 < t < math.inf:
             t = self.data.largest
         V = self._anywhere(rank)
-        Y = self.data.pulled(np.clip(whole, -t, t))
+        Y = self.data.weighed(np.clip(whole, -t, t))
         for _ in range(3):
             V = np.linalg.qr(Y.T @ (Y @ V))[0]
         at = Y @ V, V
@@ -107,7 +107,7 @@ class Trims:
             R = self.left(at)
             edge = self.rule.edge(R)
             last = t <= edge or (edge <= settings.apart * t and self.rule.threshold(R) >= t)
-            at = advanced(at, at[1], self.data.pulled(np.clip(R, -t, t, out=R)))
+            at = advanced(at, at[1], self.data.weighed(np.clip(R, -t, t, out=R)))
             if last:
                 break
             t *= settings.rung
@@ -134,7 +134,7 @@ class Trims:
             if noise <= self.rule.floor or calm == settings.patience:
                 break
             t = max(settings.soft * noise, settings.rung * t)
-            before, at = at, advanced(ahead, at[1], self.data.pulled(np.clip(R, -t, t, out=R)))
+            before, at = at, advanced(ahead, at[1], self.data.weighed(np.clip(R, -t, t, out=R)))
         return at
 
     def descend(self, at: Low, tol: float, steps: int, enough: float = 0.0) -> Iterator[Low]:
@@ -148,7 +148,7 @@ class Trims:
             with self._answers(at):
                 R = self.residual(*ahead)
             R[self.rule.left_out(R)] = 0.0
-            length = float(np.linalg.norm(R))
+            length = float(np.linalg.norm(self.data.priced(R)))
             if length > reached and beta > 0:
                 before, weight = None, 1.0
                 continue
@@ -179,6 +179,7 @@ class Trims:
             times = min(rule.bar(R), float(np.abs(R[out]).min(initial=math.inf))) / deviation if count else math.inf
             note = words.stands_out(count, math.sqrt(data.unit) * deviation, times)
         R[out] = 0.0
+        R = data.priced(R)
         (p, q), rank = R.shape, at[1].shape[1]
         return Candidate(
             0.5 * data.unit * float(np.vdot(R, R)),
