@@ -39,11 +39,6 @@ class Standing:
     def _small(self) -> bool:
         return self.mixture.data.count <= self.settings.small
 
-    @property
-    def _cheap(self) -> bool:
-        """Whether several ways can be tried: among few data, or some of the rows."""
-        return self._small or self.mixture.whole is not None
-
     def at(self, rank: int) -> tuple[Trims, Low]:
         """The best L of a rank. Of those below, the last few are found first, among some of the rows where these are
         many."""
@@ -73,7 +68,7 @@ class Standing:
         """From the start that leaves the smallest scale after some steps, on to the end."""
         settings = self.settings
         run = self._run = Trims(self.mixture, settings, None, rank=rank)
-        first, most = ledger.current().found is None, settings.finalists if self._cheap else 1
+        first, most = ledger.current().found is None, settings.finalists if self._small else 1
         best: list[tuple[float, Low]] = []
         try:
             for start in self._starts(run, rank, whole=whole):
@@ -153,7 +148,7 @@ class Standing:
     def _extended(self, run: Trims, below: Low) -> Iterator[Low]:
         """One atom more: the leading one of the residual, clipped at some deviations of it, so that many entries decide
         and not the largest."""
-        for times in self.settings.clipped if self._cheap else self.settings.clipped[:1]:
+        for times in self.settings.clipped if self._small else self.settings.clipped[:1]:
             R = run.left(below)
             t = times * run.rule.deviation(R)
             if t > 0:
