@@ -59,7 +59,12 @@ def plain_squares(problem: Problem, *, huber: bool = False) -> bool:
     huber : whether squares that become linear will do as well
     """
     price, loss = problem.price, problem.loss
-    return (loss.squares or (huber and loss.linear_beyond is not None)) and problem.plain and price.ridge == 0 and price.cap is None
+    return (
+        (loss.squares or (huber and loss.linear_beyond is not None))
+        and problem.plain
+        and price.ridge == 0
+        and price.cap is None
+    )
 
 
 def weights_differ(problem: Problem) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fewatoms import ledger
-from fewatoms._types import Array, FloatArray
+from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.methods.separation.matrix import Low
 
 if TYPE_CHECKING:
@@ -24,32 +24,52 @@ def mended(run: Trims, at: Low) -> Low | None:
     out, and steps from there lead back. So a row is fitted to a few entries of it, drawn at random, several times; the
     fit that most of the row agrees with is the best of these.
     """
-    data, rank = run.data, at[1].shape[1]
     changed = False
     for turned in (False, True):
         R = run.left(at)
         t = run.rule.threshold(R)
         if not t > run.rule.floor:
-            return at if changed else None
-        X, W, left, right = data.D, data.mask, *at
-        if turned:
-            X, W, R, (left, right) = X.T, None if W is None else W.T, R.T, _orthonormal(*at)
-        lines = _crowded(R, W, t, run.settings.crowded, rank)
-        for some in np.array_split(lines, max(1, -(-lines.size * X.shape[1] // BLOCK))):
-            fitted = _Line(X[some], None if W is None else W[some], right, t)
-            better, where = fitted.anew(left[some], run.settings.draws, run.settings.agreeing)
-            if where.any():
-                left, changed = left.copy() if not changed else left, True
-                left[some[where]] = better[where]
-        at = (left, right) if not turned else _orthonormal(left, right)
+            break
+        lines = _crowded(R.T if turned else R, _turned(run.data.mask, turned), t, run.settings.crowded, at[1].shape[1])
+        at, better = _again(run, at, lines, t, turned=turned)
+        changed = changed or better
     return at if changed else None
+
+
+def agreed(run: Trims, at: Low, t: float) -> Low:
+    """All rows, then all columns, as most of their entries agree to within t."""
+    for turned in (False, True):
+        lines = np.flatnonzero(_given(_turned(run.data.D, turned), _turned(run.data.mask, turned)))
+        at, _ = _again(run, at, lines, t, turned=turned)
+    return at
+
+
+def _again(run: Trims, at: Low, lines: Array, t: float, *, turned: bool) -> tuple[Low, bool]:
+    """Some rows, or columns, fitted anew; whether any is better."""
+    X, W, changed = _turned(run.data.D, turned), _turned(run.data.mask, turned), False
+    left, right = _orthonormal(*at) if turned else (at[0].copy(), at[1])
+    for some in np.array_split(lines, max(1, -(-lines.size * X.shape[1] // BLOCK))):
+        fitted = _Lines(X[some], None if W is None else W[some], right, t)
+        better, where = fitted.anew(left[some], run.settings.draws, run.settings.agreeing)
+        left[some[where]] = better[where]
+        changed = changed or bool(where.any())
+    return (_orthonormal(left, right) if turned else (left, right)), changed
+
+
+def _turned(X: Array | None, turned: bool) -> Any:
+    return X.T if turned and X is not None else X
 
 
 def _crowded(R: Array, W: Array | None, t: float, share: float, rank: int) -> Array:
     """Lines of which such a share stands out, and that have entries enough to tell."""
-    given = np.full(len(R), R.shape[1]) if W is None else np.count_nonzero(W, axis=1)
+    given = _given(R, W)
     out = np.count_nonzero(np.abs(R) >= t, axis=1)
     return np.flatnonzero((out >= share * given) & (out > 0) & (given > rank + 1))
+
+
+def _given(X: Array, W: Array | None) -> IntArray:
+    """How many entries lines have."""
+    return np.full(len(X), X.shape[1]) if W is None else np.count_nonzero(W, axis=1)
 
 
 def _orthonormal(left: Array, right: Array) -> Low:
@@ -58,15 +78,12 @@ def _orthonormal(left: Array, right: Array) -> Low:
     return right @ T.T, Q
 
 
-class _Line:
+class _Lines:
     """Lines x of X = C B^T and noise, for orthonormal B; W : what residuals count, None for all the same."""
 
     def __init__(self, X: Array, W: Array | None, B: Array, t: float) -> None:
         self.X, self.W, self.B, self.t = X, W, B, t
-        if W is None:
-            self._places, self._counts = np.zeros(0, dtype=np.intp), np.full(len(X), X.shape[1])
-        else:
-            self._places, self._counts = np.nonzero(W)[1], np.count_nonzero(W, axis=1)
+        self._places, self._counts = np.zeros(0, dtype=np.intp) if W is None else np.nonzero(W)[1], _given(X, W)
         self._first = np.cumsum(self._counts) - self._counts
 
     def anew(self, C: Array, draws: int, agreeing: int) -> tuple[Array, Array]:

@@ -58,8 +58,9 @@ class Rule:
         return self._guess
 
     def bar(self, R: Array) -> float:
-        """The threshold of residuals by what they cost; of noise raised until, of the entries beyond it, all but a few are more than normal noise
-        would have there: where there are no gross errors, none is found, however many entries there are."""
+        """The threshold of residuals by what they cost; of noise raised until, of the entries beyond it, all but a few
+        are more than normal noise would have there: where there are no gross errors, none is found, however many
+        entries there are."""
         if not self.by_noise:
             return self._threshold(R)
         from scipy.special import erfc  # takes long to import, for those who never come here

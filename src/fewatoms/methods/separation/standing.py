@@ -11,7 +11,7 @@ import numpy as np
 
 from fewatoms import ledger
 from fewatoms._types import Array, IntArray
-from fewatoms.methods.separation.lines import mended
+from fewatoms.methods.separation.lines import agreed, mended
 from fewatoms.methods.separation.matrix import Low, Mixture
 from fewatoms.methods.separation.partial import leading_right
 from fewatoms.methods.separation.steps import Trims
@@ -144,6 +144,21 @@ class Standing:
             yield from self._extended(run, self._before)
             most = 3 if whole else 1
         yield from islice(run.starts(rank), most)
+        if whole and self._small:
+            yield from self._agreeing(run, rank)
+
+    def _agreeing(self, run: Trims, rank: int) -> Iterator[Low]:
+        """Where nearly half of the entries may be wrong: from little more than signs, and then what most entries of
+        every line agree on, more and more nearly."""
+        whole, settings = run.data.nothing_explained, self.settings
+        middle = run.rule.middle(whole)
+        for times in settings.signs if middle > run.rule.floor else ():
+            X = run.data.weighed(np.clip(whole, -times * middle, times * middle))
+            V = leading_right(X, rank)
+            at, t = (X @ V, V), middle
+            for _ in range(settings.nearer):
+                at, t = agreed(run, at, t), settings.rung * t
+            yield at
 
     def _extended(self, run: Trims, below: Low) -> Iterator[Low]:
         """One atom more: the leading one of the residual, clipped at some deviations of it, so that many entries decide

@@ -55,6 +55,8 @@ class Trimming:
     crowded : of the entries of a row or column: so many that stand out ask for another look at it
     draws, agreeing : fits to a few entries of such a line that are tried, and steps to what the rest of it agrees with
     mends : times that this is done
+    signs, nearer : of the median size of entries, where they are clipped for a start on small matrices; rounds in which
+        lines are fitted to what most of their entries agree on, each `rung` as near as the last
     held_out, aside : of the entries: those by which ranks are compared; of the rows: those that win or lose most by a
         rank, and are not counted
     charged : of the price of a number of L, what entries held out charge by themselves: 1 for what noise it brings
@@ -98,11 +100,13 @@ class Trimming:
     draws: int = 20
     agreeing: int = 4
     mends: int = 3
+    signs: tuple[float, ...] = (0.4,)
+    nearer: int = 8
     held_out: float = 0.1
     aside: float = 0.1
     charged: float = 1.5
     clipped: tuple[float, ...] = (1.0, 3.0)
-    level: float = 0.35
+    level: float = 0.45
     filled: float = 0.9
     below: int = 2
     counts: int = 2
