@@ -74,6 +74,7 @@ FIGURES: Mapping[str, Figure] = {
     "precision": Figure("share of the entries found that are true", "more", "mean"),
     "recall": Figure("share of the true entries that are found", "more", "mean"),
     "right_rank": Figure("whether the rank is the true one", "more", "mean"),
+    "dimmed": Figure("largest relative change of the brightness of a column of L, from that of rank told", over="max"),
     "trimmed": Figure("residual of L with the best S of so many entries"),
     "error": Figure("relative error against the truth", over="max", floor=1e-7),
     "far": Figure("share of pixels off by more than 20", percent=True),

@@ -120,6 +120,14 @@ small = Part(
             )
             for name, share in (("tables", 1.0), ("tables, 70 % seen", 0.7), ("tables, 30 % seen", 0.3))
         ),
+        Case(
+            "tables, 40 % wrong", "demixing.drawn", {"errors": 0.4}, NOBODY_SAYS,
+            (Bar("precision", Limit(0.9), at_least=True), Bar("low", Limit(rival=TOLD_NOISE.name))), fits=(40, 8),
+        ),
+        Case(
+            "film, lingering longer", "demixing.stack", {"kind": "lingering", "side": 32, "frames": 40, "stay": 0.38},
+            NOBODY_SAYS, _found(0.9, 0.9), quick={"side": 20},
+        ),
         *(
             Case(
                 f"film, {kind}", "demixing.stack", {"kind": kind, "side": 32, "frames": 40}, NOBODY_SAYS,
@@ -130,6 +138,57 @@ small = Part(
     ),
     draws=1,
     remarks=("Pursuit is told the length of the noise: its sparse part takes what its bound does not cover.",),
+)  # fmt: skip
+
+# Neither rank nor entries told, on real pictures: no face may be given up as foreground.
+
+RANK_TOLD = Who("fewatoms, told the rank", "ours.separated", {"k": ("told", None)})
+TWICE = Bar("cpu", Limit(rival=RANK_TOLD.name, times=2.0))
+
+blind = Part(
+    "demixing.blind",
+    "faces and the hall, neither rank nor entries told",
+    (
+        Case(
+            "faces", "demixing.faces", {"file": FACES, "rank": 9, "share": 0.1, "lit": True}, (OPEN, RANK_TOLD),
+            (TWICE, Bar("dimmed", Limit(0.1))), quick={"every": 2}, files=(FACES,),
+        ),
+        Case(
+            "hall", "demixing.video", {"file": VIDEO, "rank": 3},
+            (OPEN, RANK_TOLD, Who("median over time", "plain.median_over_time")),
+            (TWICE, Bar("error", Limit(rival="median over time", times=1.2))),
+            quick={"every": 2, "frames": 4}, files=(VIDEO,),
+        ),
+    ),
+    draws=1,
+)  # fmt: skip
+
+# Large matrices: pursuit by partial decompositions.
+
+PARTIAL = Who("IALM, partial SVD", "plain.ialm_partial", {"tol": MISFIT})
+
+large = Part(
+    "demixing.large",
+    "large matrices with 5 % gross errors: principal component pursuit by partial decompositions",
+    (
+        Case(
+            "3000 x 3000, rank 30", "demixing.planted",
+            {"p": 3000, "q": 3000, "rank": 30, "share": 0.05, "misfit": MISFIT}, (PARTIAL, PURSUIT),
+            (
+                Bar("cpu", Limit(rival=PARTIAL.name), PURSUIT.name, full=True), Bar("gap", Limit(0.002), PURSUIT.name),
+                Bar("objective", Limit(rival=PARTIAL.name, times=OBJECTIVE), PURSUIT.name),
+                Bar("right_rank", Limit(1.0), PURSUIT.name, at_least=True),
+            ),
+            quick={"p": 1100, "q": 1100, "rank": 10},
+        ),
+        Case(
+            "8000 x 2000, rank 20", "demixing.planted",
+            {"p": 8000, "q": 2000, "rank": 20, "share": 0.05, "misfit": MISFIT}, (PURSUIT,),
+            (Bar("gap", Limit(0.002), PURSUIT.name), Bar("right_rank", Limit(1.0), PURSUIT.name, at_least=True)),
+            quick={"p": 2000, "q": 1100, "rank": 10}, memory=True,
+        ),
+    ),
+    draws=1,
 )  # fmt: skip
 
 # Stars and texture: told both budgets, the noise, nothing. FISTA has the best of its penalties by the truth.
@@ -213,4 +272,4 @@ paper = Part(
     figure="traces",
 )  # fmt: skip
 
-PARTS = (faces, video, small, stars, paper)
+PARTS = (faces, video, small, blind, large, stars, paper)

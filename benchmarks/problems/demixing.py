@@ -32,6 +32,7 @@ class Matrix:
     k : the rank of L and the number of entries of S; misfit : what is asked of pursuit
     truth : L and S, where known; background : of a video; picture : the shape of a column
     seen : which entries are given, if not all
+    lit : whether the brightness of every column of L is compared with that of our L of rank k[0]
     """
 
     X: Vector
@@ -41,6 +42,18 @@ class Matrix:
     background: Vector | None = None
     picture: tuple[int, ...] = ()
     seen: Vector | None = None
+    lit: bool = False
+
+    @cached_property
+    def brightness(self) -> Vector:
+        """Of the columns of L of a rank that is told."""
+        import fewatoms as fa
+
+        atoms = fa.RankOne(*self.X.shape) + fa.SignedOneHot(self.X.shape)
+        return fa.fit(fa.Identity(self.X.shape), self.X, atoms=atoms, k=(self.k[0], None)).parts[0].x.mean(axis=0)
+
+    def memory(self, extra: int) -> dict[str, float]:
+        return {"of_data": extra / self.X.nbytes}
 
     @cached_property
     def gauges(self) -> tuple[float, float]:
@@ -66,6 +79,8 @@ class Matrix:
             figures["right_rank"] = float(figures.get("rank") == self.k[0])
             figures |= _overlap(S != 0, self.truth[1] != 0)
             figures |= {n: relative(a - t, t) for n, a, t in zip(("low", "sparse"), (L, S), self.truth, strict=True)}
+        if self.lit:
+            figures["dimmed"] = float(np.abs(L.mean(axis=0) / self.brightness - 1).max())
         if answer.certified:
             figures |= answer.proven()
         pictures = (L, S, self.X, self.picture, self.background) if self.picture else None
@@ -89,32 +104,34 @@ def small(name: str) -> Any:
     return planted(2000, 64, 2, 0.05, 0)  # enough that loops are compiled which would not be for fewer
 
 
-def faces(file: str, rank: int, share: float, folder: Path, seed: int, *, every: int = 1) -> Matrix:
+def faces(file: str, rank: int, share: float, folder: Path, seed: int, *, every: int = 1, lit: bool = False) -> Matrix:
     """One face under many lights, one column for each; values from 0 to 1."""
     pictures = np.load(folder / file)["faces"][::every, ::every, ::every]
     X = np.ascontiguousarray(pictures.reshape(len(pictures), -1).T, dtype=np.float64) / 255
-    return Matrix(X, (rank, round(share * X.size)), picture=pictures.shape[1:])
+    return Matrix(X, (rank, round(share * X.size)), picture=pictures.shape[1:], lit=lit)
 
 
-def video(file: str, folder: Path, seed: int, *, every: int = 1, frames: int = 1) -> Matrix:
+def video(file: str, folder: Path, seed: int, *, rank: int = 1, every: int = 1, frames: int = 1) -> Matrix:
     """One column per frame; `every` pixel and so many frames apart."""
     data = np.load(folder / file)
     seen, truth = data["frames"][::frames, ::every, ::every], data["background"][::every, ::every].astype(np.float64)
     X = np.ascontiguousarray(seen.reshape(len(seen), -1).T, dtype=np.float64)
-    return Matrix(X, (1, 0), background=truth, picture=truth.shape)
+    return Matrix(X, (rank, 0), background=truth, picture=truth.shape)
 
 
-def planted(p: int, q: int, rank: int, share: float, seed: int) -> Matrix:
+def planted(p: int, q: int, rank: int, share: float, seed: int, *, misfit: float = 1e-3) -> Matrix:
     d = datasets.low_rank_plus_sparse(p, q, rank, corrupted=share, rng=seed)
     L, S = d.low_rank_left @ d.low_rank_right.T, d.sparse.toarray()
-    return Matrix(d.X, (rank, int(np.count_nonzero(S))), misfit=1e-3, truth=(L, S))
+    return Matrix(d.X, (rank, int(np.count_nonzero(S))), misfit, (L, S))
 
 
-def drawn(seed: int, *, share: float = 1.0) -> Matrix:
-    """A small table: 20 to 60 rows, 10 to 40 columns, rank 1 to 3, 5 to 10 % gross errors, little noise."""
+def drawn(seed: int, *, share: float = 1.0, errors: float | None = None) -> Matrix:
+    """A small table: 20 to 60 rows, 10 to 40 columns, rank 1 to 3, 5 to 10 % gross errors if nothing else is said,
+    little noise."""
     rng = np.random.default_rng([seed, 1])
     p, q, rank = int(rng.integers(20, 61)), int(rng.integers(10, 41)), int(rng.integers(1, 4))
     noise, wrong = rng.uniform(0.01, 0.1), rng.uniform(0.05, 0.1)
+    wrong = wrong if errors is None else errors
     L = rng.standard_normal((p, rank)) @ rng.standard_normal((rank, q))
     seen = rng.random(L.shape) < share
     S = np.where(seen & (rng.random(L.shape) < wrong), rng.choice([-1.0, 1.0], L.shape), 0.0)
@@ -128,10 +145,10 @@ def drawn(seed: int, *, share: float = 1.0) -> Matrix:
 STACKS = ("moving", "lingering", "light", "shade", "still")
 
 
-def stack(kind: str, side: int, frames: int, seed: int) -> Matrix:
+def stack(kind: str, side: int, frames: int, seed: int, *, stay: float = 0.3) -> Matrix:
     """A film of a still wall, one column per frame, grey levels as integers.
 
-    moving : a block crosses it. lingering : it stops for three tenths of the frames. light : besides, a lamp on one
+    moving : a block crosses it. lingering : it stops for a share `stay` of the frames. light : besides, a lamp on one
     side goes up and down. shade : the block, and a soft shade around it. still : nothing moves
     """
     rng = np.random.default_rng([seed, STACKS.index(kind)])
@@ -142,7 +159,8 @@ def stack(kind: str, side: int, frames: int, seed: int) -> Matrix:
     S, size = np.zeros_like(L), side // 5
     for t in range(frames if kind != "still" else 0):
         at = t / (frames - 1)
-        at = (min(at, 0.35) + max(at - 0.65, 0.0)) / 0.7 if kind == "lingering" else at
+        stop = 0.5 * (1 - stay)
+        at = (min(at, stop) + max(at - stop - stay, 0.0)) / (1 - stay) if kind == "lingering" else at
         left, top = round(at * (side - size)), side // 3
         if kind == "shade":
             S[top + size : top + 2 * size, left : left + size, t] = -30.0

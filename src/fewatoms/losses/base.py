@@ -68,6 +68,7 @@ class Loss(ABC):
     """
 
     anchored = True  # f >= 0 and f(0) = 0, so that b = 0 asks for nothing
+    linear_beyond: float | None = None  # the size up to which residuals count by half their squares, for Huber's loss
     squares = False  # f is half the (weighted) squared norm: normal equations solve it
     labelled = False  # data are labels of classes
     weights: FloatArray | None = None

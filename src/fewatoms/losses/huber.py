@@ -48,7 +48,7 @@ class Huber(Loss):
 
     def __init__(self, delta: float = 1.0, weights: object = None) -> None:
         super().__init__(weights)
-        self.delta = _checks.number("delta", delta, positive=True)
+        self.delta = self.linear_beyond = _checks.number("delta", delta, positive=True)
 
     def _settings(self) -> str:
         return ", ".join(filter(None, [f"delta={self.delta:g}", super()._settings()]))

@@ -53,10 +53,18 @@ def dual_of(problem: Problem, candidate: Candidate) -> DualPoint:
     return DualPoint(y, z, sigma, relaxation, candidate.loss, candidate.gauge, candidate)
 
 
-def plain_squares(problem: Problem) -> bool:
-    """Whether least squares is all there is: nothing beside the atoms, nothing that coefficients pay."""
-    price = problem.price
-    return problem.loss.squares and problem.plain and price.ridge == 0 and price.cap is None
+def plain_squares(problem: Problem, *, huber: bool = False) -> bool:
+    """Whether least squares is all there is: nothing beside the atoms, nothing that coefficients pay.
+
+    huber : whether squares that become linear will do as well
+    """
+    price, loss = problem.price, problem.loss
+    return (
+        (loss.squares or (huber and loss.linear_beyond is not None))
+        and problem.plain
+        and price.ridge == 0
+        and price.cap is None
+    )
 
 
 def weights_differ(problem: Problem) -> bool:

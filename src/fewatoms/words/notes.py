@@ -53,3 +53,9 @@ def asymmetric(pairs: int) -> str:
 def stands_out(count: int, deviation: float, times: float) -> str:
     told = f"{count} entries stand out of noise of standard deviation {deviation:.3g}"
     return f"{told}, by {times:.3g} times as much or more" if count and times < 1e3 else told
+
+
+def gap_missed(gap: float, tol: float, *, low: bool) -> str:
+    """Of pursuit."""
+    why = "" if low else ", and the search has ended early, as nothing of low rank was found"
+    return f"the gauge is within {100 * gap:.2g} % of the least, as far as is proven, not within {100 * tol:.2g} %{why}"

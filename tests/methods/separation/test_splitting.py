@@ -152,3 +152,47 @@ def test_all_a_certificate_of_a_pursuit_says_in_words():
     )
     assert "The bound alpha" in str(s.certificate)
     assert "a small gauge with a loss of at most" in s.message
+
+
+@pytest.mark.parametrize("misfit", [0.0, 0.1])
+@pytest.mark.parametrize("name", ["planted", "planted, missing", "noisy, wide", "noise, tall, missing", "diagonal"])
+def test_partial_decompositions_prove_both_ends(name, misfit):
+    """Whatever they miss: the least lies between."""
+    for seed, low in ((0, 1.0), (1, 0.5)):
+        m = MATRICES[name](seed)
+        s, L, S = m.fit(kind=Union, sparse=1.7, misfit=misfit, method=separation(full=0, low=low, steps=60))
+        optimum = pursuit(m, 1.7, misfit * np.linalg.norm(m.b))
+        assert_adds_up(m, s, L, S)
+        assert_honest(s, misfit)
+        assert_encloses(s.certificate, optimum)
+
+
+def test_partial_decompositions_find_what_all_of_them_find():
+    m = mix(0, 150, 120, 3, 900)
+    whole, _, _ = m.fit(kind=Union, misfit=1e-4)
+    s, L, _ = m.fit(kind=Union, misfit=1e-4, method=separation(full=0))
+    assert s.success
+    assert s.gauge == pytest.approx(whole.gauge, rel=2e-3)
+    assert s.certificate.gap <= 2e-3 * s.gauge
+    assert L.cardinality == 3
+    assert "as far as is proven" not in s.message
+    np.testing.assert_allclose(L.x, m.low, atol=0.01)
+
+
+def test_says_where_its_tolerance_was_missed():
+    m = mix(0, 30, 20, 2, 30, noise=0.3)
+    s, _, _ = m.fit(kind=Union, misfit=1e-3, method=separation(steps=3))
+    gap = s.certificate.gap / s.gauge
+    assert gap > 2e-3
+    (told,) = re.findall(r"within ([0-9.e+-]+) % of the least, as far as is proven, not within 0.2 %", s.message)
+    assert float(told) == pytest.approx(100 * gap, rel=0.06)
+
+
+def test_ends_early_where_nothing_is_of_low_rank():
+    X = np.random.default_rng(0).standard_normal((120, 100))
+    s, _, _ = of(X).fit(kind=Union, misfit=1e-3, method=separation(full=0))
+    assert s.success
+    assert "nothing of low rank was found" in s.message
+    whole, _, _ = of(X).fit(kind=Union, misfit=1e-3)
+    assert s.certificate.primal - s.certificate.gap <= whole.gauge * (1 + 1e-9)
+    assert whole.certificate.primal - whole.certificate.gap <= s.gauge * (1 + 1e-9)

@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from fewatoms import words
 from fewatoms.budget import Budget
 from fewatoms.candidates import DualPoint, Iterate
 from fewatoms.capabilities import SeenAsIs
+from fewatoms.faces import Face
 from fewatoms.goals import Goal, SmallestGauge
 from fewatoms.methods.base import Job, Method
 from fewatoms.methods.separation.matrix import Kept, Mixture
 from fewatoms.methods.separation.roles import Roles
-from fewatoms.methods.separation.splitting import Splitting
+from fewatoms.methods.separation.splitting import Ends, Splitting
 from fewatoms.methods.separation.trimming import Trimming
 from fewatoms.methods.sums import SumJob, dual_of, plain_squares, weights_differ
 from fewatoms.problem import Problem
@@ -23,29 +25,32 @@ from fewatoms.problem import Problem
 
 @dataclass(frozen=True)
 class Separation(Method):
-    """A sum or union of rank-one matrices and matrix entries, data that are entries, least squares.
+    """A sum or union of rank-one matrices and matrix entries, data that are entries, least squares or Huber's loss.
 
     With budgets, given or left open: `trimming`. A union without any k is principal component pursuit, (P3) itself:
-    `splitting`; not with weights that differ.
+    `splitting`; for least squares, not with weights that differ.
 
     trimming, splitting : how these are done
-    narrow : columns, of the shorter side, up to which the decomposition of a q x q matrix is bearable
+    narrow : columns, of the shorter side, up to which matrices of this form can be held
     empty : times the entries seen: the largest matrix that is filled in for them
     """
 
     trimming: Trimming = field(default_factory=Trimming)
     splitting: Splitting = field(default_factory=Splitting)
-    narrow: int = 4000
+    narrow: int = 20_000
     empty: int = 20
 
     def open(self, problem: Problem, budgets: Sequence[Budget]) -> Job | None:
         roles = Roles.of(problem.atoms)
-        if roles is None or not plain_squares(problem) or min(problem.atoms.shape) > self.narrow:
+        if roles is None or not plain_squares(problem, huber=True) or min(problem.atoms.shape) > self.narrow:
             return None
         if problem.M.offers(SeenAsIs) is None or problem.M.shape[1] > self.empty * problem.M.shape[0]:
             return None
         job = SeparationJob(problem, budgets, self, roles)
-        if any(map(job.pursues, budgets)) and weights_differ(problem):
+        pursued = any(map(job.pursues, budgets))
+        if pursued and not problem.loss.squares:
+            return None
+        if pursued and weights_differ(problem):
             raise ValueError(
                 f"k must give one budget for each of the 2 parts of {problem.atoms!r} where data have weights: without "
                 "it principal component pursuit is asked for, which takes data of equal weight; got None"
@@ -59,6 +64,7 @@ class SeparationJob(SumJob):
     def __init__(self, problem: Problem, budgets: Sequence[Budget], method: Separation, roles: Roles) -> None:
         super().__init__(problem, budgets)
         self.method, self.roles, self.kept = method, roles, Kept(problem)
+        self._ends: Ends | None = None  # of a pursuit
         self._posed: dict[Budget, Problem] = {}
 
     def pursues(self, budget: Budget) -> bool:
@@ -82,8 +88,15 @@ class SeparationJob(SumJob):
 
     def iterates(self, course: Sequence[Budget]) -> Iterator[Iterate]:
         mixture = Mixture(self.decide(course), self.roles, self.kept)
-        way = self.method.splitting if self.pursues(course[0]) else self.method.trimming
-        return way.iterates(mixture)
+        if self.pursues(course[0]):
+            self._ends = Ends()
+            return self.method.splitting.iterates(mixture, self._ends)
+        return self.method.trimming.iterates(mixture)
+
+    def notes(self, problem: Problem, face: Face) -> list[str]:
+        ends, tol = self._ends, self.method.splitting.tol
+        missed = [] if ends is None or ends.gap <= tol else [words.gap_missed(ends.gap, tol, low=not ends.not_low)]
+        return super().notes(problem, face) + missed
 
     def evaluate(self, iterate: Iterate) -> DualPoint:
         if iterate.dual is not None:

@@ -27,25 +27,34 @@ class Separated:
 
     seen : which entries are given; None for all of them
     root : square roots of the weights, in units of the largest one, 0 where nothing is seen; None where all are equal
+    mask : what residuals are multiplied by: `root`, `seen`, or None
     unit : the largest weight
+    count : how many entries are given
     share : what is seen of the matrix, weights counted
     size : |root * D|
+    bend : the size, in units of the data, beyond which residuals count linearly (Huber's loss); None for squares
 
     Residuals are root * (D - L): the loss is unit / 2 times their squares, and what moves L is root times them. For
     weights w that is the step of the majoriser unit |L - L_0 - (w / unit) (D - L_0)|^2 / 2.
     """
 
     def __init__(
-        self, b: FloatArray, shape: Sequence[int], places: IntArray | None, weights: FloatArray | None
+        self,
+        b: FloatArray,
+        shape: Sequence[int],
+        places: IntArray | None,
+        weights: FloatArray | None,
+        bend: float | None = None,
     ) -> None:
         p, q = shape
+        self.bend = bend
         self.turned = p < q
         self._shape = (q, p) if self.turned else (p, q)
         self._places = places
         if places is not None and self.turned:  # flat indices of the data as they stand here
             rows, cols = np.divmod(places, q)
             self._places = cols * p + rows
-        self.D = self._filled(b)
+        self.D, self.count = self._filled(b), b.size
         self.seen: Array | None = None
         if places is not None and b.size < self.D.size:
             self.seen = np.zeros(self._shape, dtype=bool)
@@ -56,7 +65,7 @@ class Separated:
             if weights.min() < self.unit:
                 self.root = np.sqrt(self._filled(weights / self.unit))
                 self.share = float(weights.sum()) / self.unit / self.D.size
-        self._mask = self.seen if self.root is None else self.root
+        self.mask = self.seen if self.root is None else self.root
         self.size = float(np.linalg.norm(self.nothing_explained))
 
     def _filled(self, values: FloatArray) -> Array:
@@ -88,15 +97,35 @@ class Separated:
     def left(self, left: Array, right: Array) -> Array:
         """The residual of L = left right^T."""
         R = self.D - left @ right.T
-        if self._mask is not None:
-            R *= self._mask
+        if self.mask is not None:
+            R *= self.mask
+        return R
+
+    def weighed(self, R: Array) -> Array:
+        """Residuals as gradients of squares, in place."""
+        if self.root is not None:
+            R *= self.root
         return R
 
     def pulled(self, R: Array) -> Array:
         """What a residual moves L by, in place."""
-        if self.root is not None:
-            R *= self.root
-        return R
+        if self.bend is not None:
+            t = self._turn()
+            np.clip(R, -t, t, out=R)
+        return self.weighed(R)
+
+    def priced(self, R: Array) -> Array:
+        """Residuals whose squares are twice what R costs; R itself for squares."""
+        if self.bend is None:
+            return R
+        size = np.abs(R)
+        small = np.minimum(size, self._turn())
+        return np.copysign(np.sqrt(small * (2 * size - small)), R)
+
+    def _turn(self) -> Array | float:
+        """Where residuals begin to count linearly."""
+        assert self.bend is not None
+        return self.bend if self.root is None else self.bend * self.root
 
     def lengths(self, R: Array, where: Array) -> FloatArray:
         """Sizes of residuals, in units of the data, where a mask says so."""
@@ -122,6 +151,13 @@ class Separated:
         """A matrix of this form in the shape of the model."""
         return Y.T if self.turned else Y
 
+    def some(self, rows: IntArray, out: Array | None = None) -> Separated:
+        """Some of the rows alone; entries of them that a mask says so count as not seen."""
+        given = np.ones((rows.size, self.D.shape[1]), dtype=bool) if self.seen is None else self.seen[rows]
+        given = given if out is None else given & ~out
+        weights = None if self.root is None else self.unit * np.square(self.root[rows][given])
+        return Separated(self.D[rows][given], given.shape, np.flatnonzero(given), weights, self.bend)
+
     def factors(self, left: Array, right: Array) -> tuple[Array, Array]:
         """Factors of the model from factors of this form."""
         return (right, left) if self.turned else (left, right)
@@ -130,16 +166,17 @@ class Separated:
 class Kept:
     """The data of a job: made when somebody asks for them, and made anew after they were let go."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, data: Separated | None = None) -> None:
         self.problem = problem
-        self._data: Separated | None = None
+        self._data = data
 
     @property
     def data(self) -> Separated:
         if self._data is None:
             problem = self.problem
             places = need(problem.M, SeenAsIs).places()
-            self._data = Separated(problem.b, problem.atoms.shape, places, problem.loss.weights)
+            loss = problem.loss
+            self._data = Separated(problem.b, problem.atoms.shape, places, loss.weights, loss.linear_beyond)
         return self._data
 
     def forget(self) -> None:
@@ -148,11 +185,20 @@ class Kept:
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """One budget of a job: what is asked, which part is which, and the data."""
+    """One budget of a job: what is asked, which part is which, and the data.
+
+    whole : where these are some of the rows only, all of them
+    """
 
     problem: Problem
     roles: Roles
     kept: Kept
+    whole: Mixture | None = None
+
+    def some(self, rows: IntArray, out: Array | None = None) -> Mixture:
+        """Some of the rows, with some of their entries not seen."""
+        data = self.data.some(rows, out)
+        return Mixture(self.problem, self.roles, Kept(self.problem, data), self)
 
     @property
     def data(self) -> Separated:
@@ -163,6 +209,12 @@ class Mixture:
         """The rank and the number of entries allowed; None for what is left open."""
         parts = self.problem.budget.for_parts(2)
         return parts[self.roles.low].most, parts[self.roles.sparse].most
+
+    def charge(self, columns: int) -> None:
+        """A pass over the data is as many products as columns; over some of the rows, as many less."""
+        if self.whole is not None:
+            columns = math.ceil(columns * self.data.D.size / self.whole.data.D.size)
+        self.problem.M.charge(columns)
 
     @property
     def delta(self) -> float | None:

@@ -27,7 +27,7 @@ class Rule:
         self, mixture: Mixture, settings: Trimming, count: int | None, delta: float | None = None, fitted: int = 0
     ) -> None:
         self.count, self.delta, self.fitted = count, delta, fitted
-        self._m = mixture.problem.m
+        self._m = mixture.data.count
         self._kept, self._settings = mixture.kept, settings  # (rules outlive the data that a job keeps)
         self._allowed = count  # residuals to leave out at most
         self._guess: float | None = None
@@ -41,25 +41,34 @@ class Rule:
 
     def threshold(self, R: Array) -> float:
         """The least size of a residual that is left out, or may be; infinite if none is."""
+        return self._threshold(self._priced(R))
+
+    def _priced(self, R: Array) -> Array:
+        """Residuals by what they cost; in units of the data where noise decides."""
+        return R if self.by_noise else self._kept.data.priced(R)
+
+    def _threshold(self, R: Array) -> float:
+        if self.by_noise:
+            return max(self._settings.stands_out * self.deviation(R), self.floor)
         a = np.abs(R).ravel()
-        if self.count is not None:
-            self._guess = largest(a, self.count, self._guess, self._settings.near) if self.count < a.size else 0.0
-            return self._guess
         if self.delta is not None:
             return self._beyond(a, self.delta)
-        return max(self._settings.stands_out * self.deviation(R), self.floor)
+        assert self.count is not None
+        self._guess = largest(a, self.count, self._guess, self._settings.near) if self.count < a.size else 0.0
+        return self._guess
 
     def bar(self, R: Array) -> float:
-        """The threshold; of noise raised until, of the entries beyond it, all but a few are more than normal noise
-        would have there: where there are no gross errors, none is found, however many entries there are."""
-        t = self.threshold(R)
+        """The threshold of residuals by what they cost; of noise raised until, of the entries beyond it, all but a few
+        are more than normal noise would have there: where there are no gross errors, none is found, however many
+        entries there are."""
         if not self.by_noise:
-            return t
+            return self._threshold(R)
         from scipy.special import erfc  # takes long to import, for those who never come here
 
-        size = np.abs(R).ravel()
+        size, deviation = np.abs(R).ravel(), self.deviation(R)
+        t = max(self._settings.stands_out * deviation, self.floor)
         beyond = np.sort(size[size >= t])[::-1]
-        units = math.sqrt(2) * max(self.deviation(R), math.ulp(0.0))
+        units = math.sqrt(2) * max(deviation, math.ulp(0.0))
         with np.errstate(over="ignore"):
             by_chance = self._m * erfc(beyond / units)
         (sure,) = np.nonzero(by_chance <= self._settings.mistaken * np.arange(1, beyond.size + 1))
@@ -83,7 +92,11 @@ class Rule:
 
     def scale(self, R: Array) -> float:
         """The s at which the mean of min((R / s)^2, 1), over as many as are left to noise, is `settings.level`."""
-        squares = np.sort(np.square(self._some(R)))
+        return self.scale_of(self._some(R))
+
+    def scale_of(self, sizes: FloatArray) -> float:
+        """That of some residuals, given by their sizes."""
+        squares = np.sort(np.square(sizes))
         goal = self._settings.level * self._free * squares.size
         # The mean is the least, over j, of what it would be with the j smallest inside and the others beyond s.
         room = goal - np.arange(squares.size - 1, -1, -1)
@@ -92,13 +105,16 @@ class Rule:
 
     def _some(self, R: Array) -> FloatArray:
         """Sizes of residuals that are seen, or of some of them where there are very many."""
-        a = np.abs(R).ravel()
         seen = self._kept.data.seen
-        a = a if seen is None else a[seen.ravel()]
-        return a[:: max(1, a.size // self._settings.sampled)]
+        apart = max(1, R.size // self._settings.sampled)
+        while math.gcd(apart, R.shape[1]) > 1:  # entries of all columns
+            apart += 1
+        a = np.abs(R.ravel()[::apart])
+        return a if seen is None else a[seen.ravel()[::apart]]
 
     def left_out(self, R: Array, floor: float = 0.0) -> Array:
         """Where residuals are left out: no more of them than allowed, however many are equal."""
+        R = self._priced(R)
         size = np.abs(R)
         out = size >= max(self.bar(R), floor)
         if self._allowed is not None and np.count_nonzero(out) > self._allowed:

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fewatoms import ledger
-from fewatoms._types import Array
-from fewatoms.methods.separation.matrix import Low, Mixture, gram
+from fewatoms._types import Array, IntArray
+from fewatoms.methods.separation.lines import agreed, mended
+from fewatoms.methods.separation.matrix import Low, Mixture
+from fewatoms.methods.separation.partial import leading_right
 from fewatoms.methods.separation.steps import Trims
 
 if TYPE_CHECKING:
@@ -35,25 +37,34 @@ class Standing:
 
     @property
     def _small(self) -> bool:
-        return self.mixture.problem.m <= self.settings.small
+        return self.mixture.data.count <= self.settings.small
 
     def at(self, rank: int) -> tuple[Trims, Low]:
-        """The best L of a rank; of those below, the last few are found first."""
+        """The best L of a rank. Of those below, the last few are found first, among some of the rows where these are
+        many."""
+        rows = some_rows(self.mixture, self.settings)
+        if rows is None:
+            self._below(rank)
+            return self.found(rank, whole=True)
+        part = Standing(self.mixture.some(rows), self.settings)
+        part._below(rank)
+        return self._from(part.found(rank, whole=False)[1][1])
+
+    def _below(self, rank: int) -> None:
         have = 0 if self._before is None else self._before[1].shape[1]
         for lower in range(max(have + 1, rank - self.settings.below), rank):
-            self._found(lower, whole=False)
-        return self._found(rank, whole=True)
+            self.found(lower, whole=False)
 
     @property
     def score(self) -> float:
         """Schwarz's criterion for the rank found last, by its scale; less is better."""
         assert self._run is not None
-        rule, m = self._run.rule, self.mixture.problem.m
+        rule, m = self._run.rule, self.mixture.data.count
         if rule.fitted > self.settings.filled * m:
             return math.inf
         return 2 * m * math.log(max(self._scale, rule.floor, math.ulp(0.0))) + rule.fitted * math.log(m)
 
-    def _found(self, rank: int, *, whole: bool) -> tuple[Trims, Low]:
+    def found(self, rank: int, *, whole: bool) -> tuple[Trims, Low]:
         """From the start that leaves the smallest scale after some steps, on to the end."""
         settings = self.settings
         run = self._run = Trims(self.mixture, settings, None, rank=rank)
@@ -65,19 +76,43 @@ class Standing:
                 if best[0][0] <= run.rule.floor:
                     break
             for _, at in best[:]:
-                at = self._counted(
-                    run, run.soften(at, settings.compared), settings.roughly, settings.compared, settings.counts
-                )
+                at = run.soften(at, settings.compared)
+                at = self._agreed(run, at, settings.roughly, settings.compared, settings.counts)
                 self._seen(run, at, best, most)
             at = best[0][1]
             if whole:
-                at = self._counted(run, at, settings.tol, settings.steps, settings.recounts)
+                at = self._agreed(run, at, settings.tol, settings.steps, settings.recounts)
         except ledger.Stopped:
             if first and best:
-                ledger.keep(run.point(best[0][1]))
+                ledger.keep(run.answer(best[0][1]))
             raise
         self._before, self._scale = at, run.rule.scale(run.left(at))
         return run, at
+
+    def _from(self, V: Array) -> tuple[Trims, Low]:
+        """L of all rows, from its right factor."""
+        settings, data = self.settings, self.mixture.data
+        run = self._run = Trims(self.mixture, settings, None, rank=V.shape[1])
+        at = data.weighed(np.array(data.nothing_explained)) @ V / data.share, V
+        at = self._agreed(run, run.soften(at, settings.softened), settings.tol, settings.steps, settings.recounts)
+        self._before, self._scale = at, run.rule.scale(run.left(at))
+        return run, at
+
+    def _agreed(self, run: Trims, at: Low, tol: float, steps: int, rounds: int) -> Low:
+        """What stands out is left out, and lines of which too much does are fitted anew, while that lowers the
+        scale."""
+        at = self._counted(run, at, tol, steps, rounds)
+        least = run.rule.scale(run.left(at))
+        for _ in range(self.settings.mends):
+            trial = mended(run, at)
+            if trial is None:
+                break
+            trial = self._counted(run, trial, tol, steps, rounds)
+            scale = run.rule.scale(run.left(trial))
+            if not scale < least:
+                break
+            at, least = trial, scale
+        return at
 
     def _seen(self, run: Trims, at: Low, best: list[tuple[float, Low]], most: int) -> None:
         """One more among the best so far, the best first."""
@@ -109,6 +144,21 @@ class Standing:
             yield from self._extended(run, self._before)
             most = 3 if whole else 1
         yield from islice(run.starts(rank), most)
+        if whole and self._small:
+            yield from self._agreeing(run, rank)
+
+    def _agreeing(self, run: Trims, rank: int) -> Iterator[Low]:
+        """Where nearly half of the entries may be wrong: from little more than signs, and then what most entries of
+        every line agree on, more and more nearly."""
+        whole, settings = run.data.nothing_explained, self.settings
+        middle = run.rule.middle(whole)
+        for times in settings.signs if middle > run.rule.floor else ():
+            X = run.data.weighed(np.clip(whole, -times * middle, times * middle))
+            V = leading_right(X, rank)
+            at, t = (X @ V, V), middle
+            for _ in range(settings.nearer):
+                at, t = agreed(run, at, t), settings.rung * t
+            yield at
 
     def _extended(self, run: Trims, below: Low) -> Iterator[Low]:
         """One atom more: the leading one of the residual, clipped at some deviations of it, so that many entries decide
@@ -117,12 +167,21 @@ class Standing:
             R = run.left(below)
             t = times * run.rule.deviation(R)
             if t > 0:
-                yield _joined(below, run.data.pulled(np.clip(R, -t, t, out=R)))
+                yield _joined(below, run.data.weighed(np.clip(R, -t, t, out=R)))
+
+
+def some_rows(mixture: Mixture, settings: Trimming) -> IntArray | None:
+    """So many rows, drawn at random, as tell the space of the others; None where all there are will be needed."""
+    p, q = mixture.data.D.shape
+    count = max(settings.rows * q, math.ceil(settings.numbers / q))
+    if 2 * count > p:
+        return None
+    return np.sort(ledger.generator().choice(p, count, replace=False))
 
 
 def _joined(below: Low, R: Array) -> Low:
     """The factors of one more than before: the leading pair of R beside them."""
     left, right = below
-    v = np.linalg.eigh(gram(R))[1][:, -1:]
+    v = leading_right(R, 1)
     V, T = np.linalg.qr(np.concatenate([right, v], axis=1))
     return np.concatenate([left, R @ v], axis=1) @ T.T, V

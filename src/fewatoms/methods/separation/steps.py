@@ -13,7 +13,8 @@ import numpy as np
 from fewatoms import ledger, words
 from fewatoms._types import Array, FloatArray
 from fewatoms.candidates import Candidate, Compact
-from fewatoms.methods.separation.matrix import Low, Mixture, Separated, decomposed, gram
+from fewatoms.methods.separation.matrix import Low, Mixture, Separated, decomposed
+from fewatoms.methods.separation.partial import leading_right
 from fewatoms.methods.separation.rules import Rule
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Trims:
 
     def residual(self, U: Array, V: Array) -> Array:
         """A pass over the data: as many products as columns."""
-        self.mixture.problem.M.charge(U.shape[1])
+        self.mixture.charge(U.shape[1])
         ledger.tick()
         return self.data.left(U, V)
 
@@ -57,8 +58,17 @@ class Trims:
             yield
         except ledger.Stopped:
             if ledger.current().found is None:
-                ledger.keep(self.point(at))
+                ledger.keep(self.answer(at))
             raise
+
+    def answer(self, at: Low) -> Candidate:
+        """A point of all the data."""
+        whole = self.mixture.whole
+        if whole is None:
+            return self.point(at)
+        V = at[1]
+        run = Trims(whole, self.settings, None, rank=V.shape[1])
+        return run.point((whole.data.weighed(np.array(whole.data.nothing_explained)) @ V, V))
 
     def needed(self, at: Low, floor: float = 0.0) -> int:
         """How many residuals the rule leaves out, of this size or more."""
@@ -71,12 +81,12 @@ class Trims:
         entries; at random places, which small matrices, where single entries decide, may need."""
         yield self.down(rank)
         problem = self.mixture.problem
-        small = problem.m <= self.settings.small
+        small = self.data.count <= self.settings.small
         if problem.alpha is not None or small:
             whole = self.data.nothing_explained
-            rest = self.data.pulled(np.where(self.rule.left_out(whole), 0.0, whole))
-            for X in (self.data.pulled(whole), rest):
-                V = np.linalg.eigh(gram(X))[1][:, ::-1][:, :rank]
+            rest = self.data.weighed(np.where(self.rule.left_out(whole), 0.0, whole))
+            for X in (self.data.weighed(np.array(whole)), rest):
+                V = leading_right(X, rank)
                 yield X @ V, V
             for _ in range(self.settings.others if small else 0):
                 V = self._anywhere(rank)
@@ -89,7 +99,7 @@ class Trims:
         if not 0 < t < math.inf:
             t = self.data.largest
         V = self._anywhere(rank)
-        Y = self.data.pulled(np.clip(whole, -t, t))
+        Y = self.data.weighed(np.clip(whole, -t, t))
         for _ in range(3):
             V = np.linalg.qr(Y.T @ (Y @ V))[0]
         at = Y @ V, V
@@ -97,7 +107,7 @@ class Trims:
             R = self.left(at)
             edge = self.rule.edge(R)
             last = t <= edge or (edge <= settings.apart * t and self.rule.threshold(R) >= t)
-            at = advanced(at, at[1], self.data.pulled(np.clip(R, -t, t, out=R)))
+            at = advanced(at, at[1], self.data.weighed(np.clip(R, -t, t, out=R)))
             if last:
                 break
             t *= settings.rung
@@ -124,11 +134,12 @@ class Trims:
             if noise <= self.rule.floor or calm == settings.patience:
                 break
             t = max(settings.soft * noise, settings.rung * t)
-            before, at = at, advanced(ahead, at[1], self.data.pulled(np.clip(R, -t, t, out=R)))
+            before, at = at, advanced(ahead, at[1], self.data.weighed(np.clip(R, -t, t, out=R)))
         return at
 
-    def descend(self, at: Low, tol: float, steps: int) -> Iterator[Low]:
-        """Steps with momentum on L; one that lengthens the trimmed residual is done again without."""
+    def descend(self, at: Low, tol: float, steps: int, enough: float = 0.0) -> Iterator[Low]:
+        """Steps with momentum on L; one that lengthens the trimmed residual is done again without. One of a length that
+        is enough ends them."""
         before: Low | None = None
         weight, reached = 1.0, math.inf
         tol *= self.data.share**2  # steps are shorter where less is seen
@@ -137,7 +148,7 @@ class Trims:
             with self._answers(at):
                 R = self.residual(*ahead)
             R[self.rule.left_out(R)] = 0.0
-            length = float(np.linalg.norm(R))
+            length = float(np.linalg.norm(self.data.priced(R)))
             if length > reached and beta > 0:
                 before, weight = None, 1.0
                 continue
@@ -145,13 +156,13 @@ class Trims:
             before, at = at, advanced(ahead, at[1], self.data.pulled(R))
             if step % self.settings.look == 0:
                 yield at
-            if not gain > tol * reached or reached <= self.settings.exact * self.data.size:
+            if not gain > tol * reached or reached <= max(enough, self.settings.exact * self.data.size):
                 break
         yield at
 
-    def settle(self, at: Low, tol: float, steps: int) -> Low:
+    def settle(self, at: Low, tol: float, steps: int, enough: float = 0.0) -> Low:
         """Where a descent ends."""
-        *_, at = self.descend(at, tol, steps)
+        *_, at = self.descend(at, tol, steps, enough)
         return at
 
     # What it makes ----------------------------------------------------------------------------------------------------
@@ -168,6 +179,7 @@ class Trims:
             times = min(rule.bar(R), float(np.abs(R[out]).min(initial=math.inf))) / deviation if count else math.inf
             note = words.stands_out(count, math.sqrt(data.unit) * deviation, times)
         R[out] = 0.0
+        R = data.priced(R)
         (p, q), rank = R.shape, at[1].shape[1]
         return Candidate(
             0.5 * data.unit * float(np.vdot(R, R)),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from fewatoms import _checks, ledger
 from fewatoms.candidates import Candidate, Iterate
+from fewatoms.methods.separation import held_out
 from fewatoms.methods.separation.matrix import Low, Mixture
 from fewatoms.methods.separation.standing import Standing
 from fewatoms.methods.separation.steps import Trims
@@ -50,6 +51,16 @@ class Trimming:
     mistaken : the share of the entries that stand out which noise alone would have there
     soft, softened : standard deviations at which residuals are clipped before any is left out, and for how many steps
     finalists : starts that are followed further, on small matrices
+    rows, numbers : among how many rows L is looked for at first, times the columns, and how many numbers that must be
+    crowded : of the entries of a row or column: so many that stand out ask for another look at it
+    draws, agreeing : fits to a few entries of such a line that are tried, and steps to what the rest of it agrees with
+    mends : times that this is done
+    signs, nearer : of the median size of entries, where they are clipped for a start on small matrices; rounds in which
+        lines are fitted to what most of their entries agree on, each `rung` as near as the last
+    held_out, aside : of the entries: those by which ranks are compared; of the rows: those that win or lose most by a
+        rank, and are not counted
+    charged : of the price of a number of L, what entries held out charge by themselves: 1 for what noise it brings
+        there, up to 1 more for what it takes from the others
     clipped : standard deviations at which residuals are clipped to find an atom more
     level : of the scale of residuals: their mean square, in units of it, where no square counts more than 1
     filled : of the data: as many numbers of L as leave nothing to say about noise
@@ -60,7 +71,7 @@ class Trimming:
     met : of the data: a residual that meets any bound, rounding included
     exact : of the data: residuals, and atoms, that are rounding
     faint : of the largest entry: what never stands out
-    sampled : residuals that a median is taken of
+    sampled : residuals that a median is taken of, about
     near : how far below the last threshold the next one is looked for first, and then, as shares of it
     all_but : of the data: what may be left over where there is no noise
     nothing : of |b|^2: a loss beyond which none is better
@@ -83,8 +94,19 @@ class Trimming:
     soft: float = 1.5
     softened: int = 12
     finalists: int = 2
+    rows: int = 8
+    numbers: int = 200_000
+    crowded: float = 0.2
+    draws: int = 20
+    agreeing: int = 4
+    mends: int = 3
+    signs: tuple[float, ...] = (0.4,)
+    nearer: int = 8
+    held_out: float = 0.1
+    aside: float = 0.1
+    charged: float = 1.5
     clipped: tuple[float, ...] = (1.0, 3.0)
-    level: float = 0.35
+    level: float = 0.45
     filled: float = 0.9
     below: int = 2
     counts: int = 2
@@ -94,7 +116,7 @@ class Trimming:
     met: float = 5e-14
     exact: float = 1e-14
     faint: float = 1e-11
-    sampled: int = 1_000_000
+    sampled: int = 200_000
     near: tuple[float, float] = (0.02, 0.2)
     all_but: float = 1e-10
     nothing: float = 1e-24
@@ -119,6 +141,11 @@ class Trimming:
         """One rank after the other: with a bound and a budget of entries, until it is met; otherwise while it pays, in
         numbers to choose freely (with a bound), or in Schwarz's criterion (without). The best comes last."""
         problem, standing = mixture.problem, Standing(mixture, self)
+        if problem.alpha is None and problem.m > self.small:
+            for point in self._at_rank(mixture, self._chosen(mixture), count, standing):
+                ledger.keep(point)
+                yield point
+            return
         best: Candidate | None = None
         lowest, worse = math.inf, 0
         for rank in range(1, min(mixture.data.D.shape) + 1):
@@ -135,6 +162,14 @@ class Trimming:
                 break
         if best is not None:
             yield best
+
+    def _chosen(self, mixture: Mixture) -> int:
+        """The rank that entries held out speak for; what follows is what would follow if it had been told."""
+        numbers = ledger.generator().bit_generator
+        state = numbers.state
+        rank = held_out.chosen(mixture, self)
+        numbers.state = state
+        return rank
 
     def _score(self, problem: Problem, point: Candidate) -> float:
         numbers, m = point.freedom, problem.m
