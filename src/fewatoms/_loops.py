@@ -124,6 +124,19 @@ def _triangle(T: Array, W: int, n: int, r: int, G: Array) -> None:
 
 
 @jit
+def _last_row(T: Array, t: Array, W: int, n: int, G: Array) -> None:
+    """G[W, b] += sum over e < n of t[e] T[e, b], as two sums: each waits for itself."""
+    for c in range(0, W, LANES):
+        s, u = load(G, W * W + c), same(0.0)
+        for e in range(0, n - n % 2, 2):
+            s = more(s, spread(t, e), load(T, e * W + c))
+            u = more(u, spread(t, e + 1), load(T, (e + 1) * W + c))
+        if n % 2:
+            s = more(s, spread(t, n - 1), load(T, (n - 1) * W + c))
+        store(G, W * W + c, total(s, u))
+
+
+@jit
 def _gathered(
     values: Array, weights: Array, offset: Array, table: Array, W: int, others: Array, start: int, n: int, r: int,
     T: Array, t: Array,
@@ -132,24 +145,36 @@ def _gathered(
 
     Where features leave room in T (r < W), t is there as well.
     """
+    if W == LANES:
+        for e in range(n):
+            store(T, e * LANES, load(table, others[start + e] * LANES))
+    elif W == 2 * LANES:
+        for e in range(n):
+            f = 2 * LANES * others[start + e]
+            store(T, e * 2 * LANES, load(table, f))
+            store(T, e * 2 * LANES + LANES, load(table, f + LANES))
+    else:
+        for e in range(n):
+            f = W * others[start + e]
+            for c in range(0, W, LANES):
+                store(T, e * W + c, load(table, f + c))
+    for e in range(n):
+        t[e] = values[start + e]
+    if offset.size:
+        for e in range(n):
+            t[e] -= offset[others[start + e]]
+    if weights.size:
+        for e in range(n):
+            root = np.sqrt(weights[start + e])
+            t[e] *= root
+            for c in range(0, W, LANES):
+                store(T, e * W + c, product(same(root), load(T, e * W + c)))
     squares = 0.0
     for e in range(n):
-        j = others[start + e]
-        v = values[start + e]
-        if offset.size:
-            v -= offset[j]
-        if weights.size:
-            root = np.sqrt(weights[start + e])
-            v *= root
-            for c in range(0, W, LANES):
-                store(T, e * W + c, product(same(root), load(table, j * W + c)))
-        else:
-            for c in range(0, W, LANES):
-                store(T, e * W + c, load(table, j * W + c))
-        t[e] = v
-        squares += v * v
-        if r < W:
-            T[e * W + r] = v
+        squares += t[e] * t[e]
+    if r < W:
+        for e in range(n):
+            T[e * W + r] = t[e]
     return squares
 
 
@@ -171,11 +196,7 @@ def _moments(
         squares += _gathered(values, weights, offset, table, W, others, start, n, r, T, t)
         _triangle(T, W, n, r, G)
         if r == W:
-            for c in range(0, W, LANES):
-                s = load(G, r * W + c)
-                for e in range(n):
-                    s = more(s, spread(t, e), load(T, e * W + c))
-                store(G, r * W + c, s)
+            _last_row(T, t, W, n, G)
         start += n
     return squares
 
@@ -216,7 +237,7 @@ def _factor(G: Array, ridge: Array, L: Array) -> None:
         for b in range(a + 1):
             col = _corner(b)
             s, t = load(G, row + LANES * b), same(0.0)
-            for c in range(0, LANES * (b - b % 2), 2 * LANES):  # two sums: each waits for itself
+            for c in range(0, LANES * (b - b % 2), 2 * LANES):  # as two sums
                 s = less(s, load(L, row + c), load(L, col + c))
                 t = less(t, load(L, row + c + LANES), load(L, col + c + LANES))
             if b % 2:
@@ -286,9 +307,11 @@ def row_solves(
         for lane in range(n):
             i = start + lane
             left[i] = _moments(values, weights, offset, flat, W, starts, others, i, r, T, t, G)
+            at = lane
             for a in range(r + 1):
-                for b in range(min(a + 1, r)):
-                    GG[_corner(a) + LANES * b + lane] = G[a * W + b]
+                for b in range(a * W, a * W + min(a + 1, r)):
+                    GG[at] = G[b]
+                    at += LANES
         _factor(GG, ridge, L)
         for at in range(0, LANES * r, LANES):
             store(x, at, load(GG, _corner(r) + at))

@@ -27,6 +27,8 @@ class Ladder:
         the first sweeps from overfitting
     amply : times the tolerance, there: the loss is settled far below what noise in so many entries does to it
     step, roughly : where entries are scarce, from rung to rung of the ladder, and how well each is solved
+    easy, awake : the next step is twice as long (in logarithms) where a rung took so many sweeps at most and the least
+        atom has this share of the first: what is still asleep appears at rungs of its own
     last : the last rung, in units of the first
     powers : of the weights, for further starts where weights over orders of magnitude leave few entries that count
     """
@@ -36,6 +38,8 @@ class Ladder:
     amply: float = 10.0
     step: float = 0.5
     roughly: float = 1e-3
+    easy: int = 2
+    awake: float = 1e-2
     last: float = 1e-5
     powers: tuple[float, ...] = (0.0, 0.5)
 
@@ -83,8 +87,12 @@ class Ladder:
         """Down a ladder from where the first atom appears, each rung solved roughly: where entries are scarce, this
         finds what descents from elsewhere miss."""
         rung = top = float(at.s[0])
-        while (rung := self.step * rung) > max(lam, self.last * top):
+        step = self.step
+        while (rung := step * rung) > max(lam, self.last * top):
+            before = run.made
             at = yield from _down(run, at.alive(), rung, self.roughly)
+            easy = run.made - before <= self.easy and float(at.s[-1]) > self.awake * float(at.s[0])
+            step = step**2 if easy else self.step
         return at.alive()
 
     def _evenly(self, run: Sweeps, at: Triple, tol: float) -> Stream:
