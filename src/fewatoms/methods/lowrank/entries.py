@@ -219,12 +219,15 @@ class Factored:
         begin = own if self.nonnegative else None
         return side.regress(_without_noise(V), lam, offset, unit=self.unit, shrink=shrink, begin=begin)
 
-    def descent(self, at: Triple, lam: float, shrink: float, tol: float) -> Iterator[tuple[Triple, float]]:
+    def descent(
+        self, at: Triple, lam: float, shrink: float, tol: float, reached: float = np.inf
+    ) -> Iterator[tuple[Triple, float]]:
         """Sweeps with momentum, one after the other, until one lowers what is reached by less than a share of `tol`.
 
         Each starts from V + beta (V - V_before), V_before turned to V; what does not go down is done again without.
+        `reached` may tell what is reached at the start.
         """
-        reached, weight = np.inf, 1.0
+        weight = 1.0
         before: Triple | None = None
         floor = (NONNEGATIVE_LOSS if self.nonnegative else ROUNDED_LOSS) * self.size
         while True:
