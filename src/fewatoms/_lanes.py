@@ -17,6 +17,7 @@ from fewatoms._types import Array, FloatArray
 LANES = 8
 _DOUBLE = ir.DoubleType()
 _VECTOR = ir.VectorType(_DOUBLE, LANES)
+_BYTES = ir.IntType(8).as_pointer()
 _FIRST = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
 
 
@@ -95,6 +96,22 @@ def _spread(_typing: Any, array: Any, at: Any) -> Any:
     return _LANES(array, types.intp), emit
 
 
+def fetch(array: Array, at: int) -> None:
+    """Have what is at a place brought near, as it will be wanted soon."""
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _fetch(_typing: Any, array: Any, at: Any) -> Any:
+    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        place = builder.bitcast(_place(context, builder, signature.args[0], *values), _BYTES)
+        kind = ir.FunctionType(ir.VoidType(), [_BYTES, *[ir.IntType(32)] * 3])
+        how = [ir.Constant(ir.IntType(32), n) for n in (0, 3, 1)]  # to read, to keep, data
+        builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0"), [place, *how])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), emit
+
+
 def same(x: float) -> FloatArray:
     """A number, eight times."""
     return np.full(LANES, x)
@@ -108,6 +125,7 @@ def _same(_typing: Any, x: Any) -> Any:
 overload(load)(lambda array, at: lambda array, at: _load(array, at))
 overload(store)(lambda array, at, x: lambda array, at, x: _store(array, at, x))
 overload(spread)(lambda array, at: lambda array, at: _spread(array, at))
+overload(fetch)(lambda array, at: lambda array, at: _fetch(array, at))
 overload(same)(lambda x: lambda x: _same(x))
 
 

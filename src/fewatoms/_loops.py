@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from fewatoms._lanes import LANES, inverse_root, largest, less, load, more, product, same, spread, store, total
+from fewatoms._lanes import LANES, fetch, inverse_root, largest, less, load, more, product, same, spread, store, total
 from fewatoms._types import Array
 
 TILE = 128  # entries gathered at a time: with a dozen features they stay in the first-level cache
+FAR = 1 << 20  # numbers in a table that is far from fitting in the second-level cache
 TINY = 1e-300  # instead of the largest of curvatures that are all zero
 
 
@@ -194,6 +195,10 @@ def _moments(
     while start < stop:
         n = min(TILE, stop - start)
         squares += _gathered(values, weights, offset, table, W, others, start, n, r, T, t)
+        if table.size > FAR:  # the next ones are on their way meanwhile
+            for e in range(start + n, min(start + 2 * n, others.size)):
+                for c in range(0, W, 2 * LANES):
+                    fetch(table, W * others[e] + c)
         _triangle(T, W, n, r, G)
         if r == W:
             _last_row(T, t, W, n, G)
