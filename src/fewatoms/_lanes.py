@@ -1,6 +1,6 @@
 """Eight numbers at a time in compiled loops: vectors that stay in registers, whatever a compiler makes of loops.
 
-Each function is plain NumPy where loops are interpreted, and one instruction of LLVM, or a few, where they are compiled.
+Each function is plain NumPy where loops are interpreted, and an instruction or two of LLVM where they are compiled.
 Arrays are flat; `at` is a place in them with room behind it, which nobody checks.
 """
 
@@ -15,13 +15,14 @@ from numba.extending import intrinsic, models, overload, register_model
 from fewatoms._types import Array, FloatArray
 
 LANES = 8
+Numba = Any  # objects of numba and llvmlite, which say no types
 _DOUBLE = ir.DoubleType()
 _VECTOR = ir.VectorType(_DOUBLE, LANES)
 _BYTES = ir.IntType(8).as_pointer()
 _FIRST = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
 
 
-class _Lanes(types.Type):  # type: ignore[misc]
+class _Lanes(types.Type):
     """What numba calls eight numbers."""
 
 
@@ -29,20 +30,31 @@ _LANES = _Lanes(name="Lanes")
 
 
 @register_model(_Lanes)
-class _Model(models.PrimitiveModel):  # type: ignore[misc]
+class _Model(models.PrimitiveModel):
     """And keeps them as."""
 
-    def __init__(self, dmm: Any, fe_type: Any) -> None:
-        super().__init__(dmm, fe_type, _VECTOR)
+    def __init__(self, dmm: Numba, fe_type: Numba) -> None:
+        super().__init__(dmm, fe_type, _VECTOR)  # type: ignore[no-untyped-call]
 
 
-def _everywhere(builder: Any, x: Any) -> Any:
+def _emitting(typed: Numba) -> Numba:
+    """What compiled loops may call, from a function that says its types and how its code is emitted."""
+    return intrinsic(typed)
+
+
+def _declared(builder: Numba, kind: Numba, name: str) -> Numba:
+    """A function that LLVM knows."""
+    declare: Numba = cgutils.get_or_insert_function
+    return declare(builder.module, kind, f"llvm.{name}")
+
+
+def _everywhere(builder: Numba, x: Numba) -> Numba:
     """A vector of one number."""
     blank = ir.Constant(_VECTOR, ir.Undefined)
     return builder.shuffle_vector(builder.insert_element(blank, x, ir.Constant(ir.IntType(32), 0)), blank, _FIRST)
 
 
-def _place(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
+def _place(context: Numba, builder: Numba, kind: Numba, array: Numba, at: Numba) -> Numba:
     """A pointer into an array."""
     return builder.gep(context.make_array(kind)(context, builder, array).data, [at])
 
@@ -55,9 +67,9 @@ def load(array: Array, at: int) -> FloatArray:
     return np.array(array[at : at + LANES], dtype=np.float64)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _load(_typing: Any, array: Any, at: Any) -> Any:
-    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+@_emitting
+def _load(_typing: Numba, array: Numba, at: Numba) -> Numba:
+    def emit(context: Numba, builder: Numba, signature: Numba, values: Numba) -> Numba:
         kind = context.get_data_type(signature.args[0].dtype)
         place = _place(context, builder, signature.args[0], *values)
         double = kind == _DOUBLE
@@ -73,9 +85,9 @@ def store(array: FloatArray, at: int, x: FloatArray) -> None:
     array[at : at + LANES] = x
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _store(_typing: Any, array: Any, at: Any, x: Any) -> Any:
-    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+@_emitting
+def _store(_typing: Numba, array: Numba, at: Numba, x: Numba) -> Numba:
+    def emit(context: Numba, builder: Numba, signature: Numba, values: Numba) -> Numba:
         place = _place(context, builder, signature.args[0], *values[:2])
         builder.store(values[2], builder.bitcast(place, _VECTOR.as_pointer()), align=8)
         return context.get_dummy_value()
@@ -88,9 +100,9 @@ def spread(array: FloatArray, at: int) -> FloatArray:
     return np.full(LANES, array[at])
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _spread(_typing: Any, array: Any, at: Any) -> Any:
-    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+@_emitting
+def _spread(_typing: Numba, array: Numba, at: Numba) -> Numba:
+    def emit(context: Numba, builder: Numba, signature: Numba, values: Numba) -> Numba:
         return _everywhere(builder, builder.load(_place(context, builder, signature.args[0], *values)))
 
     return _LANES(array, types.intp), emit
@@ -100,13 +112,13 @@ def fetch(array: Array, at: int) -> None:
     """Have what is at a place brought near, as it will be wanted soon."""
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _fetch(_typing: Any, array: Any, at: Any) -> Any:
-    def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+@_emitting
+def _fetch(_typing: Numba, array: Numba, at: Numba) -> Numba:
+    def emit(context: Numba, builder: Numba, signature: Numba, values: Numba) -> Numba:
         place = builder.bitcast(_place(context, builder, signature.args[0], *values), _BYTES)
         kind = ir.FunctionType(ir.VoidType(), [_BYTES, *[ir.IntType(32)] * 3])
         how = [ir.Constant(ir.IntType(32), n) for n in (0, 3, 1)]  # to read, to keep, data
-        builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0"), [place, *how])
+        builder.call(_declared(builder, kind, "prefetch.p0"), [place, *how])
         return context.get_dummy_value()
 
     return types.void(array, types.intp), emit
@@ -117,8 +129,8 @@ def same(x: float) -> FloatArray:
     return np.full(LANES, x)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _same(_typing: Any, x: Any) -> Any:
+@_emitting
+def _same(_typing: Numba, x: Numba) -> Numba:
     return _LANES(types.float64), lambda _context, builder, _signature, values: _everywhere(builder, values[0])
 
 
@@ -163,36 +175,36 @@ def less(s: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
     return s - x * y
 
 
-def _called(builder: Any, name: str, *values: Any) -> Any:
-    """A function that LLVM knows, on vectors."""
+def _called(builder: Numba, name: str, *values: Numba) -> Numba:
+    """Such a function, called on vectors."""
     kind = ir.FunctionType(_VECTOR, [_VECTOR] * len(values))
-    return builder.call(cgutils.get_or_insert_function(builder.module, kind, f"llvm.{name}.v{LANES}f64"), values)
+    return builder.call(_declared(builder, kind, f"{name}.v{LANES}f64"), values)
 
 
-def _larger(builder: Any, x: Any, y: Any) -> Any:
+def _larger(builder: Numba, x: Numba, y: Numba) -> Numba:
     return builder.select(builder.fcmp_ordered(">", x, y), x, y)
 
 
-def _rooted(builder: Any, x: Any, least: Any) -> Any:
+def _rooted(builder: Numba, x: Numba, least: Numba) -> Numba:
     root = _called(builder, "sqrt", _larger(builder, x, least))
     return builder.fdiv(ir.Constant(_VECTOR, [1.0] * LANES), root)
 
 
-def _of_two(plain: Any, emit: Any) -> None:
+def _of_two(plain: Numba, emit: Numba) -> None:
     """What compiled loops do instead of a function of two vectors."""
 
-    @intrinsic  # type: ignore[untyped-decorator]
-    def found(_typing: Any, x: Any, y: Any) -> Any:
+    @_emitting
+    def found(_typing: Numba, x: Numba, y: Numba) -> Numba:
         return _LANES(_LANES, _LANES), lambda _context, builder, _signature, values: emit(builder, *values)
 
     overload(plain)(lambda x, y: lambda x, y: found(x, y))
 
 
-def _of_three(plain: Any, emit: Any) -> None:
+def _of_three(plain: Numba, emit: Numba) -> None:
     """And of three."""
 
-    @intrinsic  # type: ignore[untyped-decorator]
-    def found(_typing: Any, s: Any, x: Any, y: Any) -> Any:
+    @_emitting
+    def found(_typing: Numba, s: Numba, x: Numba, y: Numba) -> Numba:
         return _LANES(_LANES, _LANES, _LANES), lambda _context, builder, _signature, values: emit(builder, *values)
 
     overload(plain)(lambda s, x, y: lambda s, x, y: found(s, x, y))

@@ -5,25 +5,15 @@ others[e] is the column of entry e. Every loop works on the rows from `first` to
 needs, so that ranges of rows can go to different threads and the results do not depend on how many there are.
 """
 
-from typing import Any
-
 import numpy as np
-from numba import njit
 
+from fewatoms._dense import clipped_rows, jit, split_rows
 from fewatoms._lanes import LANES, fetch, inverse_root, largest, less, load, more, product, same, spread, store, total
 from fewatoms._types import Array
 
 TILE = 128  # entries gathered at a time: with a dozen features they stay in the first-level cache
-FAR = 1 << 20  # numbers in a table that is far from fitting in the second-level cache
-TINY = 1e-300  # instead of the largest of curvatures that are all zero
-
-
-def jit(loop: Any, keep: bool = True) -> Any:
-    """Compiled on first use, and kept on disk where there is a place for it."""
-    try:
-        return njit(cache=keep, nogil=True, fastmath={"contract", "reassoc", "nsz"})(loop)
-    except RuntimeError:  # numba finds no folder that it may write to
-        return jit(loop, keep=False)
+BEYOND_CACHE = 1 << 20  # numbers in a table that is far from fitting in the second-level cache
+LEAST_CURVATURE = 1e-300  # instead of the largest of curvatures that are all zero
 
 
 @jit
@@ -142,7 +132,7 @@ def _gathered(
     values: Array, weights: Array, offset: Array, table: Array, W: int, others: Array, start: int, n: int, r: int,
     T: Array, t: Array,
 ) -> float:  # fmt: skip
-    """T[e] = roots of weights times the features of entry start + e, t[e] times value - offset; the sum of squares of t.
+    """T[e] = root of the weight times the features of entry start + e, t[e] times value - offset; the squares of t.
 
     Where features leave room in T (r < W), t is there as well.
     """
@@ -184,8 +174,8 @@ def _moments(
     values: Array, weights: Array, offset: Array, table: Array, W: int, starts: Array, others: Array, i: int, r: int,
     T: Array, t: Array, G: Array,
 ) -> float:  # fmt: skip
-    """G = sum over the entries of row i of w f f', and in its row r that of w f (value - offset); of the first r rows the
-    lower triangle is valid. Also the sum of w (value - offset)^2.
+    """G = sum over the entries of row i of w f f', and in its row r that of w f (value - offset); of the first r rows
+    the lower triangle is valid. Also the sum of w (value - offset)^2.
 
     Entries are gathered a tile at a time: G is summed up in registers.
     """
@@ -195,7 +185,7 @@ def _moments(
     while start < stop:
         n = min(TILE, stop - start)
         squares += _gathered(values, weights, offset, table, W, others, start, n, r, T, t)
-        if table.size > FAR:  # the next ones are on their way meanwhile
+        if table.size > BEYOND_CACHE:  # the next ones are on their way meanwhile
             for e in range(start + n, min(start + 2 * n, others.size)):
                 for c in range(0, W, 2 * LANES):
                     fetch(table, W * others[e] + c)
@@ -233,7 +223,7 @@ def _corner(a: int) -> int:
 @jit
 def _factor(G: Array, ridge: Array, L: Array) -> None:
     """The Cholesky factor of G + diag(ridge) + a trace of the identity, with the reciprocals of its diagonal."""
-    r, top = ridge.size, same(TINY)
+    r, top = ridge.size, same(LEAST_CURVATURE)
     for a in range(r):
         top = largest(top, total(load(G, _corner(a) + LANES * a), spread(ridge, a)))
     trace, least = product(top, same(1e-12)), product(top, same(1e-14))
@@ -384,47 +374,12 @@ def row_solves_nonnegative(
         left[i] = squares
 
 
-@jit
-def split_rows(
-    D: Array,
-    T: Array,
-    L: Array,
-    Y: Array,
-    seen: Array,
-    soft: float,
-    mu: float,
-    following: float,
-    price: float,
-    ahead: float,
-    first: int,
-    last: int,
-) -> None:
-    """One step of the multipliers on the entries of some rows, see `kernels.split_rows`."""
-    q = D.shape[1]
-    some = seen.shape[0] > 0
-    for i in range(first, last):
-        for j in range(q):
-            d, y = D[i, j], Y[i, j]
-            t = ahead * (d - L[i, j]) + (1.0 - ahead) * (d - T[i, j]) + (2.0 - ahead) / mu * y
-            y = min(max(soft * t, -price), price)
-            if some and not seen[i, j]:
-                y = 0.0
-            Y[i, j] = y
-            T[i, j] = d - (t - y / mu) + y / following
-
-
-@jit
-def clipped_rows(R: Array, t: float, first: int, last: int, out: Array) -> None:
-    """Per row, sums of min(|r|, t)^2, of min(|r|, t), of |r|, and how many are beyond t."""
-    q = R.shape[1]
-    for i in range(first, last):
-        squares, ones, total, count = 0.0, 0.0, 0.0, 0.0
-        for j in range(q):
-            r = abs(R[i, j])
-            c = min(r, t)
-            squares += c * c
-            ones += c
-            total += r
-            if r > t:
-                count += 1.0
-        out[i, 0], out[i, 1], out[i, 2], out[i, 3] = squares, ones, total, count
+__all__ = [
+    "clipped_rows",
+    "row_grams",
+    "row_solves",
+    "row_solves_nonnegative",
+    "sampled_products",
+    "scattered",
+    "split_rows",
+]

@@ -160,8 +160,8 @@ def row_solves(
     others: Array,
 ) -> tuple[FloatArray, FloatArray]:
     """Per row, the x that minimises sum over its entries of w (value - offset[j] - <x, f>)^2 + sum ridge x^2, and the
-    minimum. Empty weights are ones, an empty offset zeros; what entries leave undetermined is as short as can be. Features
-    may be in single precision; all else is in double.
+    minimum. Empty weights are ones, an empty offset zeros; what entries leave undetermined is as short as can be.
+    Features may be in single precision; all else is in double.
     """
     rows, r = starts.size - 1, features.shape[1]
     out, left = np.empty((rows, r)), np.empty(rows)

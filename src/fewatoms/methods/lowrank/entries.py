@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,7 +27,7 @@ ROUNDED_ROW = 1e-10  # times the longest row of a factor: where others are round
 UNEVEN_WEIGHTS = 100  # times the least weight: the largest weight of entries that all count
 CANCELLED = 1e-6  # share of |b|^2 below which a loss found by differences is found again from residuals, and where
 # squares of rounding to single precision, 1e-15, would be seen beside it
-USUAL = 1e9  # and 1 over it: roots of values that leave room for factors in single precision
+HELD_SINGLY = 1e9  # and 1 over it: roots of values that leave room for factors in single precision
 
 Ahead = tuple[Array, FloatArray]  # V and the column biases to start a sweep from, instead of those at hand
 
@@ -116,7 +115,7 @@ class Factored:
         # the feature that carries biases, in the units of the others: the roots of those of the values
         unit = max((self.size / (w.sum() if w.size else values.size)) ** 0.25, 1e-300)
         # single precision holds factors of usual sizes; where no loops are compiled it would save nothing
-        self.single = values.size >= kernels.WORTHWHILE and 1 / USUAL < unit < USUAL
+        self.single = values.size >= kernels.WORTHWHILE and 1 / HELD_SINGLY < unit < HELD_SINGLY
         self.unit = (float(np.float32(unit)) if self.single else unit) if biased else None
 
     @property
@@ -155,9 +154,10 @@ class Factored:
         row, col = self.biases(shrink)
         width = min(rank + 4, *self.shape)
         Q = ledger.generator().standard_normal((self.shape[1], width))
+        kind = np.float32 if self.single else np.float64
         for _ in range(rounds):
-            P = np.linalg.qr(self.rows.times(Q, row, col))[0]
-            Q, R = np.linalg.qr(self.cols.times(P, col, row))
+            P = np.linalg.qr(self.rows.times(Q.astype(kind), row, col))[0]
+            Q, R = np.linalg.qr(self.cols.times(P.astype(kind), col, row))
             ledger.tick()
         u, s, vh = np.linalg.svd(R.T)  # M*y ~ P R^T Q^T
         at = Triple(P @ u, s, Q @ vh.T, row, col).cut(rank)
@@ -204,7 +204,7 @@ class Factored:
             reached = self.loss(fresh) + lam * fresh.gauge + 0.5 * shrink * fresh.biases_squared()
         return replace(fresh, fine=reached <= CANCELLED * self.size), reached
 
-    def _kind(self, at: Triple) -> type[np.floating[Any]]:
+    def _kind(self, at: Triple) -> type[np.float32 | np.float64]:
         """The precision of features."""
         return np.float32 if self.single and not at.fine else np.float64
 

@@ -61,7 +61,7 @@ class Ladder:
         """
         ample, lam, bounded = self.abounds(run), run.asked.lam, run.asked.problem.alpha is not None
         if begin is not None:
-            at = run.fitted(begin)
+            at = run.F.judged(run.fitted(begin))
         else:
             at = run.F.leading(run.asked.k, run.shrink, rounds=2 if ample else 5)
         if begin is None and bounded:
