@@ -21,6 +21,8 @@ REPOSITORY = Path(__file__).parent.parent
 # A room may import from the rows above its own. The contract of methods stands apart from the methods that keep it.
 LAYERS = [
     {"_types", "_renamed"},
+    {"_lanes"},
+    {"_dense"},
     {"_checks", "_loops", "capabilities", "kept", "whole"},
     {"classes"},
     {"budget", "effort", "figures", "kernels", "ledger", "losses", "names", "norms", "phase", "price"},

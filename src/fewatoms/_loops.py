@@ -5,22 +5,15 @@ others[e] is the column of entry e. Every loop works on the rows from `first` to
 needs, so that ranges of rows can go to different threads and the results do not depend on how many there are.
 """
 
-from typing import Any
-
 import numpy as np
-from numba import njit
 
+from fewatoms._dense import clipped_rows, jit, split_rows
+from fewatoms._lanes import LANES, fetch, inverse_root, largest, less, load, more, product, same, spread, store, total
 from fewatoms._types import Array
 
-TILE = 256  # entries gathered at a time: with a dozen features they stay in the first-level cache
-
-
-def jit(loop: Any, keep: bool = True) -> Any:
-    """Compiled on first use, and kept on disk where there is a place for it."""
-    try:
-        return njit(cache=keep, nogil=True, fastmath={"contract", "reassoc", "nsz"})(loop)
-    except RuntimeError:  # numba finds no folder that it may write to
-        return jit(loop, keep=False)
+TILE = 128  # entries gathered at a time: with a dozen features they stay in the first-level cache
+BEYOND_CACHE = 1 << 20  # numbers in a table that is far from fitting in the second-level cache
+LEAST_CURVATURE = 1e-300  # instead of the largest of curvatures that are all zero
 
 
 @jit
@@ -39,123 +32,245 @@ def sampled_products(
 
 
 @jit
-def scattered(values: Array, features: Array, starts: Array, others: Array, first: int, last: int, out: Array) -> None:
-    """out[i] = sum over the entries e of row i of values[e] features[others[e]]."""
-    r = features.shape[1]
+def scattered(values: Array, table: Array, starts: Array, others: Array, first: int, last: int, out: Array) -> None:
+    """out[i] = sum over the entries e of row i of values[e] table[others[e]]; both have a multiple of 8 columns."""
+    W = table.shape[1]
+    flat, sums = table.reshape(table.size), out.reshape(out.size)
     for i in range(first, last):
-        for a in range(r):
-            out[i, a] = 0.0
-        for e in range(starts[i], starts[i + 1]):
-            j, v = others[e], values[e]
-            for a in range(r):
-                out[i, a] += v * features[j, a]
+        for c in range(0, W, 2 * LANES):
+            d = min(c + LANES, W - LANES)  # the same again at an odd end
+            s, t = same(0.0), same(0.0)
+            for e in range(starts[i], starts[i + 1]):
+                f, v = W * others[e], spread(values, e)
+                s = more(s, v, load(flat, f + c))
+                t = more(t, v, load(flat, f + d))
+            store(sums, i * W + c, s)
+            store(sums, i * W + d, t)
+
+
+@jit
+def _eight_by_one(T: Array, W: int, n: int, a: int, c: int, G: Array) -> None:
+    """G[a + i, c + l] += sum over e < n of T[e, a + i] T[e, c + l], i and l from 0 to 7."""
+    s0, s1, s2, s3, s4, s5, s6, s7 = (
+        same(0.0), same(0.0), same(0.0), same(0.0), same(0.0), same(0.0), same(0.0), same(0.0),
+    )  # fmt: skip
+    for e in range(n):
+        v, b = load(T, e * W + c), e * W + a
+        s0 = more(s0, spread(T, b), v)
+        s1 = more(s1, spread(T, b + 1), v)
+        s2 = more(s2, spread(T, b + 2), v)
+        s3 = more(s3, spread(T, b + 3), v)
+        s4 = more(s4, spread(T, b + 4), v)
+        s5 = more(s5, spread(T, b + 5), v)
+        s6 = more(s6, spread(T, b + 6), v)
+        s7 = more(s7, spread(T, b + 7), v)
+    g = a * W + c
+    store(G, g, total(load(G, g), s0))
+    store(G, g + W, total(load(G, g + W), s1))
+    store(G, g + 2 * W, total(load(G, g + 2 * W), s2))
+    store(G, g + 3 * W, total(load(G, g + 3 * W), s3))
+    store(G, g + 4 * W, total(load(G, g + 4 * W), s4))
+    store(G, g + 5 * W, total(load(G, g + 5 * W), s5))
+    store(G, g + 6 * W, total(load(G, g + 6 * W), s6))
+    store(G, g + 7 * W, total(load(G, g + 7 * W), s7))
+
+
+@jit
+def _four_by_two(T: Array, W: int, n: int, a: int, c: int, G: Array) -> None:
+    """The same for i from 0 to 3 and l from 0 to 15."""
+    s0, s1, s2, s3, s4, s5, s6, s7 = (
+        same(0.0), same(0.0), same(0.0), same(0.0), same(0.0), same(0.0), same(0.0), same(0.0),
+    )  # fmt: skip
+    for e in range(n):
+        v, w, b = load(T, e * W + c), load(T, e * W + c + LANES), e * W + a
+        x0, x1, x2, x3 = spread(T, b), spread(T, b + 1), spread(T, b + 2), spread(T, b + 3)
+        s0, s1 = more(s0, x0, v), more(s1, x0, w)
+        s2, s3 = more(s2, x1, v), more(s3, x1, w)
+        s4, s5 = more(s4, x2, v), more(s5, x2, w)
+        s6, s7 = more(s6, x3, v), more(s7, x3, w)
+    g = a * W + c
+    h = g + LANES
+    store(G, g, total(load(G, g), s0))
+    store(G, h, total(load(G, h), s1))
+    store(G, g + W, total(load(G, g + W), s2))
+    store(G, h + W, total(load(G, h + W), s3))
+    store(G, g + 2 * W, total(load(G, g + 2 * W), s4))
+    store(G, h + 2 * W, total(load(G, h + 2 * W), s5))
+    store(G, g + 3 * W, total(load(G, g + 3 * W), s6))
+    store(G, h + 3 * W, total(load(G, h + 3 * W), s7))
+
+
+@jit
+def _triangle(T: Array, W: int, n: int, r: int, G: Array) -> None:
+    """G[a, b] += sum over e < n of T[e, a] T[e, b] for b <= a <= r, a < W, in blocks that fill the registers."""
+    for a in range(0, min(r + 1, W), LANES):
+        c = 0
+        while c < a:
+            _four_by_two(T, W, n, a, c, G)
+            if a + 4 <= r:
+                _four_by_two(T, W, n, a + 4, c, G)
+            c += 2 * LANES
+        if c == a:
+            _eight_by_one(T, W, n, a, c, G)
+
+
+@jit
+def _last_row(T: Array, t: Array, W: int, n: int, G: Array) -> None:
+    """G[W, b] += sum over e < n of t[e] T[e, b], as two sums: each waits for itself."""
+    for c in range(0, W, LANES):
+        s, u = load(G, W * W + c), same(0.0)
+        for e in range(0, n - n % 2, 2):
+            s = more(s, spread(t, e), load(T, e * W + c))
+            u = more(u, spread(t, e + 1), load(T, (e + 1) * W + c))
+        if n % 2:
+            s = more(s, spread(t, n - 1), load(T, (n - 1) * W + c))
+        store(G, W * W + c, total(s, u))
+
+
+@jit
+def _gathered(
+    values: Array, weights: Array, offset: Array, table: Array, W: int, others: Array, start: int, n: int, r: int,
+    T: Array, t: Array,
+) -> float:  # fmt: skip
+    """T[e] = root of the weight times the features of entry start + e, t[e] times value - offset; the squares of t.
+
+    Where features leave room in T (r < W), t is there as well.
+    """
+    if W == LANES:
+        for e in range(n):
+            store(T, e * LANES, load(table, others[start + e] * LANES))
+    elif W == 2 * LANES:
+        for e in range(n):
+            f = 2 * LANES * others[start + e]
+            store(T, e * 2 * LANES, load(table, f))
+            store(T, e * 2 * LANES + LANES, load(table, f + LANES))
+    else:
+        for e in range(n):
+            f = W * others[start + e]
+            for c in range(0, W, LANES):
+                store(T, e * W + c, load(table, f + c))
+    for e in range(n):
+        t[e] = values[start + e]
+    if offset.size:
+        for e in range(n):
+            t[e] -= offset[others[start + e]]
+    if weights.size:
+        for e in range(n):
+            root = np.sqrt(weights[start + e])
+            t[e] *= root
+            for c in range(0, W, LANES):
+                store(T, e * W + c, product(same(root), load(T, e * W + c)))
+    squares = 0.0
+    for e in range(n):
+        squares += t[e] * t[e]
+    if r < W:
+        for e in range(n):
+            T[e * W + r] = t[e]
+    return squares
 
 
 @jit
 def _moments(
-    values: Array,
-    weights: Array,
-    offset: Array,
-    features: Array,
-    starts: Array,
-    others: Array,
-    i: int,
-    B: Array,
-    G: Array,
-) -> None:
-    """G = sum over the entries of row i of w t t', t = (features[j], value - offset[j]); its lower triangle is valid.
+    values: Array, weights: Array, offset: Array, table: Array, W: int, starts: Array, others: Array, i: int, r: int,
+    T: Array, t: Array, G: Array,
+) -> float:  # fmt: skip
+    """G = sum over the entries of row i of w f f', and in its row r that of w f (value - offset); of the first r rows
+    the lower triangle is valid. Also the sum of w (value - offset)^2.
 
-    Entries are gathered a tile at a time, one feature after the other, and G takes two by two inner products of them.
+    Entries are gathered a tile at a time: G is summed up in registers.
     """
-    r, R = features.shape[1], G.shape[0]
-    for a in range(R):
-        for b in range(R):
-            G[a, b] = 0.0
-    start, stop = starts[i], starts[i + 1]
+    for at in range(0, (W + 1) * W, LANES):
+        store(G, at, same(0.0))
+    squares, start, stop = 0.0, starts[i], starts[i + 1]
     while start < stop:
         n = min(TILE, stop - start)
-        for e in range(n):
-            j = others[start + e]
-            for a in range(r):
-                B[a, e] = features[j, a]
-        for e in range(n):
-            B[r, e] = values[start + e]
-        if offset.size:
-            for e in range(n):
-                B[r, e] -= offset[others[start + e]]
-        if weights.size:
-            for e in range(n):
-                root = np.sqrt(weights[start + e])
-                for a in range(r + 1):
-                    B[a, e] *= root
-        for a in range(0, R, 2):
-            for b in range(0, a + 1, 2):
-                s00, s01, s10, s11 = 0.0, 0.0, 0.0, 0.0
-                for e in range(n):
-                    x0, x1, y0, y1 = B[a, e], B[a + 1, e], B[b, e], B[b + 1, e]
-                    s00 += x0 * y0
-                    s01 += x0 * y1
-                    s10 += x1 * y0
-                    s11 += x1 * y1
-                G[a, b] += s00
-                G[a, b + 1] += s01
-                G[a + 1, b] += s10
-                G[a + 1, b + 1] += s11
+        squares += _gathered(values, weights, offset, table, W, others, start, n, r, T, t)
+        if table.size > BEYOND_CACHE:  # the next ones are on their way meanwhile
+            for e in range(start + n, min(start + 2 * n, others.size)):
+                for c in range(0, W, 2 * LANES):
+                    fetch(table, W * others[e] + c)
+        _triangle(T, W, n, r, G)
+        if r == W:
+            _last_row(T, t, W, n, G)
         start += n
+    return squares
 
 
 @jit
 def row_grams(
-    weights: Array, features: Array, starts: Array, others: Array, base: Array, first: int, last: int, out: Array
+    weights: Array, table: Array, starts: Array, others: Array, base: int, first: int, last: int, out: Array
 ) -> None:
-    """out[i - base] = sum over the entries e of row i of weights[e] f f', f = features[others[e]]."""
-    r = features.shape[1]
-    R = r + 1 + (r + 1) % 2
-    B, G, none = np.zeros((R, TILE)), np.empty((R, R)), np.zeros(0)
+    """out[i - base] = sum over the entries e of row i of weights[e] f f', f = table[others[e]]."""
+    r, W = out.shape[1], table.shape[1]
+    T, t, G, none = np.zeros(TILE * W), np.zeros(TILE), np.zeros((W + 1) * W), np.zeros(0)
+    flat = table.reshape(table.size)
     for i in range(first, last):
-        _moments(weights, weights, none, features, starts, others, i, B, G)
+        _moments(weights, weights, none, flat, W, starts, others, i, r, T, t, G)
         for a in range(r):
             for b in range(a + 1):
-                out[i - base, a, b] = G[a, b]
-                out[i - base, b, a] = G[a, b]
+                out[i - base, a, b] = G[a * W + b]
+                out[i - base, b, a] = G[a * W + b]
+
+
+# Eight rows at a time, one in each lane: entry (a, b) of a lower triangle is at `_corner(a) + 8 b`
 
 
 @jit
-def _factor(G: Array, ridge: Array, L: Array) -> bool:
-    """The Cholesky factor of G + diag(ridge) + a trace of the identity; False if there is nothing in G."""
-    r = ridge.size
-    top = 0.0
-    for a in range(r):
-        top = max(top, G[a, a] + ridge[a])
-    if not top > 0.0:
-        return False
-    for a in range(r):
-        for b in range(a):
-            s = G[a, b]
-            for c in range(b):
-                s -= L[a, c] * L[b, c]
-            L[a, b] = s * L[b, b]
-        s = G[a, a] + ridge[a] + 1e-12 * top
-        for c in range(a):
-            s -= L[a, c] * L[a, c]
-        L[a, a] = 1.0 / np.sqrt(max(s, 1e-14 * top))  # the reciprocal: the rest multiplies
-    return True
+def _corner(a: int) -> int:
+    return LANES * (a * (a + 1) // 2)
 
 
 @jit
-def _solve(L: Array, h: Array) -> None:
+def _factor(G: Array, ridge: Array, L: Array) -> None:
+    """The Cholesky factor of G + diag(ridge) + a trace of the identity, with the reciprocals of its diagonal."""
+    r, top = ridge.size, same(LEAST_CURVATURE)
+    for a in range(r):
+        top = largest(top, total(load(G, _corner(a) + LANES * a), spread(ridge, a)))
+    trace, least = product(top, same(1e-12)), product(top, same(1e-14))
+    for a in range(r):
+        row = _corner(a)
+        for b in range(a + 1):
+            col = _corner(b)
+            s, t = load(G, row + LANES * b), same(0.0)
+            for c in range(0, LANES * (b - b % 2), 2 * LANES):  # as two sums
+                s = less(s, load(L, row + c), load(L, col + c))
+                t = less(t, load(L, row + c + LANES), load(L, col + c + LANES))
+            if b % 2:
+                s = less(s, load(L, row + LANES * (b - 1)), load(L, col + LANES * (b - 1)))
+            s = total(s, t)
+            if b < a:
+                store(L, row + LANES * b, product(s, load(L, col + LANES * b)))
+            else:
+                s = total(s, total(spread(ridge, a), trace))
+                store(L, row + LANES * a, inverse_root(s, least))
+
+
+@jit
+def _solve(L: Array, h: Array, r: int) -> None:
     """h <- (L L')^-1 h."""
-    r = h.size
     for a in range(r):
-        s = h[a]
-        for c in range(a):
-            s -= L[a, c] * h[c]
-        h[a] = s * L[a, a]
+        s, row = load(h, LANES * a), _corner(a)
+        for c in range(0, LANES * a, LANES):
+            s = less(s, load(L, row + c), load(h, c))
+        store(h, LANES * a, product(s, load(L, row + LANES * a)))
     for a in range(r - 1, -1, -1):
-        s = h[a]
+        s = load(h, LANES * a)
         for c in range(a + 1, r):
-            s -= L[c, a] * h[c]
-        h[a] = s * L[a, a]
+            s = less(s, load(L, _corner(c) + LANES * a), load(h, LANES * c))
+        store(h, LANES * a, product(s, load(L, _corner(a) + LANES * a)))
+
+
+@jit
+def _lacking(G: Array, ridge: Array, x: Array, d: Array) -> None:
+    """d = h - (G + diag(ridge)) x; h is in row r of G."""
+    r = ridge.size
+    for a in range(r):
+        s = less(load(G, _corner(r) + LANES * a), spread(ridge, a), load(x, LANES * a))
+        for b in range(a):
+            s = less(s, load(G, _corner(a) + LANES * b), load(x, LANES * b))
+        for b in range(a, r):
+            s = less(s, load(G, _corner(b) + LANES * a), load(x, LANES * b))
+        store(d, LANES * a, s)
 
 
 @jit
@@ -163,7 +278,7 @@ def row_solves(
     values: Array,
     weights: Array,
     offset: Array,
-    features: Array,
+    table: Array,
     ridge: Array,
     starts: Array,
     others: Array,
@@ -177,34 +292,35 @@ def row_solves(
     left[i] is the minimum. Empty `weights` are ones, an empty `offset` zeros. Rows that leave x undetermined get the
     shortest x, up to the trace that the factorisation adds; one step of refinement takes that trace out elsewhere.
     """
-    r = features.shape[1]
-    R = r + 1 + (r + 1) % 2
-    B, G, L = np.zeros((R, TILE)), np.empty((R, R)), np.zeros((r, r))
-    x, d = np.empty(r), np.empty(r)
-    for i in range(first, last):
-        _moments(values, weights, offset, features, starts, others, i, B, G)
-        for a in range(r):
-            x[a] = G[r, a]
-        if _factor(G, ridge, L):
-            _solve(L, x)
+    r, W = ridge.size, table.shape[1]
+    T, t, G = np.zeros(TILE * W), np.zeros(TILE), np.zeros((W + 1) * W)
+    size = LANES * (r + 1) * (r + 2) // 2
+    GG, L, x, d = np.zeros(size), np.zeros(size), np.zeros(LANES * r), np.zeros(LANES * r)
+    flat = table.reshape(table.size)
+    for start in range(first, last, LANES):
+        n = min(LANES, last - start)
+        for lane in range(n):
+            i = start + lane
+            left[i] = _moments(values, weights, offset, flat, W, starts, others, i, r, T, t, G)
+            at = lane
+            for a in range(r + 1):
+                for b in range(a * W, a * W + min(a + 1, r)):
+                    GG[at] = G[b]
+                    at += LANES
+        _factor(GG, ridge, L)
+        for at in range(0, LANES * r, LANES):
+            store(x, at, load(GG, _corner(r) + at))
+        _solve(L, x, r)
+        _lacking(GG, ridge, x, d)
+        _solve(L, d, r)
+        for at in range(0, LANES * r, LANES):
+            store(x, at, total(load(x, at), load(d, at)))
+        _lacking(GG, ridge, x, d)
+        for lane in range(n):
             for a in range(r):
-                s = G[r, a] - ridge[a] * x[a]
-                for b in range(r):
-                    s -= (G[a, b] if b <= a else G[b, a]) * x[b]
-                d[a] = s
-            _solve(L, d)
-            for a in range(r):
-                x[a] += d[a]
-        else:
-            x[:] = 0.0
-        s = G[r, r]
-        for a in range(r):
-            t = ridge[a] * x[a] - 2.0 * G[r, a]
-            for b in range(r):
-                t += (G[a, b] if b <= a else G[b, a]) * x[b]
-            s += t * x[a]
-            out[i, a] = x[a]
-        left[i] = s
+                at = LANES * a + lane
+                out[start + lane, a] = x[at]
+                left[start + lane] -= (GG[_corner(r) + at] + d[at]) * x[at]
 
 
 @jit
@@ -212,7 +328,7 @@ def row_solves_nonnegative(
     values: Array,
     weights: Array,
     offset: Array,
-    features: Array,
+    table: Array,
     ridge: Array,
     bound: Array,
     starts: Array,
@@ -223,11 +339,11 @@ def row_solves_nonnegative(
     left: Array,
 ) -> None:
     """As `row_solves` over x with x[a] >= 0 where bound[a], by coordinate descent from out[i]."""
-    r = features.shape[1]
-    R = r + 1 + (r + 1) % 2
-    B, G = np.zeros((R, TILE)), np.empty((R, R))
+    r, W = ridge.size, table.shape[1]
+    T, t, sums = np.zeros(TILE * W), np.zeros(TILE), np.zeros((W + 1) * W)
+    flat, G = table.reshape(table.size), sums.reshape(W + 1, W)
     for i in range(first, last):
-        _moments(values, weights, offset, features, starts, others, i, B, G)
+        squares = _moments(values, weights, offset, flat, W, starts, others, i, r, T, t, sums)
         for a in range(r):
             for b in range(a):
                 G[b, a] = G[a, b]
@@ -250,56 +366,20 @@ def row_solves_nonnegative(
                 out[i, a] = x
             if moved <= 1e-9 * size:
                 break
-        s = G[r, r]
         for a in range(r):
-            t = -2.0 * G[r, a]
+            s = -2.0 * G[r, a]
             for b in range(r):
-                t += G[a, b] * out[i, b]
-            s += t * out[i, a]
-        left[i] = s
+                s += G[a, b] * out[i, b]
+            squares += s * out[i, a]
+        left[i] = squares
 
 
-@jit
-def split_rows(
-    D: Array,
-    T: Array,
-    L: Array,
-    Y: Array,
-    seen: Array,
-    soft: float,
-    mu: float,
-    following: float,
-    price: float,
-    ahead: float,
-    first: int,
-    last: int,
-) -> None:
-    """One step of the multipliers on the entries of some rows, see `kernels.split_rows`."""
-    q = D.shape[1]
-    some = seen.shape[0] > 0
-    for i in range(first, last):
-        for j in range(q):
-            d, y = D[i, j], Y[i, j]
-            t = ahead * (d - L[i, j]) + (1.0 - ahead) * (d - T[i, j]) + (2.0 - ahead) / mu * y
-            y = min(max(soft * t, -price), price)
-            if some and not seen[i, j]:
-                y = 0.0
-            Y[i, j] = y
-            T[i, j] = d - (t - y / mu) + y / following
-
-
-@jit
-def clipped_rows(R: Array, t: float, first: int, last: int, out: Array) -> None:
-    """Per row, sums of min(|r|, t)^2, of min(|r|, t), of |r|, and how many are beyond t."""
-    q = R.shape[1]
-    for i in range(first, last):
-        squares, ones, total, count = 0.0, 0.0, 0.0, 0.0
-        for j in range(q):
-            r = abs(R[i, j])
-            c = min(r, t)
-            squares += c * c
-            ones += c
-            total += r
-            if r > t:
-                count += 1.0
-        out[i, 0], out[i, 1], out[i, 2], out[i, 3] = squares, ones, total, count
+__all__ = [
+    "clipped_rows",
+    "row_grams",
+    "row_solves",
+    "row_solves_nonnegative",
+    "sampled_products",
+    "scattered",
+    "split_rows",
+]

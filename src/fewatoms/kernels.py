@@ -20,6 +20,7 @@ from fewatoms._types import Array, FloatArray
 
 WORTHWHILE = 30_000  # from this many entries on, compiled loops repay the import of numba
 PARALLEL = 2_000_000  # multiplications below which a second thread is not worth waking
+LANES, LINE = 8, 64  # numbers that loops work on together; bytes of a line of the cache
 GATHER = 1 << 22  # numbers that the NumPy twins gather at a time
 
 _log = logging.getLogger("fewatoms")
@@ -81,6 +82,19 @@ def _blocks(starts: Array, width: int) -> list[tuple[int, int]]:
     return ranges
 
 
+def _table(features: Array) -> Array:
+    """Features as loops take them, in single precision if they come so: rows of whole vectors, which begin where lines
+    of the cache do. A row of a dozen numbers in single precision is one such line."""
+    kind = np.dtype(np.float32 if features.dtype == np.float32 else np.float64)
+    n, r = features.shape
+    width = max(LANES, -(-r // LANES) * LANES)
+    room = np.empty(n * width + LINE // kind.itemsize, dtype=kind)
+    begin = -room.ctypes.data % LINE // kind.itemsize
+    table = room[begin : begin + n * width].reshape(n, width)
+    table[:, :r], table[:, r:] = features, 0.0
+    return table
+
+
 def _summed(terms: Array, starts: Array, first: int, last: int) -> Array:
     """Sums of the terms (of the entries of rows first to last) over each row; empty rows get zero."""
     out = np.zeros((last - first, *terms.shape[1:]))
@@ -106,11 +120,12 @@ def sampled_products(left: Array, right: Array, starts: Array, others: Array) ->
 
 def scattered(values: FloatArray, features: Array, starts: Array, others: Array) -> FloatArray:
     """Per row, the sum over its entries of value times features[j]."""
-    out = np.empty((starts.size - 1, features.shape[1]))
-    features = np.ascontiguousarray(features)
     if others.size >= WORTHWHILE:
-        _run("scattered", starts, features.shape[1], (values, features, starts, others), (out,))
-        return out
+        table = _table(features)
+        wide = np.empty((starts.size - 1, table.shape[1]))
+        _run("scattered", starts, features.shape[1], (values, table, starts, others), (wide,))
+        return wide[:, : features.shape[1]]
+    out = np.empty((starts.size - 1, features.shape[1]))
     for first, last in _blocks(starts, features.shape[1]):
         some = slice(starts[first], starts[last])
         out[first:last] = _summed(values[some, None] * features[others[some]], starts, first, last)
@@ -120,10 +135,9 @@ def scattered(values: FloatArray, features: Array, starts: Array, others: Array)
 def row_grams(weights: FloatArray, features: Array, starts: Array, others: Array, first: int, last: int) -> FloatArray:
     """Per row from first to last, the sum over its entries of weight times f f', f = features[j]."""
     r = features.shape[1]
-    features = np.ascontiguousarray(features)
     if others.size >= WORTHWHILE:
         out = np.empty((last - first, r, r))
-        head = (weights, features, starts, others, first)
+        head = (weights, _table(features), starts, others, first)
         _run("row_grams", starts, 0.5 * (r + 1) ** 2, head, (out,), (first, last))
         return out
     out = np.zeros((last - first, r, r))
@@ -147,12 +161,12 @@ def row_solves(
 ) -> tuple[FloatArray, FloatArray]:
     """Per row, the x that minimises sum over its entries of w (value - offset[j] - <x, f>)^2 + sum ridge x^2, and the
     minimum. Empty weights are ones, an empty offset zeros; what entries leave undetermined is as short as can be.
+    Features may be in single precision; all else is in double.
     """
     rows, r = starts.size - 1, features.shape[1]
-    features = np.ascontiguousarray(features)
     out, left = np.empty((rows, r)), np.empty(rows)
     if others.size >= WORTHWHILE:
-        head = (values, weights, offset, features, ridge, starts, others)
+        head = (values, weights, offset, _table(features), ridge, starts, others)
         _run("row_solves", starts, 0.5 * (r + 1) ** 2, head, (out, left))
         return out, left
     for first, last in _blocks(starts, (r + 1) * (r + 1)):
@@ -178,10 +192,9 @@ def row_solves_nonnegative(
 ) -> tuple[FloatArray, FloatArray]:
     """As `row_solves` over x[a] >= 0 where bound[a], by coordinate descent from `begin`: never worse than that."""
     rows, r = starts.size - 1, features.shape[1]
-    features = np.ascontiguousarray(features)
     out, left = np.array(begin), np.empty(rows)
     if others.size >= WORTHWHILE:
-        head = (values, weights, offset, features, ridge, bound, starts, others)
+        head = (values, weights, offset, _table(features), ridge, bound, starts, others)
         _run("row_solves_nonnegative", starts, 0.5 * (r + 1) ** 2, head, (out, left))
         return out, left
     for first, last in _blocks(starts, (r + 1) * (r + 1)):
@@ -214,7 +227,7 @@ def _moments(
     """Per row: sum of w f f', of w t f, and of w t^2, t = value - offset."""
     some = slice(starts[first], starts[last])
     j = others[some]
-    f, t = features[j], values[some] - (offset[j] if offset.size else 0.0)
+    f, t = features[j].astype(np.float64, copy=False), values[some] - (offset[j] if offset.size else 0.0)
     wf = weights[some, None] * f if weights.size else f
     wt = weights[some] * t if weights.size else t
     r = features.shape[1]

@@ -72,7 +72,7 @@ class Side:
         r = V.shape[1]
         features, ridge = V, np.full(r, lam)
         if unit is not None:
-            features = np.concatenate([V, np.full((len(V), 1), unit)], axis=1)
+            features = np.concatenate([V, np.full((len(V), 1), unit, dtype=V.dtype)], axis=1)
             ridge = np.append(ridge, shrink * unit**2)
         if begin is None:
             out, left = self.solve(features, offset, ridge)

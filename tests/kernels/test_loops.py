@@ -11,7 +11,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from fewatoms import _loops, kernels
+from fewatoms import _dense, _loops, kernels
 from kernels.grids import Grid, everything
 
 LOOPS = [
@@ -27,11 +27,12 @@ LOOPS = [
 
 @cache
 def interpreted():
-    """The loops as plain Python: the same file, with nothing that compiles."""
-    spec = importlib.util.spec_from_file_location("fewatoms_loops_as_they_stand", _loops.__file__)
-    module = importlib.util.module_from_spec(spec)
-    with mock.patch("numba.njit", return_value=lambda loop: loop):
-        spec.loader.exec_module(module)
+    """The loops as plain Python: the same files, with nothing that compiles."""
+    with mock.patch("numba.njit", return_value=lambda loop: loop), mock.patch.dict(sys.modules):
+        for file in (_dense, _loops):
+            spec = importlib.util.spec_from_file_location(file.__name__, file.__file__)
+            module = sys.modules[file.__name__] = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
     return module
 
 
@@ -50,7 +51,17 @@ def dense(seed=0):
 
 @pytest.mark.parametrize(
     "name",
-    ["usual", "no features", "more features than columns", "mostly empty rows", "rows longer than the tile", "large"],
+    [
+        "usual",
+        "no features",
+        "eight features",
+        "ten features",
+        "nineteen features",
+        "more features than columns",
+        "mostly empty rows",
+        "rows longer than the tile",
+        "large",
+    ],
 )
 def test_interpreted_loops_are_the_compiled_ones(name, monkeypatch):
     monkeypatch.setattr(kernels, "WORTHWHILE", 0)

@@ -36,6 +36,32 @@ def test_row_solves(name, setting, way):
     assert_solves(g, problem, *kernels.row_solves(*problem, *g.places))
 
 
+@pytest.mark.parametrize("setting", ["plain", "all"])
+@pytest.mark.parametrize(
+    "name", ["usual", "no features", "eight features", "ten features", "rows longer than the tile"]
+)
+def test_features_in_single_precision_are_what_they_are(name, setting, way):
+    """Rounded features give the regressions on rounded features: nothing else is rounded."""
+    g = Grid(name)
+    g.right = g.right.astype(np.float32)
+    x, left = kernels.row_solves(*asked(g, setting), *g.places)
+    assert x.dtype == left.dtype == np.float64
+    g.right = g.right.astype(np.float64)
+    assert_solves(g, asked(g, setting), x, left)
+
+
+@pytest.mark.parametrize("count", [1, 7, 8, 9, 10, 16, 17, 50])
+def test_tables_hold_features_in_whole_lines(count):
+    for kind in (np.float32, np.float64):
+        features = np.arange(5.0 * count).reshape(5, count).astype(kind)
+        table = kernels._table(features)
+        assert table.dtype == kind
+        assert table.shape[1] % kernels.LANES == 0
+        assert table.ctypes.data % kernels.LINE == 0
+        np.testing.assert_array_equal(table[:, :count], features)
+        assert not table[:, count:].any()
+
+
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("kind", [np.int32, pytest.param(np.int64, marks=pytest.mark.soak)])
 def test_row_solves_over_seeds(seed, kind, way):

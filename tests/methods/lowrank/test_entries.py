@@ -602,3 +602,58 @@ def test_fits_of_a_problem_and_its_transpose(seed, wish):
     mixed = fit(Sampling(M.rows[order], M.cols[order], (14, 18)), b[order], atoms=RankOne(14, 18), k=2, **wish)
     assert turned.loss == pytest.approx(plain.loss, rel=1e-3)
     assert mixed.loss == pytest.approx(plain.loss, rel=1e-6)
+
+
+# Single precision ----------------------------------------------------------------------------------------------------
+
+
+def many(noise, seed=0, biased=False, p=300, q=250, size=1.0):
+    """Enough entries for compiled loops."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((p, 3)) @ rng.standard_normal((q, 3)).T
+    rows, cols = np.nonzero(rng.random((p, q)) < 0.5)
+    b = size * (X[rows, cols] + noise * rng.standard_normal(rows.size))
+    assert b.size >= kernels.WORTHWHILE
+    M = Sampling(rows, cols, (p, q))
+    return Factored(row_by_row(M, b, None), (p, q), biased=biased), M, b
+
+
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("lam", [0.0, 2.0])
+def test_what_a_sweep_in_single_precision_says_is_true(lam, biased):
+    """The point is that of rounded factors, and `reached` is what it reaches; double precision gains nothing."""
+    F, *_ = many(0.3, biased=biased)
+    at = leading(F, 3, 0.5)
+    assert F.single
+    for _ in range(12):
+        at, reached = F.sweep(at, lam, 0.5)
+        assert not at.fine
+        again = F.loss(at) + lam * at.gauge + 0.25 * at.biases_squared()
+        assert reached == pytest.approx(again, rel=1e-11)
+    fine, better = F.sweep(replace(at, fine=True), lam, 0.5)
+    single, as_good = F.sweep(at, lam, 0.5)
+    assert as_good == pytest.approx(better, rel=1e-9)
+    np.testing.assert_allclose(single.s, fine.s, rtol=1e-6)
+
+
+def test_little_left_over_asks_for_double_precision():
+    """Entries without noise are met to rounding in double precision: single precision does not stand in the way."""
+    F, M, b = many(0.0)
+    at = leading(F, 3)
+    fine = []
+    for _ in range(10):
+        at, _ = F.sweep(at, 0.0, 0.0)
+        fine.append(at.fine)
+    assert fine == sorted(fine)
+    assert not fine[0]
+    assert fine[-1]
+    assert F.judged(replace(at, fine=False)).fine
+    assert fit(M, b, atoms=RankOne(*F.shape), k=3).misfit <= 1e-12
+
+
+@pytest.mark.parametrize("size", [1e-40, 1e40])
+def test_values_that_single_precision_does_not_hold(size):
+    F, M, b = many(0.1, size=size)
+    plain, other = (fit(M, b * unit, atoms=RankOne(*F.shape), k=3) for unit in (1.0, 1.0 / size))
+    assert not F.single
+    assert plain.misfit == pytest.approx(other.misfit, rel=1e-6)

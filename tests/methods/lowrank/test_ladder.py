@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import fewatoms as fa
+from fewatoms.methods.lowrank import Ladder
 from sampled import (
     WAYS,
     alternating,
@@ -254,6 +255,26 @@ def test_nonnegative_factors_beside_biases_of_any_sign(ridge):
     assert min(s.left.min(), s.right.min()) >= 0
     assert s.biases.center < 0
     assert s.misfit < 0.1
+
+
+# Long steps ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("decay", [1.0, 0.4])
+def test_longer_steps_where_rungs_are_easy_end_in_the_same_place(decay):
+    """Some seven entries for each unknown: as good as every rung, in far fewer sweeps where no atom is weak."""
+    rng = np.random.default_rng(0)
+    U, V = rng.standard_normal((120, 3)) * decay ** np.arange(3), rng.standard_normal((100, 3))
+    rows, cols = np.nonzero(rng.random((120, 100)) < 7 * 3 * 217 / 12_000)
+    b = np.einsum("ij,ij->i", U[rows], V[cols]) + 0.1 * rng.standard_normal(rows.size)
+    M, atoms = fa.Sampling(rows, cols, (120, 100)), fa.RankOne(120, 100)
+    every, some = (
+        fa.fit(M, b, atoms=atoms, k=3, method=fa.methods.Completion(ladder=Ladder(easy=easy))) for easy in (0, 2)
+    )
+    assert some.loss <= every.loss * (1 + 1e-5)
+    assert some.iterations < every.iterations
+    if decay == 1.0:
+        assert some.iterations <= 20
 
 
 # Atoms that a ridge makes nothing of ----------------------------------------------------------------------------------

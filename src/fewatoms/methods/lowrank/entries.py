@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from fewatoms import ledger
+from fewatoms import kernels, ledger, linalg
 from fewatoms._types import Array, FloatArray, Matrix
 from fewatoms.capabilities import SampledEntries
 from fewatoms.sides import NONE, Regressed, Side, at_entries
@@ -25,7 +25,9 @@ ROUNDED_LOSS = 1e-29  # share of |b|^2 below which a loss is rounding
 NONNEGATIVE_LOSS = 1e-15  # and where coordinate descent, which comes near zero slowly, may stop
 ROUNDED_ROW = 1e-10  # times the longest row of a factor: where others are rounding
 UNEVEN_WEIGHTS = 100  # times the least weight: the largest weight of entries that all count
-CANCELLED = 1e-6  # share of |b|^2 below which a loss found by differences is found again from residuals
+CANCELLED = 1e-6  # share of |b|^2 below which a loss found by differences is found again from residuals, and where
+# squares of rounding to single precision, 1e-15, would be seen beside it
+HELD_SINGLY = 1e9  # and 1 over it: roots of values that leave room for factors in single precision
 
 Ahead = tuple[Array, FloatArray]  # V and the column biases to start a sweep from, instead of those at hand
 
@@ -35,6 +37,7 @@ class Triple:
     """X = P diag(s) Q^T, and the biases beside it (empty without). s falls.
 
     P and Q are orthonormal; where factors must not be negative (`signed` is False) their columns have length 1 only.
+    fine : whether so little is left over that a sweep from here on would feel single precision
     """
 
     P: Array
@@ -43,6 +46,7 @@ class Triple:
     row: FloatArray
     col: FloatArray
     signed: bool = True
+    fine: bool = False
 
     @property
     def rank(self) -> int:
@@ -79,9 +83,10 @@ def row_by_row(entries: SampledEntries, b: FloatArray, weights: FloatArray | Non
 
 def balanced(U: Array, V: Array) -> tuple[Array, FloatArray, Array]:
     """P, s, Q with U V^T = P diag(s) Q^T: orthonormal P and Q."""
-    (A, R), (B, S) = np.linalg.qr(U), np.linalg.qr(V)
-    u, s, vh = np.linalg.svd(R @ S.T, full_matrices=False)
-    return A @ u, s, B @ vh.T
+    with linalg.single_thread():  # for so few columns threads wait for each other
+        (A, R), (B, S) = np.linalg.qr(U), np.linalg.qr(V)
+        u, s, vh = np.linalg.svd(R @ S.T, full_matrices=False)
+        return A @ u, s, B @ vh.T
 
 
 def normalised(U: Array, V: Array) -> tuple[Array, FloatArray, Array]:
@@ -109,7 +114,9 @@ class Factored:
         self.size = float(np.dot(values, w * values if w.size else values))  # twice the loss of nothing at all
         # the feature that carries biases, in the units of the others: the roots of those of the values
         unit = max((self.size / (w.sum() if w.size else values.size)) ** 0.25, 1e-300)
-        self.unit = unit if biased else None
+        # single precision holds factors of usual sizes; where no loops are compiled it would save nothing
+        self.single = values.size >= kernels.WORTHWHILE and 1 / HELD_SINGLY < unit < HELD_SINGLY
+        self.unit = (float(np.float32(unit)) if self.single else unit) if biased else None
 
     @property
     def uneven(self) -> bool:
@@ -147,9 +154,10 @@ class Factored:
         row, col = self.biases(shrink)
         width = min(rank + 4, *self.shape)
         Q = ledger.generator().standard_normal((self.shape[1], width))
+        kind = np.float32 if self.single else np.float64
         for _ in range(rounds):
-            P = np.linalg.qr(self.rows.times(Q, row, col))[0]
-            Q, R = np.linalg.qr(self.cols.times(P, col, row))
+            P = np.linalg.qr(self.rows.times(Q.astype(kind), row, col))[0]
+            Q, R = np.linalg.qr(self.cols.times(P.astype(kind), col, row))
             ledger.tick()
         u, s, vh = np.linalg.svd(R.T)  # M*y ~ P R^T Q^T
         at = Triple(P @ u, s, Q @ vh.T, row, col).cut(rank)
@@ -178,18 +186,31 @@ class Factored:
         """Rows for the V and the column biases at hand (or others), columns for those rows; the factors balanced.
 
         Also what was reached: f + lam times the nuclear norm + the share of the biases. No sweep raises it.
+
+        The factors that regressions are on are rounded to single precision where that is felt less than tolerances are:
+        rounding by d raises what is reached by d^2 |b|^2. The point is that of the rounded ones.
         """
         U, own = at.halves()
         V, col = (own, at.col) if ahead is None else ahead
-        U, row, _ = self._half(self.rows, V, col, lam, shrink, (U, at.row))
+        kind = self._kind(at)
+        U, row, _ = self._half(self.rows, V.astype(kind, copy=False), col, lam, shrink, (U, at.row))
+        U = U.astype(kind, copy=False)
         V, col, left = self._half(self.cols, U, row, lam, shrink, (V, col))
         ledger.tick()
-        fresh = Triple(*self._shaped(U, V), row, col, signed=not self.nonnegative)
+        fresh = Triple(*self._shaped(U.astype(np.float64, copy=False), V), row, col, signed=not self.nonnegative)
         split = lam * (fresh.gauge - 0.5 * float(np.sum(V * V)))  # the minima hold the ridge of V, not that of U
         reached = 0.5 * float(left.sum()) + 0.5 * shrink * float(row @ row) + split
         if reached <= CANCELLED * self.size:  # a difference of large numbers: worth a look at the residual itself
             reached = self.loss(fresh) + lam * fresh.gauge + 0.5 * shrink * fresh.biases_squared()
-        return fresh, reached
+        return replace(fresh, fine=reached <= CANCELLED * self.size), reached
+
+    def _kind(self, at: Triple) -> type[np.float32 | np.float64]:
+        """The precision of features."""
+        return np.float32 if self.single and not at.fine else np.float64
+
+    def judged(self, at: Triple) -> Triple:
+        """A point from elsewhere, told how little it leaves over."""
+        return replace(at, fine=self.loss(at) <= CANCELLED * self.size)
 
     def _half(
         self, side: Side, V: Array, offset: FloatArray, lam: float, shrink: float, own: tuple[Array, FloatArray]
@@ -198,12 +219,15 @@ class Factored:
         begin = own if self.nonnegative else None
         return side.regress(_without_noise(V), lam, offset, unit=self.unit, shrink=shrink, begin=begin)
 
-    def descent(self, at: Triple, lam: float, shrink: float, tol: float) -> Iterator[tuple[Triple, float]]:
+    def descent(
+        self, at: Triple, lam: float, shrink: float, tol: float, reached: float = np.inf
+    ) -> Iterator[tuple[Triple, float]]:
         """Sweeps with momentum, one after the other, until one lowers what is reached by less than a share of `tol`.
 
         Each starts from V + beta (V - V_before), V_before turned to V; what does not go down is done again without.
+        `reached` may tell what is reached at the start.
         """
-        reached, weight = np.inf, 1.0
+        weight = 1.0
         before: Triple | None = None
         floor = (NONNEGATIVE_LOSS if self.nonnegative else ROUNDED_LOSS) * self.size
         while True:

@@ -27,6 +27,10 @@ class Ladder:
         the first sweeps from overfitting
     amply : times the tolerance, there: the loss is settled far below what noise in so many entries does to it
     step, roughly : where entries are scarce, from rung to rung of the ladder, and how well each is solved
+    awake : the least atom's share of the first from which none is asleep, to appear at a rung of its own: then a rung
+        that lowers little, measured from where the last one ended, is left after one sweep
+    longer, easy : and where there are so many entries per unknown the next step is twice as long, in logarithms, after
+        a rung that took so many sweeps at most. With fewer entries longer steps end in other, at times worse, minima
     last : the last rung, in units of the first
     powers : of the weights, for further starts where weights over orders of magnitude leave few entries that count
     """
@@ -36,13 +40,19 @@ class Ladder:
     amply: float = 10.0
     step: float = 0.5
     roughly: float = 1e-3
+    awake: float = 1e-2
+    longer: float = 5.0
+    easy: int = 2
     last: float = 1e-5
     powers: tuple[float, ...] = (0.0, 0.5)
 
     def abounds(self, run: Sweeps) -> bool:
         """Whether there are many entries for each unknown."""
+        return self._per_unknown(run) >= self.ample
+
+    def _per_unknown(self, run: Sweeps) -> float:
         k = run.asked.k
-        return run.asked.problem.m >= self.ample * k * (sum(run.F.shape) - k)
+        return run.asked.problem.m / max(1, k * (sum(run.F.shape) - k))
 
     def stream(self, run: Sweeps, tol: float, begin: Triple | None, lift: Lifting | None) -> Iterator[Spot]:
         """All sweeps of a run, from a place to begin at, or from the singular vectors of M*y at x = 0.
@@ -51,7 +61,7 @@ class Ladder:
         """
         ample, lam, bounded = self.abounds(run), run.asked.lam, run.asked.problem.alpha is not None
         if begin is not None:
-            at = run.fitted(begin)
+            at = run.F.judged(run.fitted(begin))
         else:
             at = run.F.leading(run.asked.k, run.shrink, rounds=2 if ample else 5)
         if begin is None and bounded:
@@ -83,8 +93,13 @@ class Ladder:
         """Down a ladder from where the first atom appears, each rung solved roughly: where entries are scarce, this
         finds what descents from elsewhere miss."""
         rung = top = float(at.s[0])
-        while (rung := self.step * rung) > max(lam, self.last * top):
-            at = yield from _down(run, at.alive(), rung, self.roughly)
+        step, known, dense = self.step, math.inf, self._per_unknown(run) >= self.longer
+        while (rung := step * rung) > max(lam, self.last * top):
+            before = run.made
+            at = yield from _down(run, at.alive(), rung, self.roughly, known - run.lam * at.gauge + rung * at.gauge)
+            awake = float(at.s[-1]) > self.awake * float(at.s[0])
+            known = run.objective if awake else math.inf
+            step = step**2 if dense and awake and run.made - before <= self.easy else self.step
         return at.alive()
 
     def _evenly(self, run: Sweeps, at: Triple, tol: float) -> Stream:
@@ -128,9 +143,9 @@ class Ladder:
             lam = max(floor, min(max(ahead, 0.3 * lam), 0.95 * lam))
 
 
-def _down(run: Sweeps, at: Triple, lam: float, tol: float) -> Stream:
-    """Sweeps with momentum at one penalty."""
-    for here, reached in run.F.descent(at, lam, run.shrink, tol):
+def _down(run: Sweeps, at: Triple, lam: float, tol: float, known: float = math.inf) -> Stream:
+    """Sweeps with momentum at one penalty, from a point where it is known what was reached, or not."""
+    for here, reached in run.F.descent(at, lam, run.shrink, tol, known):
         at = run.note(here, lam, reached)
         yield run.spot(at)
     return at

@@ -147,13 +147,14 @@ class Sweeps:
 
     objective, loss : f + lam |X| + the share of the biases, and without lam |X|
     lam : the penalty in force
+    made : how many there were
     """
 
     def __init__(self, asked: Asked, F: Factored) -> None:
         self.asked, self.F = asked, F
         self.shrink = asked.shrink
         self.objective = self.loss = math.inf
-        self.lam = 0.0
+        self.lam, self.made = 0.0, 0
 
     def sweep(self, at: Triple, lam: float) -> Triple:
         at, reached = self.F.sweep(at, lam, self.shrink)
@@ -162,6 +163,7 @@ class Sweeps:
     def note(self, at: Triple, lam: float, reached: float) -> Triple:
         """Take down, and charge, a sweep that has been made."""
         self.objective, self.loss, self.lam = reached, max(reached - lam * at.gauge, 0.0), lam
+        self.made += 1
         self.asked.problem.M.charge(2 * at.rank)
         return at
 
