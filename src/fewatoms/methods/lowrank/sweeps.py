@@ -51,9 +51,8 @@ class Asked:
     @property
     def shrink(self) -> float:
         """That on the biases."""
-        problem = self.problem
-        biases = problem.beside.biases
-        return 0.0 if biases is None else biases.felt(problem.m, problem.base_loss)
+        biases = self.problem.beside.biases
+        return 0.0 if biases is None else biases.shrink or 0.0
 
     @property
     def data(self) -> FloatArray:
