@@ -224,7 +224,9 @@ class RowsAndColumns:
     shape: tuple[int, int]
     shrink: float | None
     center: float = 0.0
-    centred: FloatArray | None = field(default=None, repr=False)  # the data less the centre, shared by all that are alike
+    centred: FloatArray | None = field(
+        default=None, repr=False
+    )  # the data less the centre, shared by all that are alike
     columns: ClassVar[None] = None
     names: ClassVar[None] = None
 

@@ -127,6 +127,16 @@ class Job(ABC):
         """The iterate of an answer that was found before, with the answer as its primal point, for `evaluate`."""
         raise NotImplementedError
 
+    def compared(self) -> Iterator[tuple[Budget, float]] | None:
+        """Budgets with their root mean square errors on data held out of quick fits, one after the other; None where
+        there is no shorter way than to fit to parts of the data."""
+        return None
+
+    def narrowed(self, budget: Budget) -> Job:
+        """This job for one of its budgets alone, with what was settled for it."""
+        self.budgets = [budget]
+        return self
+
     def sketched(self, ridges: Sequence[float]) -> Sketch | None:
         """For comparing only: for each ridge an answer of every budget, without records; None where there is no
         shorter way than to solve for them."""

@@ -6,7 +6,6 @@ chosen), sweeps.py (what a run keeps), lifting.py (where certificates come from)
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -23,6 +22,7 @@ from fewatoms.methods.lowrank.entries import Factored, Triple
 from fewatoms.methods.lowrank.held_out import Choice, HeldOut
 from fewatoms.methods.lowrank.ladder import Ladder
 from fewatoms.methods.lowrank.lifting import Lifting
+from fewatoms.methods.lowrank.starts import widened
 from fewatoms.methods.lowrank.sweeps import Asked, Spot, Sweeps
 from fewatoms.price import Factors
 from fewatoms.problem import Problem
@@ -96,6 +96,9 @@ class CompletionJob(Job):
         super().__init__(asked.problem, budgets)
         self.asked, self.method = asked, method
         self._settled: dict[Budget, _Course] = {}
+        self._choices: dict[Budget, Choice] = {}
+        self._reached: Triple | None = None  # where the budget before ended
+        self._held: Triple | None = None  # the best point of a choice under way
         self._entries: Factored | None = None
 
     @property
@@ -109,35 +112,63 @@ class CompletionJob(Job):
         self._entries = None
 
     def courses(self) -> list[list[Budget]]:
-        return [[budget] for budget in self.budgets]
+        """From the smallest to the largest: each begins where the one before ended."""
+        return [[budget] for budget in sorted(self.budgets, key=lambda budget: budget.single)]
+
+    @property
+    def _open(self) -> bool:
+        """Whether a ridge, or what biases pay, is left to us."""
+        biases = self.problem.beside.biases
+        return self.problem.price.ridge is None or (biases is not None and biases.shrink is None)
 
     def decide(self, course: Sequence[Budget]) -> Problem:
-        """Choose the ridge, and what biases pay, where that is left to us."""
+        """Choose the ridge, and what biases pay, where that is left to us: for all budgets, before the first is
+        fitted, so that entries are held out once and let go of before all of them are worked with."""
         (budget,) = course
-        asked = replace(self.asked, problem=self.problem.with_budget(budget))
-        biases, tol = self.problem.beside.biases, self.method.tol
-        if self.problem.price.ridge is not None and not (biases is not None and biases.shrink is None):
-            settled = _Course(asked, tol)
+        asked = self._asked(budget)
+        if not self._open:
+            settled = _Course(asked, self.method.tol)
         elif self.problem.zero_suffices:
-            settled = _Course(_paying(asked, asked.lam, 0.0), tol, held_out=0.0)
+            settled = _Course(_paying(asked, asked.lam, 0.0), self.method.tol, held_out=0.0)
         else:
-            choice = self._chosen(asked)
+            if budget not in self._choices:
+                for _ in self.compared():
+                    pass
+            choice = self._choices.pop(budget)
             paying = _paying(asked, choice.lam, choice.shrink)
-            settled = _Course(paying, self.method.chosen * tol, choice.start, choice.score)
+            settled = _Course(paying, self.method.chosen * self.method.tol, choice.start, choice.score)
         self._settled[budget] = settled
         return settled.asked.problem
 
-    def _chosen(self, asked: Asked) -> Choice:
-        """By entries held out. Of a search that is stopped, the point that predicts best is kept for an answer."""
-        best: deque[Triple] = deque(maxlen=1)
-        with ledger.stage("choosing the ridge"):
+    def _asked(self, budget: Budget) -> Asked:
+        return replace(self.asked, problem=self.problem.with_budget(budget))
+
+    def compared(self) -> Iterator[tuple[Budget, float]]:
+        """The budgets, from the smallest on, with the root mean square errors on entries held out that each comes to;
+        what was chosen for them is kept. Of a search that is stopped, the point that predicts best is kept too."""
+        budgets = [budget for (budget,) in self.courses()]
+        how, trial, before = self.method.held_out, None, None
+        with ledger.stage("choosing the ridge" if self._open else "predicting entries held out"):
             ledger.tell()
-            try:
-                return self.method.held_out.choose(asked, lambda: self.entries, best.append)
-            except ledger.Stopped:
-                for at in best:  # with other biases its loss is lower still
-                    ledger.keep(Spot(asked, at, self.entries.loss(at), 0.0).candidate)
-                raise
+            trial = how.trial(self.asked)
+            trial.keep = self._hold
+            for i, budget in enumerate(budgets):
+                with ledger.counted("rank", i, len(budgets)):
+                    before = how.choose(trial, self._asked(budget), lambda: self.entries, before)
+                self._choices[budget] = before
+                yield budget, before.score
+
+    def _hold(self, at: Triple) -> None:
+        self._held = at
+
+    def so_far(self, budget: Budget) -> Candidate | None:
+        """What entries held out say of a budget whose turn has not come: with other biases its loss is lower still."""
+        choice = self._choices.get(budget)
+        at = self._held if choice is None else choice.points[0]
+        if at is None or not at.rank or at.rank > budget.single:
+            return None
+        asked = self._asked(budget)
+        return Spot(asked, at, asked.loss(at), 0.0).candidate
 
     def begin(self, start: Solution, problem: Problem) -> Candidate | None:
         """The leading atoms of an earlier answer; sweeps go on from there."""
@@ -159,7 +190,21 @@ class CompletionJob(Job):
         run = Sweeps(settled.asked, self.entries)
         lift = method.lifting if method.lift else None
         begin, settled.begin = settled.begin, None  # let go of once the sweeps have moved on
-        return (spot.iterate() for spot in method.ladder.stream(run, settled.tol, begin, lift))
+        if begin is None and method.ladder.abounds(run):
+            begin = self._wider(settled.asked)
+        self._reached = None
+        for spot in method.ladder.stream(run, settled.tol, begin, lift):
+            if not lift:
+                self._reached = spot.at
+            yield spot.iterate()
+
+    def _wider(self, asked: Asked) -> Triple | None:
+        """Where the budget before ended, with the atoms that its residual asks for; None before the first, and where
+        there is a bound, to which a penalty leads down."""
+        at = self._reached
+        if at is None or not 0 < at.rank < asked.k or asked.problem.alpha is not None:
+            return None
+        return widened(self.entries, at, asked.k, asked.lam)[0]
 
     def retrieve(self, iterate: Iterate, budget: Budget) -> Candidate:
         """The sweep's own point; where it was lifted beyond the budget, its leading atoms, swept on."""
@@ -173,7 +218,7 @@ class CompletionJob(Job):
 
     def finish(self, problem: Problem, leaders: Sequence[Candidate], *, last: bool) -> Candidate:
         """The best as it is. The last budget lets go of the entries in both orders: an answer needs less room."""
-        if problem.budget == self.budgets[-1]:
+        if problem.budget == self.courses()[-1][0]:
             self.forget()
         return leaders[0]
 

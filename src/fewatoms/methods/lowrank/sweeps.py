@@ -63,6 +63,15 @@ class Asked:
     def biased(self) -> bool:
         return self.problem.beside.biases is not None
 
+    def loss(self, at: Triple) -> float:
+        """f of what a point and its biases leave over."""
+        left, (p, _) = self.data - self.entries.sampled(at.P * at.s, at.Q), self.entries.matrix_shape
+        if at.row.size:
+            left -= self.entries.sampled(
+                np.stack([at.row, np.ones(p)], axis=1), np.stack([np.ones_like(at.col), at.col], axis=1)
+            )
+        return self.problem.base_loss.value(left)
+
     def row_by_row(self) -> Side:
         """All entries."""
         return row_by_row(self.entries, self.data, self.problem.base_loss.weights)
