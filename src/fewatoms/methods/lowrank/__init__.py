@@ -17,8 +17,10 @@ from fewatoms.candidates import Candidate, DualPoint, Iterate
 from fewatoms.capabilities import RankOnePairs, SampledEntries
 from fewatoms.effort import QUICK, THOROUGH, Effort
 from fewatoms.faces import Face
+from fewatoms.goals import Goal
 from fewatoms.methods.base import Job, Method, Pace
 from fewatoms.methods.lowrank.entries import Factored, Triple
+from fewatoms.methods.lowrank.growing import FewestRanks, Growing
 from fewatoms.methods.lowrank.held_out import Choice, HeldOut
 from fewatoms.methods.lowrank.ladder import Ladder
 from fewatoms.methods.lowrank.lifting import Lifting
@@ -44,7 +46,8 @@ class Completion(Method):
     lift : whether the factors may grow beyond k columns, as (P1) or (P3) needs: the stream then converges to a solution
         of the relaxation, and answers are the leading atoms of its points, swept on. It takes a ridge or a bound
     scarce : entries per unknown below which an answer without a ridge fits much of the noise, which is said
-    ladder, held_out, lifting : which penalties lead down, how they are chosen, how far certificates go
+    ladder, held_out, growing, lifting : which penalties lead down, how they are chosen, how a rank is looked for that
+        meets a bound, how far certificates go
     """
 
     tol: float = 1e-6
@@ -54,6 +57,7 @@ class Completion(Method):
     scarce: float = 2.0
     ladder: Ladder = field(default_factory=Ladder, repr=False)
     held_out: HeldOut = field(default_factory=HeldOut, repr=False)
+    growing: Growing = field(default_factory=Growing, repr=False)
     lifting: Lifting = field(default_factory=Lifting, repr=False)
 
     def __post_init__(self) -> None:
@@ -65,8 +69,11 @@ class Completion(Method):
         pairs, entries = inside.inner.offers(RankOnePairs), problem.M.offers(SampledEntries)
         if pairs is None or entries is None or inside.maps or not problem.base_loss.squares:
             return None
-        if any(budget.most is None for budget in budgets) or not (problem.plain or problem.beside.biases is not None):
+        if not (problem.plain or problem.beside.biases is not None):
             return None
+        if any(budget.most is None for budget in budgets):
+            alone = len(budgets) == 1 and problem.alpha is not None and not self.lift
+            return FewestJob(Asked(problem, entries, pairs, inside.scale), budgets, self) if alone else None
         if self.lift and not problem.ridge and problem.alpha is None:
             raise ValueError("lift needs a relaxation to solve: give a ridge or a bound (alpha or misfit)")
         return CompletionJob(Asked(problem, entries, pairs, inside.scale), budgets, self)
@@ -174,15 +181,19 @@ class CompletionJob(Job):
         """The leading atoms of an earlier answer; sweeps go on from there."""
         if not start.cardinality:
             return None
-        settled, F = self._settled[problem.budget], self.entries
-        asked, p = settled.asked, F.shape[0]
+        settled = self._settled[problem.budget]
+        asked = settled.asked
+        settled.begin = at = self._started(asked, start)
+        return Spot(asked, at, self.entries.loss(at) + 0.5 * asked.shrink * at.biases_squared(), 0.0).candidate
+
+    def _started(self, asked: Asked, start: Solution) -> Triple:
+        F, p = self.entries, self.entries.shape[0]
         at = F.of(asked.sign * start.left, start.right).cut(asked.k)
-        if asked.biased:  # those that go best with it
-            image = asked.entries.sampled(asked.sign * at.P * at.s, at.Q)
-            v = asked.sign * problem.seen.fitted(image)
-            at = replace(at, row=v[:p], col=v[p:])
-        settled.begin = at
-        return Spot(asked, at, F.loss(at) + 0.5 * asked.shrink * at.biases_squared(), 0.0).candidate
+        if not asked.biased:
+            return at
+        image = asked.entries.sampled(asked.sign * at.P * at.s, at.Q)
+        v = asked.sign * asked.problem.seen.fitted(image)  # those that go best with it
+        return replace(at, row=v[:p], col=v[p:])
 
     def iterates(self, course: Sequence[Budget]) -> Iterator[Iterate]:
         (budget,) = course
@@ -252,6 +263,40 @@ class CompletionJob(Job):
         return None if settled is None else settled.held_out
 
 
+class FewestJob(CompletionJob):
+    """The same where a bound is given alone: as low a rank as meets it."""
+
+    _from: Triple | None = None
+
+    def goal(self, problem: Problem) -> Goal:
+        return FewestRanks(problem)
+
+    def courses(self) -> list[list[Budget]]:
+        return [self.budgets]
+
+    def decide(self, course: Sequence[Budget]) -> Problem:
+        return self.problem
+
+    def begin(self, start: Solution, problem: Problem) -> Candidate | None:
+        """An earlier answer: ranks grow from its own, or shrink."""
+        rank = start.cardinality
+        if not rank:
+            return None
+        asked = self._asked(Budget(rank))
+        self._from = at = self._started(asked, start)
+        return Spot(asked, at, self.entries.loss(at), 0.0).candidate
+
+    def iterates(self, course: Sequence[Budget]) -> Iterator[Iterate]:
+        method, begin = self.method, self._from
+        self._from = None
+        with ledger.stage("looking for a rank"):
+            for spot in method.growing.stream(self.asked, self.entries, begin, method.ladder):
+                yield spot.iterate()
+
+    def so_far(self, budget: Budget) -> Candidate | None:
+        return None
+
+
 def _paying(asked: Asked, lam: float, shrink: float) -> Asked:
     """The same with other penalties on the nuclear norm and on the biases."""
     problem, biases = asked.problem, asked.problem.beside.biases
@@ -259,4 +304,4 @@ def _paying(asked: Asked, lam: float, shrink: float) -> Asked:
     return replace(asked, problem=problem.paying(price, None if biases is None else biases.shrunk(shrink)))
 
 
-__all__ = ["Completion", "CompletionJob", "HeldOut", "Ladder", "Lifting"]
+__all__ = ["Completion", "CompletionJob", "FewestJob", "Growing", "HeldOut", "Ladder", "Lifting"]
