@@ -7,6 +7,7 @@ import math
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
+from fewatoms import ledger
 from fewatoms._types import FloatArray
 from fewatoms.losses import Bend, Loss, Quadratic
 from fewatoms.operators import Margins
@@ -103,8 +104,8 @@ class Biased(Quadratic):
     """g(r) = min over v of f(r - F v) + shrink |v|^2 / 2: least squares after the best row and column biases v.
 
     F is given by its products (`forward`, `backward`); no vector as long as the data is kept. g*(y) = f*(y) + |F'y|^2 /
-    (2 shrink), so that any y gives a bound, however roughly v was found. With shrink = 0 it is f*(y) where F'y = 0, up to
-    rounding, and infinite elsewhere; of all v that are best there, one without what entries do not determine.
+    (2 shrink), so that any y gives a bound, however roughly v was found. With shrink = 0 it is f*(y) where F'y = 0,
+    up to rounding, and infinite elsewhere; of all v that are best there, one without what entries do not determine.
     """
 
     def __init__(self, base: Loss, F: Margins, shrink: float) -> None:
@@ -138,6 +139,7 @@ class Biased(Quadratic):
         diagonal = diagonal + shrink
 
         def product(v: FloatArray) -> FloatArray:
+            ledger.tick()
             return F.backward(self._weighed(F.forward(v))) + shrink * v
 
         v, _ = cg(
@@ -156,7 +158,8 @@ class Biased(Quadratic):
 
     def left(self, r: FloatArray, v: FloatArray | None = None) -> FloatArray:
         """r - F v."""
-        left = r - self.F.forward(self.best_free(r) if v is None else v)
+        left = self.F.forward(self.best_free(r) if v is None else v)
+        np.subtract(r, left, out=left)  # as long as the data: one of them is enough
         if self.shrink > 0:
             return left
         off = self.F.backward(self._weighed(left))  # in digits of what is left, which may be far less than r

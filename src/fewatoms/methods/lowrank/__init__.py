@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from fewatoms import _checks, ledger, words
+from fewatoms._types import IntArray
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
 from fewatoms.capabilities import RankOnePairs, SampledEntries
@@ -139,7 +140,7 @@ class CompletionJob(Job):
             settled = _Course(_paying(asked, asked.lam, 0.0), self.method.tol, held_out=0.0)
         else:
             if budget not in self._choices:
-                for _ in self.compared():
+                for _ in self._tried(None):
                     pass
             choice = self._choices.pop(budget)
             paying = _paying(asked, choice.lam, choice.shrink)
@@ -150,14 +151,18 @@ class CompletionJob(Job):
     def _asked(self, budget: Budget) -> Asked:
         return replace(self.asked, problem=self.problem.with_budget(budget))
 
-    def compared(self) -> Iterator[tuple[Budget, float]]:
-        """The budgets, from the smallest on, with the root mean square errors on entries held out that each comes to;
-        what was chosen for them is kept. Of a search that is stopped, the point that predicts best is kept too."""
+    def compared(self, held: IntArray | None) -> Iterator[tuple[Budget, float]] | None:
+        """Entries that are named say nothing of a ridge that is left to us: they would have chosen it."""
+        return None if self._open and held is not None else self._tried(held)
+
+    def _tried(self, held: IntArray | None) -> Iterator[tuple[Budget, float]]:
+        """What was chosen for each budget is kept. Of a search that is stopped, the point that predicts best is kept
+        too."""
         budgets = [budget for (budget,) in self.courses()]
-        how, trial, before = self.method.held_out, None, None
+        how, before = self.method.held_out, None
         with ledger.stage("choosing the ridge" if self._open else "predicting entries held out"):
             ledger.tell()
-            trial = how.trial(self.asked)
+            trial = how.trial(self.asked, None if held is None else [held])
             trial.keep = self._hold
             for i, budget in enumerate(budgets):
                 with ledger.counted("rank", i, len(budgets)):
@@ -204,10 +209,11 @@ class CompletionJob(Job):
         if begin is None and method.ladder.abounds(run):
             begin = self._wider(settled.asked)
         self._reached = None
-        for spot in method.ladder.stream(run, settled.tol, begin, lift):
-            if not lift:
-                self._reached = spot.at
-            yield spot.iterate()
+        with ledger.stage("sweeping"):
+            for spot in method.ladder.stream(run, settled.tol, begin, lift):
+                if not lift:
+                    self._reached = spot.at
+                yield spot.iterate()
 
     def _wider(self, asked: Asked) -> Triple | None:
         """Where the budget before ended, with the atoms that its residual asks for; None before the first, and where
@@ -276,6 +282,9 @@ class FewestJob(CompletionJob):
 
     def decide(self, course: Sequence[Budget]) -> Problem:
         return self.problem
+
+    def compared(self, held: IntArray | None) -> None:
+        return None
 
     def begin(self, start: Solution, problem: Problem) -> Candidate | None:
         """An earlier answer: ranks grow from its own, or shrink."""

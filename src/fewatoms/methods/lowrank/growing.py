@@ -30,8 +30,8 @@ class Growing:
 
     growth : from one rank to the next, upwards
     first : sweeps at a rank before it may be given up
-    hasty, patient : a rank is given up when so many further falls of the loss like the last would not meet the bound: on
-        the way up, where higher ranks come next anyway, and on the way down
+    hasty, patient : a rank is given up when so many further falls of the loss like the last would not meet the bound:
+        on the way up, where higher ranks come next anyway, and on the way down
     tol : sweeps end when one lowers the objective by less than this share
     solved : times the penalty: no further atom lowers the objective where no singular value of M*y is above
     """

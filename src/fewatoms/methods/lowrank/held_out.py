@@ -12,7 +12,7 @@ from fewatoms import ledger
 from fewatoms._types import Array, IntArray
 from fewatoms.capabilities import SampledEntries
 from fewatoms.methods.lowrank.entries import AWAKE, Factored, Triple
-from fewatoms.methods.lowrank.starts import Seeds, groups, leading, widened
+from fewatoms.methods.lowrank.starts import Seeds, leading, widened
 from fewatoms.methods.lowrank.sweeps import Asked
 from fewatoms.sides import Side, at_entries
 
@@ -77,14 +77,14 @@ class HeldOut:
     worthwhile: float = 1 - 1e-4
     matters: float = 1 - 1e-3
     above: float = 1.05
-    settled: float = 1e-4
+    settled: float = 1e-5
 
-    def trial(self, asked: Asked) -> Trial:
-        """Entries held out, by the generator of the run: the same for every k."""
+    def trial(self, asked: Asked, parts: Sequence[IntArray] | None = None) -> Trial:
+        """Entries held out, these or some drawn by the generator of the run: the same for every k."""
         m = asked.problem.m
         if m < 2:
             raise ValueError(f'ridge="auto" needs at least 2 entries, some to hold out; got {m}')
-        return Trial(self, asked, self._parts(m))
+        return Trial(self, asked, self._parts(m) if parts is None else parts)
 
     def choose(self, trial: Trial, asked: Asked, whole: Callable[[], Factored], before: Choice | None = None) -> Choice:
         """Shrink biases as predicts entries held out best alone, go down a ladder of penalties on the others.
@@ -140,12 +140,9 @@ class _Fold:
 
     def seeded(self, k: int, shrink: float) -> Triple:
         """Where a ladder begins."""
-        if groups(self.train)[2] == 1:
-            return self.train.leading(k, shrink)
         row, col = self.train.biases(shrink)
-        self.seeds = seeds = Seeds.of(self.train, k, row, col, rounds=3)
-        assert seeds is not None
-        return seeds.planted(row, col)
+        self.seeds = Seeds.of(self.train, k, row, col, rounds=3)
+        return self.seeds.planted(row, col)
 
     def awake(self, at: Triple, lam: float) -> Triple:
         """A point with no group of entries lost that the penalty allows."""
@@ -286,7 +283,7 @@ class Trial:
         points, sizes = zip(*(widened(fold.train, at, asked.k, lam) for fold, at in pairs), strict=True)
         if not free:
             return self._descended([*points], lam, shrink)
-        first = max(lam, step * max(sizes)) / step  # a step above where the first of the new atoms joins
+        first = max(lam, *sizes) / step  # a step above where the first of the new atoms joins
         best, scores = self._ladder([*points], [*points], first, shrink, patience=self.how.hurried)
         if len(scores) > 1 and best.score == scores[0]:
             best = self.along(best, 1 / step, 1.0) or best

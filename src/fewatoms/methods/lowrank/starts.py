@@ -164,11 +164,8 @@ class Seeds:
     shares: FloatArray
 
     @classmethod
-    def of(cls, F: Factored, rank: int, row: FloatArray, col: FloatArray, rounds: int) -> Seeds | None:
-        """None where all entries hang together: nothing is lost there."""
+    def of(cls, F: Factored, rank: int, row: FloatArray, col: FloatArray, rounds: int) -> Seeds:
         where = groups(F)
-        if where[2] == 1:
-            return None
         none = Triple(np.zeros((F.shape[0], 0)), np.zeros(0), np.zeros((F.shape[1], 0)), row, col)
         P, s, Q = _vectors(F, none, rank, rounds, where)
         return cls(F, where, P, s, Q, _inverse_sizes(F, P, Q, where))
@@ -180,6 +177,8 @@ class Seeds:
 
     def awake(self, at: Triple, lam: float) -> Triple:
         """A point with the factors of those groups begun anew that have faded though the penalty allows them."""
+        if self.where[2] == 1:  # all entries hang together: nothing is lost there
+            return at
         U, V = at.halves()
         lengths = [np.bincount(g, (X * X).sum(axis=1), self.where[2]) for g, X in zip(self.where, (U, V), strict=False)]
         c = np.maximum(self.s - lam, 0.0) * self.shares
@@ -196,18 +195,15 @@ class Seeds:
 
 def leading(F: Factored, rank: int, shrink: float = 0.0, rounds: int = 3) -> Triple:
     """Roughly the leading singular triplets of M*y at X = 0, in each group of entries: a place to start."""
-    if groups(F)[2] == 1:
-        return F.leading(rank, shrink, rounds)
     row, col = F.biases(shrink)
-    seeds = Seeds.of(F, rank, row, col, rounds)
-    assert seeds is not None
-    return seeds.planted(row, col)
+    return Seeds.of(F, rank, row, col, rounds).planted(row, col)
 
 
 def awake(F: Factored, at: Triple, lam: float) -> Triple:
     """A point whose groups of entries have not faded on the way to a penalty."""
-    seeds = Seeds.of(F, at.rank, at.row, at.col, rounds=3) if at.rank else None
-    return at if seeds is None else seeds.awake(at, lam)
+    if not at.rank or groups(F)[2] == 1:
+        return at
+    return Seeds.of(F, at.rank, at.row, at.col, rounds=3).awake(at, lam)
 
 
 def widened(F: Factored, at: Triple, rank: int, lam: float, rounds: int = 3) -> tuple[Triple, float]:
