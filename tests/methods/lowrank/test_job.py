@@ -307,6 +307,41 @@ def test_criteria_leave_out_what_interpolates(by):
     assert not interpolates[path.chosen - 1]
 
 
+# While ranks are chosen -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{"ridge": "auto"}, {"free": "biases"}], ids=str)
+def test_what_a_callback_hears_while_ranks_are_chosen(options, monkeypatch):
+    monkeypatch.setattr("fewatoms.ledger.EVERY", 0.0)
+    seen = []
+    plant(0, 20, 16, 2, noise=0.3).path((1, 2, 3), callback=seen.append, **options)
+    stages = [p.stage for p in seen]
+    first = stages.index("sweeping")
+    assert "choosing the ridge" in stages[:first]
+    assert "choosing the ridge" not in stages[first:]  # for all of them, before the first is fitted
+    ranks = [c.done for p in seen[:first] for c in p.counts if c.what == "rank"]
+    assert sorted(ranks) == ranks
+    assert {*ranks} == {0, 1, 2}
+    assert {c.done for p in seen[first:] for c in p.counts if c.what == "budget"} == {0, 1, 2}
+
+
+@pytest.mark.parametrize("options", [{"ridge": "auto"}, {"free": "biases"}], ids=str)
+def test_a_stop_while_ranks_are_chosen_leaves_answers_for_those_that_were(options, monkeypatch):
+    monkeypatch.setattr("fewatoms.ledger.EVERY", 0.0)
+
+    def stop(progress):
+        if any(c.what == "rank" and c.done == 2 for c in progress.counts):
+            raise StopIteration
+
+    e = plant(0, 20, 16, 2, noise=0.1)
+    path = e.path((1, 2, 3), callback=stop, **options)
+    for k in path:
+        assert path[k].status is fa.Status.STOPPED
+        assert path[k].cardinality == min(k, 2) or k == 3
+        assert path[k].misfit < 0.9
+    assert path[2].misfit < 0.5 * path[1].misfit
+
+
 # Nothing to explain, little to explain it with ------------------------------------------------------------------------
 
 

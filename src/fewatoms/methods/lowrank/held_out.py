@@ -114,6 +114,7 @@ class HeldOut:
     def _parts(self, m: int) -> list[IntArray]:
         """The entries that each fold holds out."""
         order = ledger.generator().permutation(m)
+        ledger.tick()
         parts = np.array_split(order, min(self.folds, m)) if m < self.many else [order[: max(1, round(self.share * m))]]
         return [np.sort(part) for part in parts]
 
@@ -122,6 +123,7 @@ def _marked(entries: SampledEntries, out: IntArray, m: int) -> Array:
     """Which entries are held out, row by row."""
     marks = np.zeros(m, dtype=bool)
     marks[out] = True
+    ledger.tick()
     return entries.row_by_row(marks)[2].astype(bool, copy=False)
 
 
@@ -130,11 +132,13 @@ class _Fold:
 
     def __init__(self, asked: Asked, entries: Side, out: Array) -> None:
         rest, held = entries.parted(out)
+        ledger.tick()
         # the centre without those held out
         shift = float(np.average(rest.values, weights=rest.weights if rest.weights.size else None))
         if asked.biased:
             rest, held = (replace(side, values=side.values - shift) for side in (rest, held))
         self.train, self.held = asked.factored(rest), held
+        ledger.tick()
         self.seeds: Seeds | None = None
         self.weight = float(held.weights.sum()) if held.weights.size else float(held.values.size)
 

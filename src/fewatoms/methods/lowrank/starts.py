@@ -57,6 +57,7 @@ def _least(side: Side, labels: IntArray) -> IntArray:
             begin = side.starts[first]
             some = labels[side.others[begin : side.starts[last]]]
             out[filled] = np.minimum.reduceat(some, side.starts[filled] - begin)
+        ledger.tick()
     return out
 
 
