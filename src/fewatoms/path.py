@@ -288,20 +288,22 @@ class Path:
         elif by == "held-out" and not (self._settled_by_entries and share is None and rng is None):
             splits = apart([held_out(problem, 0.2 if share is None else share, rng)])
         with way.listening():
+            errors, spread = None, None
             if splits is None:
-                scores, errors = self._compared(by, _checks.number("gamma", gamma))[None], None
+                shown = scores = self._compared(by, _checks.number("gamma", gamma))[None]
             else:
                 left_out = cross_validated(problem, self._budgets, self._prices, splits, way, times)
                 self.folds = 0 if left_out is None else left_out.folds, len(splits)
                 if left_out is None:
-                    by, scores, errors, splits = "bic", self._without_rows(), None, None
+                    by, splits = "bic", None
+                    shown = scores = self._without_rows()
                 else:
                     scores, errors = left_out.scores, left_out.errors
-            told = (scores, errors) if splits is None else left_out.told(problem.base_loss)
+                    shown, spread = left_out.told(problem.base_loss)
             one = len(self.ridges) == 1
-            self.chosen_by, self.scores[by] = by, told[0][0] if one else told[0]
-            if by == "cv":
-                self.errors[by] = told[1][0] if one else told[1]
+            self.chosen_by, self.scores[by] = by, shown[0] if one else shown
+            if by == "cv" and spread is not None:
+                self.errors[by] = spread[0] if one else spread
             lowest = None if errors is None or rule == "best" else float(errors.flat[int(scores.argmin())])
             self._settle(scores, lowest, way, steady=splits is not None and rule == "best")
         return self.chosen

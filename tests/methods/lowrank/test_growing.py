@@ -101,7 +101,7 @@ def test_blocks_that_share_nothing_grow_together():
 
 def test_it_takes_a_bound():
     e = plant(0, 8, 7, 2)
-    with pytest.raises(TypeError, match="^k must"):
+    with pytest.raises(TypeError, match=r"^k must"):
         e.fit(None)
-    with pytest.raises(TypeError, match="k must be given"):
+    with pytest.raises(TypeError, match=r"^k must be given for RankOne\(8, 7\)"):
         e.fit(None, misfit=0.1, method=fa.methods.General())

@@ -181,7 +181,8 @@ class Seeds:
         if self.where[2] == 1:  # all entries hang together: nothing is lost there
             return at
         U, V = at.halves()
-        lengths = [np.bincount(g, (X * X).sum(axis=1), self.where[2]) for g, X in zip(self.where, (U, V), strict=False)]
+        pairs = zip(self.where[:2], (U, V), strict=True)
+        lengths = [np.bincount(g, (X * X).sum(axis=1), self.where[2]) for g, X in pairs]
         c = np.maximum(self.s - lam, 0.0) * self.shares
         faded = np.sqrt(lengths[0] * lengths[1]) < FADED * c[:, 0]
         if not faded.any() or not at.rank:
