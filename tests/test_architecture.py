@@ -32,7 +32,7 @@ LAYERS = [
     {"candidates", "compressed", "files", "profiled", "units"},
     {"beside", "ridged"},
     {"lowrank", "points", "problem"},
-    {"asked", "completed", "goals", "measures", "reach", "recession", "relaxations"},
+    {"asked", "completed", "goals", "measures", "reach", "recession", "relaxations", "scoring"},
     {"evidence", "tables"},
     {"certificates", "final"},
     {"drawn"},

@@ -295,7 +295,22 @@ def test_biases_by_themselves():
     held = np.array([3, 0])
     found = stands.predicted(told, e.M.subset(held), held, np.arange(4))
     np.testing.assert_allclose(found, stands.center + e.rows[held] + 6.0 + e.cols[held])
-    assert RowsAndColumns((6, 5), None).felt(100, fa.LeastSquares()) > 0  # a trace tells biases apart
+    assert stands.shrunk(2.0).centred is stands.centred  # as long as the data, and there once
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("misfit", [1e-6, 1e-9])
+def test_a_bound_is_asked_of_the_loss_alone(misfit, weighted):
+    """Biases that are not shrunk have no share in it, however small the bound is."""
+    for seed in range(3):
+        e = plant(seed, 24, 20, 2, share=0.7, offsets=True)
+        w = np.random.default_rng(seed).uniform(0.5, 2.0, e.b.size) if weighted else np.ones(e.b.size)
+        s = e.fit(2, free="biases", misfit=misfit, loss=fa.LeastSquares(w) if weighted else fa.LeastSquares())
+        error = s.predict(e.rows, e.cols) - e.b
+        assert s.status is fa.Status.BOUND_MET
+        assert s.misfit <= misfit * (1 + 1e-9)
+        assert math.sqrt(w @ error**2 / (w @ e.b**2)) <= 1.01 * misfit
+        assert s.certificate.gap >= 0
 
 
 @pytest.mark.parametrize("weighted", [False, True])

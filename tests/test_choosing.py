@@ -140,7 +140,7 @@ def test_rows_fitted_to_may_be_some_of_the_others():
     by_hand = []
     for k in (1, 2):  # whose atoms leave no doubt: comparisons are quick
         s = fa.fit(A[early], b[early], atoms=fa.SignedOneHot(12), k=k, free="intercept")
-        by_hand.append(0.5 * np.sum((b[late] - s.predict(A[late])) ** 2))
+        by_hand.append(np.sqrt(np.mean((b[late] - s.predict(A[late])) ** 2)))
     np.testing.assert_allclose(path.scores["cv"][:2], by_hand, rtol=1e-6)
 
 

@@ -194,7 +194,8 @@ def test_the_planted_k_is_chosen_by_rows_left_out(by):
 
 
 def folds_by_hand(problem, budgets, parts, how):
-    """The loss on the rows of each part, of the fit to the others, summed; data vectors share their rows."""
+    """The loss on the rows of each part, of the fit to the others, summed; data vectors share their rows. For least
+    squares, the root of the mean square."""
     A = problem["M"].toarray() if sp.issparse(problem["M"]) else np.asarray(problem["M"])
     b, loss, free = problem["b"], problem.get("loss", fa.LeastSquares()), problem.get("free")
     asked = {name: problem[name] for name in ("atoms", "loss") if name in problem}
@@ -206,7 +207,8 @@ def folds_by_hand(problem, budgets, parts, how):
             s = fa.fit(A[rest], b[rest], k=k, free=free[rest] if columns else free, **asked, **how)
             left = b[held] - s.predict(A[held], free=free[held] if columns else None)
             total[i] += loss.value(left.ravel())
-    return total
+    data = np.concatenate([b[held].ravel() for held in parts]).size
+    return np.sqrt(2 * total / data) if loss.squares else total
 
 
 @pytest.mark.parametrize(
@@ -249,7 +251,7 @@ def test_weights_stay_with_their_rows():
     expected = []
     for k in (2, 3):
         s = fa.fit(A[rest], b[rest], k=k, loss=fa.LeastSquares(w[rest]), **how)
-        expected.append(0.5 * float(w[held] @ (b[held] - A[held] @ s.x) ** 2))
+        expected.append(np.sqrt(w[held] @ (b[held] - A[held] @ s.x) ** 2 / w[held].sum()))
     np.testing.assert_allclose(path.scores["held-out"], expected, rtol=1e-6)
 
 

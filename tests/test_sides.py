@@ -126,3 +126,16 @@ def test_some_entries_held_out(weighted, share):
         wanted = row_by_row(alone, values[some], None if weights is None else weights[some])
         for name in ("starts", "others", "values", "weights"):
             np.testing.assert_array_equal(getattr(part, name), getattr(wanted, name))
+
+
+def test_regressions_in_pieces_are_the_same(monkeypatch):
+    """The clock is looked at between them."""
+    rng = np.random.default_rng(0)
+    counts = rng.integers(0, 9, 30)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    side = Side(starts, rng.integers(0, 12, starts[-1]).astype(np.int32), rng.standard_normal(starts[-1]), NONE)
+    V, offset, ridge = rng.standard_normal((12, 3)), rng.standard_normal(12), np.full(3, 0.1)
+    whole = side.solve(V, offset, ridge)
+    monkeypatch.setattr("fewatoms.sides.WORK", 100)
+    for one, other in zip(whole, side.solve(V, offset, ridge), strict=True):
+        np.testing.assert_array_equal(one, other)

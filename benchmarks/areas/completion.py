@@ -149,6 +149,44 @@ ratings = Part(
     ),
 )  # fmt: skip
 
+# Ratings as catalogues have them, most of them by few rows and of few columns: rank and ridge left to us, beside cmfrec
+# with several penalties. And what several ranks cost together, beside the largest of them alone.
+
+MILLION = {"p": 6040, "q": 3706, "count": 1_000_000, "k": 40, "scale": (1.0, 5.0), "step": 1.0}
+CATALOGUE = {"p": 3000, "q": 3000, "k": 10}
+CHOSEN = Who("fewatoms", "ours.completion_ranked", {"biases": True})
+TUNED = tuple(who for penalty in (4.0, 12.0, 40.0) for who in _cmfrec(penalty, f" {penalty:g}"))
+NO_WORSE = Bar("rmse", Limit(rival="cmfrec *", plus=0.002))
+
+ranks = Part(
+    "completion.ranks",
+    "ratings with most rows short: rank and ridge chosen inside; ranks 5, 10, 20, 40 together beside 40 alone",
+    (
+        Case(
+            "23,556 ratings", "matrices.rated", {**CATALOGUE, "count": 23_556, "scale": (0.5, 5.0), "step": 0.5},
+            (CHOSEN, *TUNED, MEANS), (NO_WORSE,),
+        ),
+        Case(
+            "123,202 ratings", "matrices.rated", {**CATALOGUE, "count": 123_202, "scale": (1.0, 5.0), "step": 1.0},
+            (CHOSEN, *TUNED, MEANS), (NO_WORSE,), quick={"p": 1500, "q": 1500, "count": 60_000},
+        ),
+        Case(
+            "a million", "matrices.rated", MILLION,
+            (
+                Who("fewatoms k=40", "ours.completion", {"k": 40, **BIASED}),
+                Who("fewatoms", "ours.completion_chosen", {"ranks": (5, 10, 20, 40), **BIASED}),
+                MEANS,
+            ),
+            (
+                Bar("cpu", Limit(rival="fewatoms k=40", times=2.5)),
+                Bar("rmse", Limit(rival="fewatoms k=40", plus=0.002)),
+            ),
+            quick={"p": 1500, "q": 1000, "count": 100_000},
+        ),
+    ),
+    draws=2,
+)  # fmt: skip
+
 # Planted, rank 10 and 10 % noise: cmfrec with the sweeps that bring it to 1.02 times our error.
 
 SAME_ERROR = ("over_ideal", Limit(rival="fewatoms", times=1.02))
@@ -217,4 +255,4 @@ start = Part(
     ),
 )  # fmt: skip
 
-PARTS = (temperatures, figure, ratings, scale, growth, start)
+PARTS = (temperatures, figure, ratings, ranks, scale, growth, start)

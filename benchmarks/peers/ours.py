@@ -81,6 +81,26 @@ def completion_chosen(problem: Any, ready: Any, *, ranks: Sequence[int], **words
     return Ours(path.best, {"rank": path.best.cardinality, "inside": path.best.held_out})
 
 
+@needs("fewatoms")
+def completion_ranked(problem: Any, ready: Any, **words: Any) -> Ours:
+    """Rank and ridge as the estimator chooses them."""
+    from fewatoms.estimators import MatrixCompletion
+
+    e = problem.train
+    model = MatrixCompletion(**words).fit(np.stack([e.rows, e.cols], axis=1), e.values)
+    return Ours(_Ranked(model), {"rank": model.rank_, "inside": model.solution_.held_out})
+
+
+class _Ranked:
+    """An estimator that says of rows and columns what it would of pairs."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def predict(self, rows: Any, cols: Any) -> Any:
+        return self.model.predict(np.stack([rows, cols], axis=1))
+
+
 class _Watched:
     """A retrieval that remembers what it gave last: a callback is told the best so far, not that."""
 

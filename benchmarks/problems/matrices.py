@@ -90,7 +90,7 @@ def small(name: str) -> Any:
     if name == "planted":
         return p
     order = np.random.default_rng(0).permutation(p.train.size)
-    scale = (-10.0, 10.0) if name == "ratings" else None
+    scale = (-10.0, 10.0) if name in ("ratings", "rated") else None
     return Table(p.train, np.sort(order[:30_000]), np.sort(order[30_000:]), 3, scale)
 
 
@@ -128,6 +128,27 @@ def ratings(
         whole = Entries(*at, hundredths[at] / 100.0, hundredths.shape)
     order = np.random.default_rng(seed).permutation(whole.size)
     cut = round(0.9 * whole.size)
+    return Table(whole, np.sort(order[:cut]), np.sort(order[cut:]), k, scale)
+
+
+def rated(
+    p: int, q: int, count: int, k: int, scale: tuple[float, float], step: float, seed: Any, *, noise: float = 0.8
+) -> Table:
+    """Ratings in steps, of rank 8 beside biases and noise; few rows and columns have most of them. Nine tenths are
+    shown."""
+    rng = np.random.default_rng(seed)
+    often = [rng.permutation(np.arange(1, n + 1) ** -0.8) for n in (p, q)]
+    places = np.zeros(0, dtype=np.int64)
+    while places.size < count:
+        i, j = (rng.choice(w.size, 2 * count, p=w / w.sum()) for w in often)
+        places = np.unique(np.concatenate([places, i * q + j]))
+    rows, cols = np.divmod(np.sort(rng.choice(places, count, replace=False)), q)
+    U, V = rng.standard_normal((p, 8)), rng.standard_normal((q, 8)) * 0.7 ** np.arange(8)
+    low = np.einsum("ij,ij->i", U[rows], V[cols])
+    beside = 0.4 * rng.standard_normal(p)[rows] + 0.5 * rng.standard_normal(q)[cols]
+    values = sum(scale) / 2 + 0.3 + beside + 0.5 * low / low.std() + noise * rng.standard_normal(count)
+    whole = Entries(rows, cols, np.clip(np.round(values / step) * step, *scale), (p, q))
+    order, cut = rng.permutation(count), round(0.9 * count)
     return Table(whole, np.sort(order[:cut]), np.sort(order[cut:]), k, scale)
 
 

@@ -7,7 +7,7 @@ columns are projected out of M and b; with other losses, and for biases, the los
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -19,8 +19,6 @@ from fewatoms.losses import Loss
 from fewatoms.names import Names
 from fewatoms.operators import Margins, Operator, Projected
 from fewatoms.profiled import Biased, Profiled
-
-TRACE = 1e-9  # of what an average row weighs: a shrinkage that tells biases apart where entries do not
 
 
 def _as_it_is(values: FloatArray) -> FloatArray:
@@ -226,6 +224,9 @@ class RowsAndColumns:
     shape: tuple[int, int]
     shrink: float | None
     center: float = 0.0
+    centred: FloatArray | None = field(
+        default=None, repr=False
+    )  # the data less the centre, shared by all that are alike
     columns: ClassVar[None] = None
     names: ClassVar[None] = None
 
@@ -237,14 +238,9 @@ class RowsAndColumns:
     def biases(self) -> RowsAndColumns:
         return self
 
-    def felt(self, m: int, loss: Loss) -> float:
-        """What biases are shrunk by at least, with so many data: a trace where nothing is said."""
-        total = float(m if loss.weights is None else loss.weights.sum())
-        return max(self.shrink or 0.0, TRACE * total / sum(self.shape))
-
     def eliminated(self, M: Operator, b: FloatArray, loss: Loss) -> Seen:
-        biased = Biased(loss, Margins(M, need(M, SampledEntries)), self.felt(b.size, loss))
-        centred = b - self.center
+        biased = Biased(loss, Margins(M, need(M, SampledEntries)), self.shrink or 0.0)
+        centred = b - self.center if self.centred is None else self.centred
         return Seen(M, centred, biased, left=biased.left, fitted=lambda image: biased.best_beside(centred, image))
 
     def in_fits(self, loss: Loss) -> None:
@@ -262,10 +258,11 @@ class RowsAndColumns:
         return replace(self, shrink=shrink)
 
     def for_data(self, b: FloatArray, loss: Loss) -> RowsAndColumns:
-        return replace(self, center=float(np.average(b, weights=loss.weights)))
+        center = float(np.average(b, weights=loss.weights))
+        return replace(self, center=center, centred=b - center)
 
     def subset(self, rows: IntArray) -> RowsAndColumns:
-        return self
+        return replace(self, centred=None)
 
 
 def beside(free: object, M: Operator, b: FloatArray, loss: Loss, *, ridge: float | None, bounded: bool) -> Beside:

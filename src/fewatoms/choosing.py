@@ -1,4 +1,4 @@
-"""What budgets and ridges are compared by: the loss on rows left out, criteria of information, the elbow of a path."""
+"""How budgets and ridges are compared by rows left out: which rows, which fits, which of the answers is preferred."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from fewatoms import _checks, ledger
+from fewatoms import _checks, ledger, scoring
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.budget import Budget
 from fewatoms.candidates import Compact
 from fewatoms.capabilities import ColumnBlocks
 from fewatoms.effort import QUICK
+from fewatoms.losses import Loss
 from fewatoms.operators import Operator
 from fewatoms.price import Price, price
 from fewatoms.problem import Problem
-from fewatoms.run import Way, sketched, solve
+from fewatoms.run import Way, foretold, sketched, solve
 from fewatoms.solution import Solution
 
 GRID = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0)
@@ -86,7 +87,7 @@ def with_ridge(problem: Problem, way: Way) -> Problem:
     rows = rows_of(problem)
     if rows < 2:
         return problem.paying(prices[0])
-    splits = apart(problem, folded(problem, min(FOLDS, rows), REPEATS, None))
+    splits = apart(folded(problem, min(FOLDS, rows), REPEATS, None))
     found = cross_validated(problem, [problem.budget], prices, splits, way, REPEATS)
     return problem.paying(prices[0 if found is None else int(found.scores[:, 0].argmin())])
 
@@ -137,7 +138,7 @@ def split(problem: Problem, folds: object, repeats: int | None, usual: int, rng:
         return given(problem, cast("Iterable[object]", folds)), 1
     times = _checks.integer("repeats", usual if repeats is None else repeats, 1)
     count = _checks.integer("folds", folds, 2, rows_of(problem))
-    return apart(problem, folded(problem, count, times, rng)), times
+    return apart(folded(problem, count, times, rng)), times
 
 
 def held_out(problem: Problem, share: float, rng: object) -> IntArray:
@@ -152,15 +153,23 @@ def held_out(problem: Problem, share: float, rng: object) -> IntArray:
 
 
 class Split(NamedTuple):
-    """The data left out, and those fitted to."""
+    """The data left out, and those fitted to: all others, where nobody says."""
 
     held: IntArray
-    rest: IntArray
+    fitted: IntArray | None = None
+
+    def rest(self, m: int) -> IntArray:
+        """Those fitted to, of so many."""
+        if self.fitted is not None:
+            return self.fitted
+        others = np.ones(m, dtype=bool)
+        others[self.held] = False
+        return np.flatnonzero(others)
 
 
-def apart(problem: Problem, parts: Sequence[IntArray]) -> list[Split]:
+def apart(parts: Sequence[IntArray]) -> list[Split]:
     """Each of these data left out of all others."""
-    return [Split(held, np.setdiff1d(np.arange(problem.m), held)) for held in parts]
+    return [Split(held) for held in parts]
 
 
 def given(problem: Problem, folds: Iterable[object]) -> list[Split]:
@@ -191,11 +200,20 @@ class LeftOut(NamedTuple):
     scores : the loss on them, summed over one round in which each row is left out once
     errors : the standard errors of these sums over the folds: 0 where there is one fold alone
     folds : that were done
+    weight : of all data of a round
     """
 
     scores: FloatArray
     errors: FloatArray
     folds: int
+    weight: float
+
+    def told(self, loss: Loss) -> tuple[FloatArray, FloatArray]:
+        """Scores and errors as users read them: root mean square errors for least squares."""
+        return (
+            scoring.told(loss, self.scores, self.weight),
+            scoring.told_errors(loss, self.scores, self.errors, self.weight),
+        )
 
 
 def cross_validated(
@@ -224,7 +242,8 @@ def cross_validated(
     if not done:
         return None
     spread = np.zeros(found.shape[1:]) if done == 1 else _spread(found[:done])
-    return LeftOut(np.nanmean(found[:done], axis=0) * round_, spread * math.sqrt(round_), done)
+    weight = sum(scoring.weight(problem, split.held) for split in folds[:done]) * round_ / done
+    return LeftOut(np.nanmean(found[:done], axis=0) * round_, spread * math.sqrt(round_), done, weight)
 
 
 def _spread(found: FloatArray) -> FloatArray:
@@ -247,19 +266,28 @@ def ahead(losses: FloatArray) -> list[int]:
 def _left_out(
     problem: Problem, budgets: Sequence[Budget], prices: Sequence[Price], split: Split, way: Way
 ) -> FloatArray:
-    part = problem.subset(split.rest)
     way = way.comparing(QUICK)
-    fold = _Fold(problem, part, *split)
+    if split.fitted is None and len(prices) == 1:
+        scores = foretold(problem.paying(prices[0]), budgets, split.held, way)
+        if scores is not None:
+            return 0.5 * scoring.weight(problem, split.held) * scores[None] ** 2
+    rest = split.rest(problem.m)
+    part = problem.subset(rest)
+    fold = _Fold(problem, part, split.held, rest)
     if all(price.ridge is not None for price in prices):
         ridges = [price.ridge or 0.0 for price in prices]
         sketch = sketched(part.paying(prices[0]), budgets, ridges, way)
         if sketch is not None:
             return np.stack([fold.losses(sketch[ridge]) for ridge in ridges])
-    losses = []
+    answers: list[Solution] = []
     for i, paid in enumerate(prices):
         with ledger.counted("ridge", i, len(prices)):
-            losses.append([fold.loss(s) for s in solve(part.paying(paid), budgets, way)])
-    return np.array(losses)
+            answers += solve(part.paying(paid), budgets, way)
+    left = [fold.left(answer) for answer in answers]
+    losses = (
+        scoring.cut_off(fold.loss_there, left) if scoring.gross(problem) else [fold.loss_there.value(r) for r in left]
+    )
+    return np.reshape(losses, (len(prices), len(budgets)))
 
 
 class _Fold:
@@ -271,12 +299,11 @@ class _Fold:
         self.loss_there = problem.base_loss.subset(held)
         self.data = problem.data[held]
 
-    def loss(self, answer: Solution) -> float:
-        """Of one answer."""
+    def left(self, answer: Solution) -> FloatArray:
+        """What an answer leaves of them."""
         face, c = answer.compact
         values = face.measure(self.M, c) if face.dim else np.zeros(self.held.size)
-        beside = self.problem.beside.predicted(answer.beside, self.M, self.held, self.rest)
-        return self.loss_there.value(self.data - values - beside)
+        return self.data - values - self.problem.beside.predicted(answer.beside, self.M, self.held, self.rest)
 
     def losses(self, answers: Sequence[Compact]) -> FloatArray:
         """Of answers in compact form, whose numbers beside the atoms are still to be fitted."""
@@ -339,39 +366,3 @@ def steadied(scores: FloatArray) -> tuple[int, slice]:
         averages = averages + weight * (np.minimum(shifted[reach - i], after) + shifted[reach + i])
     row, column = divmod(int(np.argmin(averages)), width)
     return row, slice(max(0, column - reach), column + 1)
-
-
-# Nothing left out -----------------------------------------------------------------------------------------------------
-
-
-def information(problem: Problem, answers: Sequence[Solution], gamma: float) -> FloatArray:
-    """m log(loss / m), or twice a loss that is a likelihood, plus the price of the coefficients."""
-    m, width = problem.m // problem.width, problem.width
-    telling = 1.0 if width == 1 else (width - 1) / width  # what all classes share says nothing
-    scores = np.empty(len(answers))
-    for i, answer in enumerate(answers):
-        fit = (
-            m * math.log(max(answer.loss, 1e-28 * problem.reference, 1e-300) / m)
-            if problem.loss.anchored
-            else 2 * answer.loss
-        )
-        ways = math.lgamma(problem.atoms.count + 1) if gamma else 0.0
-        if gamma:
-            size = min(answer.cardinality, problem.atoms.count)
-            ways -= math.lgamma(size + 1) + math.lgamma(problem.atoms.count - size + 1)
-        free = telling * (answer.compact[0].freedom + problem.beside.count)
-        nothing_left = free >= m  # to tell how well it fits
-        scores[i] = math.inf if nothing_left else fit + math.log(m) * free + 2 * gamma * ways
-    return scores
-
-
-def elbow(problem: Problem, answers: Sequence[Solution]) -> FloatArray:
-    """Height of the misfit's logarithm above the line between its ends, both scaled to 1."""
-    if len(answers) < 3:
-        raise ValueError(f"by='elbow' needs a path of at least 3 budgets; this one has {len(answers)}")
-    sizes = np.array([answer.cardinality for answer in answers], dtype=float)
-    losses = np.array([answer.loss for answer in answers])
-    height = np.log(np.maximum(losses, max(1e-28 * problem.reference, 1e-300)))
-    first, last = int(np.argmin(sizes)), int(np.argmax(sizes))
-    span, fall = max(sizes[last] - sizes[first], 1.0), max(height[first] - height[last], 1e-300)
-    return np.asarray((height - height[first]) / fall + (sizes - sizes[first]) / span)

@@ -49,11 +49,20 @@ def certify(problem: Problem, best: Candidate | None) -> tuple[Candidate, FloatA
 
 
 def _recomputed(problem: Problem, face: Face, c: FloatArray) -> tuple[Candidate, FloatArray]:
-    image = face.measure(problem.measured, c) if face.dim else np.zeros(problem.m)
+    image = _image(problem, face, c)
     beside = problem.seen.fitted(image)
     residual = _left(problem, problem.seen.image(image))
     squares = 0.0 if problem.ridged is None else problem.ridged.squares(face, c)
-    return Candidate.of(face, c, residual, problem.loss.value(residual), squares=squares), beside
+    final = Candidate.of(face, c, residual, problem.loss.value(residual), squares=squares)
+    if (
+        problem.measured.offers(SampledEntries) is not None
+    ):  # not kept by each answer of a path: one pass makes it again
+        final = replace(final, left=lambda: _left(problem, problem.seen.image(_image(problem, face, c))))
+    return final, beside
+
+
+def _image(problem: Problem, face: Face, c: FloatArray) -> FloatArray:
+    return face.measure(problem.measured, c) if face.dim else np.zeros(problem.m)
 
 
 def _as_good(problem: Problem, loss: float, before: float) -> bool:

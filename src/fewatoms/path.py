@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from fewatoms import _checks, callbacks, curves, files, kept, pages, words
+from fewatoms import _checks, callbacks, curves, files, kept, pages, scoring, words
 from fewatoms._renamed import renamed
 from fewatoms._types import BudgetLike, FloatArray
 from fewatoms.asked import plain_budget, read_budget
@@ -21,11 +21,9 @@ from fewatoms.choosing import (
     apart,
     budgets_of,
     cross_validated,
-    elbow,
     grid_of,
     held_out,
     in_order,
-    information,
     preferred,
     refuse_several,
     ridges_of,
@@ -256,8 +254,10 @@ class Path:
         Parameters
         ----------
         by : "cv", "held-out", "bic", "ebic" or "elbow"
-            "cv": loss on rows left out, `folds` times, summed over all rows; "held-out": once, for a `share` of them
-            (a fifth; where a ridge was chosen for each k by entries held out, those serve unless a share is given).
+            "cv": how well rows left out are predicted, `folds` times, all of them once: the root mean square error for
+            least squares (gross errors cut off in a sum with a part for them), otherwise the loss, summed; "held-out":
+            once, for a `share` of them (a fifth; where a ridge was chosen for each k by entries held out, those serve
+            unless a share is given).
             "bic": m log(loss) + log(m) times the coefficients (twice the loss of classes, whose scale is known);
             "ebic" adds 2 gamma log of the number of ways to choose the atoms. "elbow": where the logarithm of the
             misfit lies farthest below the straight line between its ends. Fits to parts of the rows are made without
@@ -286,21 +286,24 @@ class Path:
         if by == "cv":
             splits, times = split(problem, folds, repeats, 1 if len(self.ridges) == 1 else REPEATS, rng)
         elif by == "held-out" and not (self._settled_by_entries and share is None and rng is None):
-            splits = apart(problem, [held_out(problem, 0.2 if share is None else share, rng)])
+            splits = apart([held_out(problem, 0.2 if share is None else share, rng)])
         with way.listening():
+            errors, spread = None, None
             if splits is None:
-                scores, errors = self._compared(by, _checks.number("gamma", gamma))[None], None
+                shown = scores = self._compared(by, _checks.number("gamma", gamma))[None]
             else:
                 left_out = cross_validated(problem, self._budgets, self._prices, splits, way, times)
                 self.folds = 0 if left_out is None else left_out.folds, len(splits)
                 if left_out is None:
-                    by, scores, errors, splits = "bic", self._without_rows(), None, None
+                    by, splits = "bic", None
+                    shown = scores = self._without_rows()
                 else:
                     scores, errors = left_out.scores, left_out.errors
-                if by == "cv" and errors is not None:
-                    self.errors[by] = errors if len(self.ridges) > 1 else errors[0]
-            self.chosen_by = by
-            self.scores[by] = scores if len(self.ridges) > 1 else scores[0]
+                    shown, spread = left_out.told(problem.base_loss)
+            one = len(self.ridges) == 1
+            self.chosen_by, self.scores[by] = by, shown[0] if one else shown
+            if by == "cv" and spread is not None:
+                self.errors[by] = spread[0] if one else spread
             lowest = None if errors is None or rule == "best" else float(errors.flat[int(scores.argmin())])
             self._settle(scores, lowest, way, steady=splits is not None and rule == "best")
         return self.chosen
@@ -308,7 +311,7 @@ class Path:
     def _without_rows(self) -> FloatArray:
         """What is compared where no rows could be left out: BIC, for each ridge."""
         answers = ([some[k] for k in self.k] for some in self._answers.values())
-        return np.stack([information(self._problem, some, 0.0) for some in answers])
+        return np.stack([scoring.information(self._problem, some, 0.0) for some in answers])
 
     def _compared(self, by: str, gamma: float) -> FloatArray:
         """Scores for which nothing is left out now."""
@@ -316,8 +319,13 @@ class Path:
         if by == "held-out":
             return np.array([s.held_out for s in answers], dtype=np.float64)
         if by == "elbow":
-            return elbow(self._problem, answers)
-        return information(self._problem, answers, gamma if by == "ebic" else 0.0)
+            return scoring.elbow(self._problem, answers)
+        return scoring.information(self._problem, answers, gamma if by == "ebic" else 0.0)
+
+    @property
+    def unit(self) -> str:
+        """What scores of rows left out are: root mean square errors for least squares, losses otherwise."""
+        return scoring.unit(self._problem.base_loss)
 
     @property
     def _prices(self) -> list[Price]:

@@ -7,10 +7,16 @@ import math
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
+from fewatoms import ledger
 from fewatoms._types import FloatArray
 from fewatoms.losses import Bend, Loss, Quadratic
 from fewatoms.operators import Margins
 from fewatoms.reduced import Columns
+
+ZERO = 1e-9  # times its terms: an inner product with a free column that counts as none
+TRACE = 1e-9  # of what an average line weighs: a shrinkage that tells biases apart where entries do not
+REFINED = 2  # times: digits of biases that are not shrunk
+ORTHOGONAL = 1e-11  # the same where a residual is found: it must pass for a dual vector
 
 
 class Profiled(Loss):
@@ -82,7 +88,7 @@ class Profiled(Loss):
 
     def conjugate(self, y: FloatArray) -> float:
         off = np.abs(self.F.T @ y)
-        if (off > 1e-9 * (np.abs(self.F).T @ np.abs(y))).any():
+        if (off > ZERO * (np.abs(self.F).T @ np.abs(y))).any():
             return math.inf
         return self.base.conjugate(y)
 
@@ -98,7 +104,8 @@ class Biased(Quadratic):
     """g(r) = min over v of f(r - F v) + shrink |v|^2 / 2: least squares after the best row and column biases v.
 
     F is given by its products (`forward`, `backward`); no vector as long as the data is kept. g*(y) = f*(y) + |F'y|^2 /
-    (2 shrink), so that any y gives a bound, however roughly v was found.
+    (2 shrink), so that any y gives a bound, however roughly v was found. With shrink = 0 it is f*(y) where F'y = 0,
+    up to rounding, and infinite elsewhere; of all v that are best there, one without what entries do not determine.
     """
 
     def __init__(self, base: Loss, F: Margins, shrink: float) -> None:
@@ -119,21 +126,31 @@ class Biased(Quadratic):
 
     def _solved(self, gathered: FloatArray) -> FloatArray:
         """(F'WF + shrink) v = F'W r."""
-        F, n, diagonal = self.F, gathered.size, self.F.diagonal(self.weights) + self.shrink
+        v = self._found(gathered, self._last)
+        for _ in range(0 if self.shrink > 0 else REFINED):
+            v = v + self._found(gathered - self.F.backward(self._weighed(self.F.forward(v))), None)
+        self._last = v
+        return v
+
+    def _found(self, gathered: FloatArray, begin: FloatArray | None) -> FloatArray:
+        """The same up to a trace, without which entries may leave v undetermined: refinement takes out what it does."""
+        F, n, diagonal = self.F, gathered.size, self.F.diagonal(self.weights)
+        shrink = self.shrink or TRACE * float(diagonal.mean())
+        diagonal = diagonal + shrink
 
         def product(v: FloatArray) -> FloatArray:
-            return F.backward(self._weighed(F.forward(v))) + self.shrink * v
+            ledger.tick()
+            return F.backward(self._weighed(F.forward(v))) + shrink * v
 
         v, _ = cg(
             LinearOperator((n, n), matvec=product, dtype=np.float64),
             gathered,
-            x0=self._last,
+            x0=begin,
             rtol=1e-10,
             maxiter=500,
             M=LinearOperator((n, n), matvec=lambda v: v / diagonal, dtype=np.float64),
         )
-        self._last = np.asarray(v)
-        return self._last
+        return np.asarray(v)
 
     def _weighed(self, r: FloatArray) -> FloatArray:
         """r in the weights; itself without any: it is as long as the data."""
@@ -141,7 +158,16 @@ class Biased(Quadratic):
 
     def left(self, r: FloatArray, v: FloatArray | None = None) -> FloatArray:
         """r - F v."""
-        return r - self.F.forward(self.best_free(r) if v is None else v)
+        left = self.F.forward(self.best_free(r) if v is None else v)
+        np.subtract(r, left, out=left)  # as long as the data: one of them is enough
+        if self.shrink > 0:
+            return left
+        off = self.F.backward(self._weighed(left))  # in digits of what is left, which may be far less than r
+        return left if self._orthogonal(off, left) else left - self.F.forward(self._found(off, None))
+
+    def _orthogonal(self, gathered: FloatArray, y: FloatArray) -> bool:
+        """Whether F'y is rounding beside its terms."""
+        return bool((np.abs(gathered) <= ORTHOGONAL * self.F.backward(np.abs(self._weighed(y)))).all())
 
     def value(self, r: FloatArray) -> float:
         v = self.best_free(r)
@@ -152,4 +178,7 @@ class Biased(Quadratic):
 
     def conjugate(self, y: FloatArray) -> float:
         gathered = self.F.backward(y)
+        if self.shrink <= 0:
+            terms = self.F.backward(np.abs(y))
+            return self.base.conjugate(y) if (np.abs(gathered) <= ZERO * terms).all() else math.inf
         return self.base.conjugate(y) + 0.5 * float(np.dot(gathered, gathered)) / self.shrink

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple, Unpack
 
-from fewatoms import _checks
+from fewatoms import callbacks
 from fewatoms._types import FloatArray
-from fewatoms.doors import Words
+from fewatoms.choosing import budgets_of
+from fewatoms.doors import Words, fit, posed
 from fewatoms.effort import RANKS
 from fewatoms.operators import Sampling
-from fewatoms.path import fit_path
-from fewatoms.solution import Solution, Status
+from fewatoms.run import solve_best
+from fewatoms.solution import Solution
 
-NO_BETTER = 2  # ranks in a row that end the search: higher ones cost more
+NO_BETTER = 3  # ranks in a row that end the search: higher ones cost more
 
 
 class Ranked(NamedTuple):
-    """The answer of the best rank, and what entries held out said of those that were tried."""
+    """The answer of the best rank, and the root mean square errors on entries held out of those that were tried."""
 
     best: Solution
     scores: dict[int, float]
@@ -26,23 +26,17 @@ class Ranked(NamedTuple):
 
 def best_rank(M: Sampling, b: FloatArray, ranks: Sequence[int], **words: Unpack[Words]) -> Ranked:
     """The answer of the rank that predicts entries held out best, the lowest among equals; `words` are those of `fit`.
-    The same entries are held out for each; ranks are tried in turn until two predict no better."""
-    words["rng"] = rng = _checks.seed(words.get("rng"))
-    drawn = None if words.get("ridge") == "auto" else rng  # a ridge was chosen by entries held out: those serve
-    best, lowest, since = None, math.inf, 0
-    scores: dict[int, float] = {}
-    for rank in ranks:
-        path = fit_path(M, b, k=[rank], **words)
-        path.choose_k("held-out", rng=drawn, callback=words.get("callback"))
-        cut_short = path.best.status is Status.STOPPED or path.chosen_by != "held-out"
-        score, since = math.inf if cut_short else float(path.scores["held-out"][0]), since + 1
-        scores |= {} if cut_short else {rank: score}
-        if best is None or score < lowest:
-            best, lowest, since = path.best, score, 0
-        if since == NO_BETTER or cut_short:
-            break
-    assert best is not None
-    return Ranked(best, scores)
+    The same entries are held out for each; ranks are tried in turn, each from the one before, until three predict no
+    better. Where nothing can be held out, the lowest rank."""
+    words["callback"] = callback = callbacks.read(words.get("callback"))
+    problem, way = posed(M, b, None, **words)
+    budgets = budgets_of(problem, sorted(ranks))
+    with way.listening():
+        found = None if problem.m < 2 else solve_best(problem, budgets, way, NO_BETTER)
+        if found is None:
+            return Ranked(fit(M, b, k=min(ranks), **(words | {"callback": callback})), {})
+        best, scores = found
+    return Ranked(best, {budget.single: score for budget, score in scores.items()})
 
 
 __all__ = ["RANKS", "Ranked", "best_rank"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from copy import deepcopy
@@ -12,7 +13,7 @@ from itertools import chain, islice
 import numpy as np
 
 from fewatoms import callbacks, ledger
-from fewatoms._types import Array, FloatArray
+from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
 from fewatoms.compressed import Found
@@ -84,6 +85,45 @@ def solve(problem: Problem, budgets: Sequence[Budget], way: Way) -> list[Solutio
     """Find x with f(b - Mx) <= alpha made of at most k atoms, for every k: each is answered as if it were alone."""
     with closing(choose(way.methods, problem, budgets, way.effort)) as job:
         return _answers(job, budgets, way)
+
+
+def solve_best(
+    problem: Problem, budgets: Sequence[Budget], way: Way, patience: int
+) -> tuple[Solution, dict[Budget, float]] | None:
+    """The answer of the budget that predicts data held out best, the first among equals, and what they said of those
+    that were tried: in turn until so many predict no better. Only the best is fitted to all data. None where nobody has
+    a short way to such scores."""
+    with closing(choose(way.methods, problem, budgets, way.effort)) as job:
+        records, scores = [Record(problem.with_budget(budgets[0]), job)], dict[Budget, float]()
+        best, lowest, since = budgets[0], math.inf, 0
+        with ledger.opened(_fresh(way.rng), lambda: _tell(records, way.ear)) as spent, suppress(ledger.Stopped):
+            compared = None if problem.zero_suffices else job.compared(None)
+            if compared is None:
+                return None
+            for budget, score in compared:
+                scores[budget], since = score, since + 1
+                if score < lowest:
+                    best, lowest, since = budget, score, 0
+                if since == patience:
+                    break
+        (answer,) = _answers(job.narrowed(best), [best], way)
+        answer.products += spent.products
+        return answer, scores
+
+
+def foretold(problem: Problem, budgets: Sequence[Budget], held: IntArray, way: Way) -> FloatArray | None:
+    """The root mean square errors on data held out of quick fits to the others, for every budget; None where nobody has
+    a short way to them. Where the callback has ended it all, those of budgets that were not reached are nan."""
+    if problem.zero_suffices:
+        return None
+    with closing(choose(way.methods, problem, budgets, way.effort)) as job:
+        records, found = [Record(problem.with_budget(budgets[0]), job)], dict.fromkeys(budgets, math.nan)
+        with ledger.opened(_fresh(way.rng), lambda: _tell(records, way.ear)), suppress(ledger.Stopped):
+            compared = job.compared(held)
+            if compared is None:
+                return None
+            found |= compared
+        return np.array([found[budget] for budget in budgets])
 
 
 def solve_priced(problems: Sequence[Problem], budgets: Sequence[Budget], way: Way) -> list[list[Solution]]:

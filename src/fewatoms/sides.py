@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from fewatoms import kernels
+from fewatoms import kernels, ledger
 from fewatoms._types import Array, FloatArray
 
 NONE = kernels.NONE
+WORK = 2_000_000_000  # multiplications between two looks at the clock: about a second of one core
 
 
 class Regressed(NamedTuple):
@@ -42,7 +44,19 @@ class Side:
 
     def solve(self, features: Array, offset: FloatArray, ridge: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Per row, the coefficients of its ridge regression on features of the other side, and twice the minimum."""
-        return kernels.row_solves(self.values, self.weights, offset, features, ridge, self.starts, self.others)
+        rows, r = self.starts.size - 1, features.shape[1]
+        pieces = min(rows, 1 + (r + 1) * (r + 1) * self.values.size // WORK)
+        if pieces == 1:
+            return kernels.row_solves(self.values, self.weights, offset, features, ridge, self.starts, self.others)
+        out, left = np.empty((rows, r)), np.empty(rows)
+        cuts = np.searchsorted(self.starts, np.linspace(0, self.values.size, pieces + 1)[1:-1])
+        for first, last in pairwise([0, *cuts.tolist(), rows]):
+            some = self.starts[first : last + 1]
+            out[first:last], left[first:last] = kernels.row_solves(
+                self.values, self.weights, offset, features, ridge, some, self.others
+            )
+            ledger.tick()
+        return out, left
 
     def improve(
         self, features: Array, offset: FloatArray, ridge: FloatArray, bound: Array, begin: FloatArray
@@ -87,7 +101,8 @@ class Side:
         values = self.values
         if own.size:
             nothing = np.zeros((own.size, 0)), np.zeros((other.size, 0))
-            values = values - at_entries(self, *nothing, own, other)
+            left = at_entries(self, *nothing, own, other)
+            values = np.subtract(values, left, out=left)
         values = self.weights * values if self.weights.size else values
         return kernels.scattered(values, features, self.starts, self.others)
 

@@ -20,6 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import fewatoms as fa
 from fewatoms import completed
 from fewatoms.estimators import MatrixCompletion
+from fewatoms.methods.lowrank import HeldOut
 
 PAIRS = "its X has two columns of whole numbers beside y: pairs of ids here, and they repeat"
 EXPECTED = {
@@ -122,25 +123,38 @@ def test_random_state_is_a_seed(rng):
 
 
 def test_random_state_draws_the_entries_that_ranks_are_chosen_by():
-    X = np.random.default_rng(0).standard_normal((30, 8))
-    ranks = [MatrixCompletion(ridge=0.0, random_state=s).fit(X).rank_ for s in (0, 2, 2)]
-    assert ranks == [1, 2, 2]
-    one, same = (MatrixCompletion(ridge=0.0, random_state=np.random.default_rng(s)).fit(X).rank_ for s in (4, 4))
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 2)) @ rng.standard_normal((2, 8)) + rng.standard_normal((30, 8))
+    one, other, same = (MatrixCompletion(random_state=s).fit(X).solution_.held_out for s in (0, 2, 2))
+    assert other == same != one
+    one, same = (MatrixCompletion(random_state=np.random.default_rng(s)).fit(X).solution_.held_out for s in (4, 4))
     assert one == same
 
 
 def test_generators_hold_out_the_same_entries_for_each_rank(monkeypatch):
-    drawn = []
-
-    def spied(*given, **words):
-        drawn.append(words["rng"])
-        return fa.fit_path(*given, **words)
-
-    monkeypatch.setattr("fewatoms.ranks.fit_path", spied)
+    drawn, tried = [], []
+    parts, choose = HeldOut._parts, HeldOut.choose
+    monkeypatch.setattr(HeldOut, "_parts", lambda how, m: drawn.append(m) or parts(how, m))
+    monkeypatch.setattr(
+        HeldOut, "choose", lambda how, trial, asked, *more: tried.append(asked.k) or choose(how, trial, asked, *more)
+    )
     MatrixCompletion(random_state=np.random.default_rng(3)).fit(np.random.default_rng(0).standard_normal((30, 8)))
-    assert len(drawn) > 1
-    assert len({*drawn}) == 1
-    assert isinstance(drawn[0], int)
+    assert drawn == [240]
+    assert tried == [1, 2, 3, 5]  # three in a row are no better than nothing
+
+
+@pytest.mark.parametrize("ridge", [0, 0.01])
+@pytest.mark.parametrize("scale", [1.0, 1000.0])
+def test_blocks_that_share_no_row_and_no_column_are_all_fitted(ridge, scale):
+    """Singular vectors live in one of them, and sweeps leave zeros as they are."""
+    rng = np.random.default_rng(1)
+    full = np.outer(rng.uniform(1, 2, 40), rng.uniform(1, 2, 30))
+    full[20:] *= scale
+    X = np.where(rng.random(full.shape) < 0.7, full, np.nan)
+    X[:20, 15:] = X[20:, :15] = np.nan
+    filled = MatrixCompletion(rank=1, ridge=ridge).fit(X).transform(X)
+    for block in (np.s_[:20, :15], np.s_[20:, 15:]):
+        np.testing.assert_allclose(filled[block], full[block], rtol=1e-2)
 
 
 def test_a_callback_may_stop_the_search(rng):

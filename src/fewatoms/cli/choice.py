@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FOLDS_OF_ROWS = 5
 SCORES_SHOWN = 30  # sizes
 LOWEST = {
-    "held-out": "the lowest loss on a fifth of the rows, left out once",
+    "held-out": "the lowest {unit} on a fifth of the rows, left out once",
     "bic": "the lowest BIC",
     "ebic": "the lowest extended BIC",
     "elbow": "where the misfit lies farthest below the line between its ends",
@@ -64,12 +64,12 @@ def said(path: Path, rule: str) -> str:
     if way == "bic" and path.folds is not None and not done:
         text = "the lowest BIC: k was not chosen by rows left out, since the work was cut short before that"
     elif way != "cv":
-        text = LOWEST[way]
+        text = LOWEST[way].format(unit=path.unit)
     else:
         often = f"{folds} folds" if done == folds else f"{done} of {folds} folds, since the work was cut short"
-        text = f"the lowest loss on rows left out ({often})"
+        text = f"the lowest {path.unit} on rows left out ({often})"
         if rule == "1se":
-            text = f"the fewest whose loss on rows left out ({often}) is within one error of the lowest"
+            text = f"the fewest whose {path.unit} on rows left out ({often}) is within one error of the lowest"
     return text if len(path.ridges) == 1 else f"{text}; ridge {figure(path.ridge)} of {len(path.ridges)} compared"
 
 

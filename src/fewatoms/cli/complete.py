@@ -47,7 +47,7 @@ def add(commands: Commands) -> None:
     usual = ",".join(map(str, RANKS))
     parser.add_argument(
         "--rank", type=budgets, metavar="K",
-        help=f"10, 1:10 or 1,2,5 (default: chosen among {usual}, in turn until two predict no better)",
+        help=f"10, 1:10 or 1,2,5 (default: chosen among {usual}, in turn until three predict no better)",
     )  # fmt: skip
     parser.add_argument("--user", metavar="COL", help="the column with ids of rows")
     parser.add_argument("--item", metavar="COL", help="the column with ids of columns")
@@ -169,10 +169,9 @@ def _chosen(s: Solution, scores: dict[int, float], given: Given, options: argpar
     """The ranks that were compared, and whether higher ones may be better."""
     if not scores:
         return []
-    unit = "loss" if s.held_out is None else "root mean square error"
     told = ", ".join(f"{rank}: {figure(score)}" for rank, score in scores.items())
     best, most = min(scores, key=lambda rank: scores[rank]), max(scores)
-    lines = [f"chosen: rank {best}, the lowest {unit} on entries held out ({told})"]
+    lines = [f"chosen: rank {best}, the lowest root mean square error on entries held out ({told})"]
     if best == most == max(options.rank or RANKS) and most < min(given.M.matrix_shape):
         lines.append(
             f"{most} is the highest that was tried: higher ones may be better, such as --rank {most},{2 * most}"

@@ -42,7 +42,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ----------
     rank : int, optional
         How many atoms at most. None: the one of 1, 2, 3, 5, 8, 12, 20 that predicts entries held out best, tried in
-        turn until two in a row predict no better.
+        turn until three in a row predict no better.
     biases : bool
         Whether a centre, row and column biases stand beside the atoms.
     ridge : float or "auto", optional

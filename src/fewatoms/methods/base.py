@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fewatoms._types import FloatArray
+from fewatoms._types import FloatArray, IntArray
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, Compact, DualPoint, Iterate
 from fewatoms.compressed import Together
@@ -126,6 +126,17 @@ class Job(ABC):
     def reached(self, face: Face, c: FloatArray) -> Iterate:
         """The iterate of an answer that was found before, with the answer as its primal point, for `evaluate`."""
         raise NotImplementedError
+
+    def compared(self, held: IntArray | None) -> Iterator[tuple[Budget, float]] | None:
+        """Budgets with their root mean square errors on data held out of quick fits, one after the other: on these, or
+        on some of its own choice, by which it may settle a ridge as well. None where there is no shorter way than to
+        fit to parts of the data."""
+        return None
+
+    def narrowed(self, budget: Budget) -> Job:
+        """This job for one of its budgets alone, with what was settled for it."""
+        self.budgets = [budget]
+        return self
 
     def sketched(self, ridges: Sequence[float]) -> Sketch | None:
         """For comparing only: for each ridge an answer of every budget, without records; None where there is no

@@ -227,7 +227,11 @@ class Margins:
         starts, cols, values = self.entries.row_by_row(y)
         q = self.entries.matrix_shape[1]
         rows = kernels.scattered(values, np.ones((q, 1)), starts, cols).ravel()
-        return np.concatenate([rows, np.bincount(cols, weights=values, minlength=q)])
+        columns = np.zeros(q)
+        for start in range(0, cols.size, COUNTED):  # bincount widens what it counts
+            some = slice(start, start + COUNTED)
+            columns += np.bincount(cols[some], weights=values[some], minlength=q)
+        return np.concatenate([rows, columns])
 
     def diagonal(self, weights: FloatArray | None) -> FloatArray:
         """That of F'WF: how many entries rows and columns have, or the sums of their weights."""

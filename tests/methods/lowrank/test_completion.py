@@ -55,7 +55,6 @@ BAD_DEMANDS = [
     ({"k": 0}, ValueError, r"^k must be an integer between 1 and 4, .*; got 0$"),
     ({"k": 1.5}, TypeError, r"^k must be an integer between 1 and 4, .*; got 1.5$"),
     ({"k": None}, TypeError, r"^k must say how many atoms are allowed.*; got None$"),
-    ({"k": None, "misfit": 0.1}, TypeError, r"^k must be given for RankOne\(5, 4\), .*; got None$"),
     ({"ridge": -1}, ValueError, RIDGE + "-1$"),
     ({"ridge": np.nan}, ValueError, RIDGE + "nan$"),
     ({"ridge": np.inf}, ValueError, RIDGE + "inf$"),

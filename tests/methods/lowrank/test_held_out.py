@@ -29,8 +29,8 @@ class OneSplit(HeldOut):
         self.parts[:] = super()._parts(m)
         return self.parts
 
-    def choose(self, asked, whole, keep):
-        self.choices.append(super().choose(asked, whole, keep))
+    def choose(self, trial, asked, whole, before=None):
+        self.choices.append(super().choose(trial, asked, whole, before))
         return self.choices[-1]
 
 

@@ -207,24 +207,50 @@ def test_starts_that_do_not_fit(start, kind, message):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"ridge": 0.5}, {"ridge": "auto"}, {"free": "biases"}, {"nonnegative": True}, {"misfit": 0.1}],
+    [{}, {"ridge": 0.5}, {"nonnegative": True}, {"misfit": 0.1}],
     ids=str,
 )
 def test_a_path_holds_what_each_k_gives_alone(options):
     e = plant(3, 10, 9, 2, noise=0.3, share=0.9)
-    for rng in (None, np.random.default_rng(5)) if options == {"ridge": "auto"} else (None,):
-        path = e.path((2, 1), rng=rng, **options)
-        assert list(path) == [2, 1]
-        for k in path:
-            alone = e.fit(k, rng=None if rng is None else 5, **options)
-            np.testing.assert_array_equal(path[k].x, alone.x)
-            assert (path[k].ridge, path[k].held_out) == (alone.ridge, alone.held_out)
-            assert path[k].status is alone.status
+    path = e.path((2, 1), **options)
+    assert list(path) == [2, 1]
+    for k in path:
+        alone = e.fit(k, **options)
+        np.testing.assert_array_equal(path[k].x, alone.x)
+        assert path[k].status is alone.status
+        assert path[k].cardinality <= k
+
+
+@pytest.mark.parametrize("options", [{"ridge": "auto"}, {"free": "biases"}], ids=str)
+def test_ridges_along_a_path_predict_as_well_as_those_of_each_k_alone(options):
+    """The first k is as it would be alone, down to the entries held out; others begin from the one before."""
+    e = plant(3, 24, 20, 2, noise=0.3, share=0.8)
+    for rng in (None, np.random.default_rng(5)):
+        path = e.path((3, 1, 2), rng=rng, **options)
+        assert list(path) == [3, 1, 2]
+        alone = [e.fit(k, rng=None if rng is None else 5, **options) for k in (1, 2, 3)]
+        np.testing.assert_array_equal(path[1].x, alone[0].x)
+        assert (path[1].ridge, path[1].held_out) == (alone[0].ridge, alone[0].held_out)
+        for k in (2, 3):
             assert path[k].cardinality <= k
+            assert path[k].held_out <= 1.1 * alone[k - 1].held_out
+
+
+@pytest.mark.parametrize("options", [{}, {"ridge": 3.0}], ids=str)
+def test_ranks_begin_from_the_one_before_where_entries_abound(options):
+    """With no less than each has alone, in fewer sweeps."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 6)) @ rng.standard_normal((6, 100)) + 0.5 * rng.standard_normal((120, 100))
+    M, v = fa.Sampling.from_array(np.where(rng.random(X.shape) < 0.9, X, np.nan))
+    asked = {"atoms": fa.RankOne(120, 100), **options}
+    path, alone = fa.fit_path(M, v, k=(2, 3, 4), **asked), [fa.fit(M, v, k=k, **asked) for k in (2, 3, 4)]
+    for found, k in zip(alone, path, strict=True):
+        assert path[k].objective <= found.objective * (1 + 1e-3)
+    assert sum(path[k].iterations for k in path) < sum(s.iterations for s in alone)
 
 
 def by_hand(entries, budgets, parts, weights, **options):
-    """The loss on the entries of each part, of the fit to the others, summed."""
+    """The root mean square error on the entries of all parts, of the fits to the others."""
     total = np.zeros(len(budgets))
     for held in parts:
         rest = np.setdiff1d(np.arange(entries.b.size), held)
@@ -232,8 +258,9 @@ def by_hand(entries, budgets, parts, weights, **options):
         out = entries.some(held)
         for i, k in enumerate(budgets):
             error = out.b - entries.some(rest).fit(k, loss=loss, **options).predict(out.rows, out.cols)
-            total[i] += 0.5 * float(np.sum((1.0 if weights is None else weights[held]) * error**2))
-    return total
+            total[i] += float(np.sum((1.0 if weights is None else weights[held]) * error**2))
+    seen = np.concatenate(parts)
+    return np.sqrt(total / (seen.size if weights is None else weights[seen].sum()))
 
 
 @pytest.mark.parametrize(
@@ -252,10 +279,10 @@ def test_cross_validation_by_hand(options, weighted):
     path = e.path((1, 2), loss=fa.LeastSquares(w), **options)
     assert path.choose_k("cv", folds=2, rng=4) in (1, 2)
     parts = np.array_split(np.random.default_rng(4).permutation(e.b.size), 2)
-    np.testing.assert_allclose(path.scores["cv"], by_hand(e, (1, 2), parts, w, **options), rtol=2e-2)
+    np.testing.assert_allclose(path.scores["cv"], by_hand(e, (1, 2), parts, w, **options), rtol=0.06)
     path.choose_k("held-out", share=0.25, rng=6)
     held = np.random.default_rng(6).permutation(e.b.size)[: round(0.25 * e.b.size)]
-    np.testing.assert_allclose(path.scores["held-out"], by_hand(e, (1, 2), [held], w, **options), rtol=2e-2)
+    np.testing.assert_allclose(path.scores["held-out"], by_hand(e, (1, 2), [held], w, **options), rtol=0.06)
 
 
 @pytest.mark.parametrize("by", ["cv", "held-out", "bic", "ebic", "elbow"])
@@ -278,6 +305,41 @@ def test_criteria_leave_out_what_interpolates(by):
     assert np.isinf(path.scores[by][interpolates]).all()
     assert not np.isinf(path.scores[by][~interpolates]).any()
     assert not interpolates[path.chosen - 1]
+
+
+# While ranks are chosen -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{"ridge": "auto"}, {"free": "biases"}], ids=str)
+def test_what_a_callback_hears_while_ranks_are_chosen(options, monkeypatch):
+    monkeypatch.setattr("fewatoms.ledger.EVERY", 0.0)
+    seen = []
+    plant(0, 20, 16, 2, noise=0.3).path((1, 2, 3), callback=seen.append, **options)
+    stages = [p.stage for p in seen]
+    first = stages.index("sweeping")
+    assert "choosing the ridge" in stages[:first]
+    assert "choosing the ridge" not in stages[first:]  # for all of them, before the first is fitted
+    ranks = [c.done for p in seen[:first] for c in p.counts if c.what == "rank"]
+    assert sorted(ranks) == ranks
+    assert {*ranks} == {0, 1, 2}
+    assert {c.done for p in seen[first:] for c in p.counts if c.what == "budget"} == {0, 1, 2}
+
+
+@pytest.mark.parametrize("options", [{"ridge": "auto"}, {"free": "biases"}], ids=str)
+def test_a_stop_while_ranks_are_chosen_leaves_answers_for_those_that_were(options, monkeypatch):
+    monkeypatch.setattr("fewatoms.ledger.EVERY", 0.0)
+
+    def stop(progress):
+        if any(c.what == "rank" and c.done == 2 for c in progress.counts):
+            raise StopIteration
+
+    e = plant(0, 20, 16, 2, noise=0.1)
+    path = e.path((1, 2, 3), callback=stop, **options)
+    for k in path:
+        assert path[k].status is fa.Status.STOPPED
+        assert path[k].cardinality == min(k, 2) or k == 3
+        assert path[k].misfit < 0.9
+    assert path[2].misfit < 0.5 * path[1].misfit
 
 
 # Nothing to explain, little to explain it with ------------------------------------------------------------------------

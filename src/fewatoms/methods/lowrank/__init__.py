@@ -6,23 +6,26 @@ chosen), sweeps.py (what a run keeps), lifting.py (where certificates come from)
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from fewatoms import _checks, ledger, words
+from fewatoms._types import IntArray
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
 from fewatoms.capabilities import RankOnePairs, SampledEntries
 from fewatoms.effort import QUICK, THOROUGH, Effort
 from fewatoms.faces import Face
+from fewatoms.goals import Goal
 from fewatoms.methods.base import Job, Method, Pace
 from fewatoms.methods.lowrank.entries import Factored, Triple
+from fewatoms.methods.lowrank.growing import FewestRanks, Growing
 from fewatoms.methods.lowrank.held_out import Choice, HeldOut
 from fewatoms.methods.lowrank.ladder import Ladder
 from fewatoms.methods.lowrank.lifting import Lifting
+from fewatoms.methods.lowrank.starts import widened
 from fewatoms.methods.lowrank.sweeps import Asked, Spot, Sweeps
 from fewatoms.price import Factors
 from fewatoms.problem import Problem
@@ -44,7 +47,8 @@ class Completion(Method):
     lift : whether the factors may grow beyond k columns, as (P1) or (P3) needs: the stream then converges to a solution
         of the relaxation, and answers are the leading atoms of its points, swept on. It takes a ridge or a bound
     scarce : entries per unknown below which an answer without a ridge fits much of the noise, which is said
-    ladder, held_out, lifting : which penalties lead down, how they are chosen, how far certificates go
+    ladder, held_out, growing, lifting : which penalties lead down, how they are chosen, how a rank is looked for that
+        meets a bound, how far certificates go
     """
 
     tol: float = 1e-6
@@ -54,6 +58,7 @@ class Completion(Method):
     scarce: float = 2.0
     ladder: Ladder = field(default_factory=Ladder, repr=False)
     held_out: HeldOut = field(default_factory=HeldOut, repr=False)
+    growing: Growing = field(default_factory=Growing, repr=False)
     lifting: Lifting = field(default_factory=Lifting, repr=False)
 
     def __post_init__(self) -> None:
@@ -65,8 +70,11 @@ class Completion(Method):
         pairs, entries = inside.inner.offers(RankOnePairs), problem.M.offers(SampledEntries)
         if pairs is None or entries is None or inside.maps or not problem.base_loss.squares:
             return None
-        if any(budget.most is None for budget in budgets) or not (problem.plain or problem.beside.biases is not None):
+        if not (problem.plain or problem.beside.biases is not None):
             return None
+        if any(budget.most is None for budget in budgets):
+            alone = len(budgets) == 1 and problem.alpha is not None and not self.lift
+            return FewestJob(Asked(problem, entries, pairs, inside.scale), budgets, self) if alone else None
         if self.lift and not problem.ridge and problem.alpha is None:
             raise ValueError("lift needs a relaxation to solve: give a ridge or a bound (alpha or misfit)")
         return CompletionJob(Asked(problem, entries, pairs, inside.scale), budgets, self)
@@ -96,6 +104,9 @@ class CompletionJob(Job):
         super().__init__(asked.problem, budgets)
         self.asked, self.method = asked, method
         self._settled: dict[Budget, _Course] = {}
+        self._choices: dict[Budget, Choice] = {}
+        self._reached: Triple | None = None  # where the budget before ended
+        self._held: Triple | None = None  # the best point of a choice under way
         self._entries: Factored | None = None
 
     @property
@@ -109,49 +120,85 @@ class CompletionJob(Job):
         self._entries = None
 
     def courses(self) -> list[list[Budget]]:
-        return [[budget] for budget in self.budgets]
+        """From the smallest to the largest: each begins where the one before ended."""
+        return [[budget] for budget in sorted(self.budgets, key=lambda budget: budget.single)]
+
+    @property
+    def _open(self) -> bool:
+        """Whether a ridge, or what biases pay, is left to us."""
+        biases = self.problem.beside.biases
+        return self.problem.price.ridge is None or (biases is not None and biases.shrink is None)
 
     def decide(self, course: Sequence[Budget]) -> Problem:
-        """Choose the ridge, and what biases pay, where that is left to us."""
+        """Choose the ridge, and what biases pay, where that is left to us: for all budgets, before the first is
+        fitted, so that entries are held out once and let go of before all of them are worked with."""
         (budget,) = course
-        asked = replace(self.asked, problem=self.problem.with_budget(budget))
-        biases, tol = self.problem.beside.biases, self.method.tol
-        if self.problem.price.ridge is not None and not (biases is not None and biases.shrink is None):
-            settled = _Course(asked, tol)
+        asked = self._asked(budget)
+        if not self._open:
+            settled = _Course(asked, self.method.tol)
         elif self.problem.zero_suffices:
-            settled = _Course(_paying(asked, asked.lam, 0.0), tol, held_out=0.0)
+            settled = _Course(_paying(asked, asked.lam, 0.0), self.method.tol, held_out=0.0)
         else:
-            choice = self._chosen(asked)
+            if budget not in self._choices:
+                for _ in self._tried(None):
+                    pass
+            choice = self._choices.pop(budget)
             paying = _paying(asked, choice.lam, choice.shrink)
-            settled = _Course(paying, self.method.chosen * tol, choice.start, choice.score)
+            settled = _Course(paying, self.method.chosen * self.method.tol, choice.start, choice.score)
         self._settled[budget] = settled
         return settled.asked.problem
 
-    def _chosen(self, asked: Asked) -> Choice:
-        """By entries held out. Of a search that is stopped, the point that predicts best is kept for an answer."""
-        best: deque[Triple] = deque(maxlen=1)
-        with ledger.stage("choosing the ridge"):
+    def _asked(self, budget: Budget) -> Asked:
+        return replace(self.asked, problem=self.problem.with_budget(budget))
+
+    def compared(self, held: IntArray | None) -> Iterator[tuple[Budget, float]] | None:
+        """Entries that are named say nothing of a ridge that is left to us: they would have chosen it."""
+        return None if self._open and held is not None else self._tried(held)
+
+    def _tried(self, held: IntArray | None) -> Iterator[tuple[Budget, float]]:
+        """What was chosen for each budget is kept. Of a search that is stopped, the point that predicts best is kept
+        too."""
+        budgets = [budget for (budget,) in self.courses()]
+        how, before = self.method.held_out, None
+        with ledger.stage("choosing the ridge" if self._open else "predicting entries held out"):
             ledger.tell()
-            try:
-                return self.method.held_out.choose(asked, lambda: self.entries, best.append)
-            except ledger.Stopped:
-                for at in best:  # with other biases its loss is lower still
-                    ledger.keep(Spot(asked, at, self.entries.loss(at), 0.0).candidate)
-                raise
+            trial = how.trial(self.asked, None if held is None else [held])
+            trial.keep = self._hold
+            for i, budget in enumerate(budgets):
+                with ledger.counted("rank", i, len(budgets)):
+                    before = how.choose(trial, self._asked(budget), lambda: self.entries, before)
+                self._choices[budget] = before
+                yield budget, before.score
+
+    def _hold(self, at: Triple) -> None:
+        self._held = at
+
+    def so_far(self, budget: Budget) -> Candidate | None:
+        """What entries held out say of a budget whose turn has not come: with other biases its loss is lower still."""
+        choice = self._choices.get(budget)
+        at = self._held if choice is None else choice.points[0]
+        if at is None or not at.rank or at.rank > budget.single:
+            return None
+        asked = self._asked(budget)
+        return Spot(asked, at, asked.loss(at), 0.0).candidate
 
     def begin(self, start: Solution, problem: Problem) -> Candidate | None:
         """The leading atoms of an earlier answer; sweeps go on from there."""
         if not start.cardinality:
             return None
-        settled, F = self._settled[problem.budget], self.entries
-        asked, p = settled.asked, F.shape[0]
+        settled = self._settled[problem.budget]
+        asked = settled.asked
+        settled.begin = at = self._started(asked, start)
+        return Spot(asked, at, self.entries.loss(at) + 0.5 * asked.shrink * at.biases_squared(), 0.0).candidate
+
+    def _started(self, asked: Asked, start: Solution) -> Triple:
+        F, p = self.entries, self.entries.shape[0]
         at = F.of(asked.sign * start.left, start.right).cut(asked.k)
-        if asked.biased:  # those that go best with it
-            image = asked.entries.sampled(asked.sign * at.P * at.s, at.Q)
-            v = asked.sign * problem.seen.fitted(image)
-            at = replace(at, row=v[:p], col=v[p:])
-        settled.begin = at
-        return Spot(asked, at, F.loss(at) + 0.5 * asked.shrink * at.biases_squared(), 0.0).candidate
+        if not asked.biased:
+            return at
+        image = asked.entries.sampled(asked.sign * at.P * at.s, at.Q)
+        v = asked.sign * asked.problem.seen.fitted(image)  # those that go best with it
+        return replace(at, row=v[:p], col=v[p:])
 
     def iterates(self, course: Sequence[Budget]) -> Iterator[Iterate]:
         (budget,) = course
@@ -159,7 +206,22 @@ class CompletionJob(Job):
         run = Sweeps(settled.asked, self.entries)
         lift = method.lifting if method.lift else None
         begin, settled.begin = settled.begin, None  # let go of once the sweeps have moved on
-        return (spot.iterate() for spot in method.ladder.stream(run, settled.tol, begin, lift))
+        if begin is None and method.ladder.abounds(run):
+            begin = self._wider(settled.asked)
+        self._reached = None
+        with ledger.stage("sweeping"):
+            for spot in method.ladder.stream(run, settled.tol, begin, lift):
+                if not lift:
+                    self._reached = spot.at
+                yield spot.iterate()
+
+    def _wider(self, asked: Asked) -> Triple | None:
+        """Where the budget before ended, with the atoms that its residual asks for; None before the first, and where
+        there is a bound, to which a penalty leads down."""
+        at = self._reached
+        if at is None or not 0 < at.rank < asked.k or asked.problem.alpha is not None:
+            return None
+        return widened(self.entries, at, asked.k, asked.lam)[0]
 
     def retrieve(self, iterate: Iterate, budget: Budget) -> Candidate:
         """The sweep's own point; where it was lifted beyond the budget, its leading atoms, swept on."""
@@ -173,7 +235,7 @@ class CompletionJob(Job):
 
     def finish(self, problem: Problem, leaders: Sequence[Candidate], *, last: bool) -> Candidate:
         """The best as it is. The last budget lets go of the entries in both orders: an answer needs less room."""
-        if problem.budget == self.budgets[-1]:
+        if problem.budget == self.courses()[-1][0]:
             self.forget()
         return leaders[0]
 
@@ -207,6 +269,43 @@ class CompletionJob(Job):
         return None if settled is None else settled.held_out
 
 
+class FewestJob(CompletionJob):
+    """The same where a bound is given alone: as low a rank as meets it."""
+
+    _from: Triple | None = None
+
+    def goal(self, problem: Problem) -> Goal:
+        return FewestRanks(problem)
+
+    def courses(self) -> list[list[Budget]]:
+        return [self.budgets]
+
+    def decide(self, course: Sequence[Budget]) -> Problem:
+        return self.problem
+
+    def compared(self, held: IntArray | None) -> None:
+        return None
+
+    def begin(self, start: Solution, problem: Problem) -> Candidate | None:
+        """An earlier answer: ranks grow from its own, or shrink."""
+        rank = start.cardinality
+        if not rank:
+            return None
+        asked = self._asked(Budget(rank))
+        self._from = at = self._started(asked, start)
+        return Spot(asked, at, self.entries.loss(at), 0.0).candidate
+
+    def iterates(self, course: Sequence[Budget]) -> Iterator[Iterate]:
+        method, begin = self.method, self._from
+        self._from = None
+        with ledger.stage("looking for a rank"):
+            for spot in method.growing.stream(self.asked, self.entries, begin, method.ladder):
+                yield spot.iterate()
+
+    def so_far(self, budget: Budget) -> Candidate | None:
+        return None
+
+
 def _paying(asked: Asked, lam: float, shrink: float) -> Asked:
     """The same with other penalties on the nuclear norm and on the biases."""
     problem, biases = asked.problem, asked.problem.beside.biases
@@ -214,4 +313,4 @@ def _paying(asked: Asked, lam: float, shrink: float) -> Asked:
     return replace(asked, problem=problem.paying(price, None if biases is None else biases.shrunk(shrink)))
 
 
-__all__ = ["Completion", "CompletionJob", "HeldOut", "Ladder", "Lifting"]
+__all__ = ["Completion", "CompletionJob", "FewestJob", "Growing", "HeldOut", "Ladder", "Lifting"]

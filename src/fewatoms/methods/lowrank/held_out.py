@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +11,8 @@ import numpy as np
 from fewatoms import ledger
 from fewatoms._types import Array, IntArray
 from fewatoms.capabilities import SampledEntries
-from fewatoms.methods.lowrank.entries import Factored, Triple
+from fewatoms.methods.lowrank.entries import AWAKE, Factored, Triple
+from fewatoms.methods.lowrank.starts import Seeds, leading, widened
 from fewatoms.methods.lowrank.sweeps import Asked
 from fewatoms.sides import Side, at_entries
 
@@ -44,12 +45,19 @@ class HeldOut:
         is held out once, in so many parts
     step : from one penalty to the next
     sweeps : for each penalty; the point before is near
+    falling : times the score before: a step of the ladder that still lowers it so much gets one sweep, since the best
+        penalty is farther down
+    ahead : atoms are swept once the penalty is below so many times their singular value at X = 0: before, they are
+        nothing, and sweeps over k columns cost k^2
     patience : penalties in a row that predict worse than the best before the search ends
+    hurried : the same for a further k, whose search begins near its end
     least : the last penalty, as a share of the first, unless each step still tells (it lowers the score to `telling`
         times that before): data without noise want none, down to `nothing`
     steps, turns : in one direction at most; of adjusting ridge and shrinkage to each other
     worthwhile : times the score before: a further step that is worth its sweeps
+    matters : the same for another shrinkage of the biases at a further k, where sweeps alone lower the score a little
     above : times the largest singular value of M*y at x = 0, roughly found: a penalty that leaves no atoms
+    settled : of descents at a penalty that is given: share of the objective that is not worth a sweep
     """
 
     many: int = 20_000
@@ -57,44 +65,56 @@ class HeldOut:
     folds: int = 5
     step: float = 0.65
     sweeps: int = 3
+    falling: float = 0.98
+    ahead: float = 2.0
     patience: int = 3
+    hurried: int = 2
     least: float = 1e-4
     telling: float = 0.95
     nothing: float = 1e-12
     steps: int = 20
     turns: int = 4
     worthwhile: float = 1 - 1e-4
+    matters: float = 1 - 1e-3
     above: float = 1.05
+    settled: float = 1e-5
 
-    def choose(self, asked: Asked, whole: Callable[[], Factored], keep: Callable[[Triple], None]) -> Choice:
-        """Hold entries out, shrink biases as predicts them best alone, go down a ladder of penalties on the others.
+    def trial(self, asked: Asked, parts: Sequence[IntArray] | None = None) -> Trial:
+        """Entries held out, these or some drawn by the generator of the run: the same for every k."""
+        m = asked.problem.m
+        if m < 2:
+            raise ValueError(f'ridge="auto" needs at least 2 entries, some to hold out; got {m}')
+        return Trial(self, asked, self._parts(m) if parts is None else parts)
+
+    def choose(self, trial: Trial, asked: Asked, whole: Callable[[], Factored], before: Choice | None = None) -> Choice:
+        """Shrink biases as predicts entries held out best alone, go down a ladder of penalties on the others.
 
         With biases, the penalty on the atoms and that on the biases are then adjusted to each other; one that is given
-        stays. Where no atoms at all predict best, the penalty is one that leaves none. The split and the starts come
-        from the generator of the run: the same for every k. `keep` is shown each point that predicts better; `whole`
-        makes all entries in both orders, which are not there meanwhile.
+        stays. Where no atoms at all predict best, the penalty is one that leaves none: `whole` makes all entries in
+        both orders, which are not there meanwhile.
+
+        before : the choice for a smaller k, from which atoms are added and penalties moved
         """
-        problem, k = asked.problem, asked.k
-        biases, given = problem.beside.biases, problem.price.ridge
-        if problem.m < 2:
-            raise ValueError(f'ridge="auto" needs at least 2 entries, some to hold out; got {problem.m}')
-        trial = _Trial(self, asked, self._parts(problem.m), keep)
-        weights = problem.base_loss.weights
+        problem, given = asked.problem, asked.problem.price.ridge
+        if before is not None and before.start is not None:
+            return trial.wider(before, asked, free=given is None)
+        biases, weights = problem.beside.biases, problem.base_loss.weights
         unit = 1.0 if weights is None else float(weights.mean())
         shrink, free = (0.0, False) if biases is None else (biases.shrink or 0.0, biases.shrink is None)
         if free:
-            shrink = trial.biases_alone([unit * 0.3 * 3.0**j for j in range(5)])
-        starts = [fold.train.leading(k, shrink) for fold in trial.folds]
+            shrink = trial.biases_alone([unit * 0.3 * 3.0**j for j in range(5)]) if before is None else before.shrink
+        starts = trial.starts(asked.k, shrink)
         best = trial.down(starts, shrink) if given is None else trial.down_to(starts, asked.lam, shrink)
         if free and best.start is not None:
             best = trial.adjusted(best, both=given is None)
         if best.start is None and given is None:
-            best = replace(best, lam=self.above * float(whole().leading(1, shrink, rounds=10).s[0]))
+            best = replace(best, lam=self.above * float(leading(whole(), 1, shrink, rounds=10).s[0]))
         return best
 
     def _parts(self, m: int) -> list[IntArray]:
         """The entries that each fold holds out."""
         order = ledger.generator().permutation(m)
+        ledger.tick()
         parts = np.array_split(order, min(self.folds, m)) if m < self.many else [order[: max(1, round(self.share * m))]]
         return [np.sort(part) for part in parts]
 
@@ -103,6 +123,7 @@ def _marked(entries: SampledEntries, out: IntArray, m: int) -> Array:
     """Which entries are held out, row by row."""
     marks = np.zeros(m, dtype=bool)
     marks[out] = True
+    ledger.tick()
     return entries.row_by_row(marks)[2].astype(bool, copy=False)
 
 
@@ -111,12 +132,25 @@ class _Fold:
 
     def __init__(self, asked: Asked, entries: Side, out: Array) -> None:
         rest, held = entries.parted(out)
+        ledger.tick()
         # the centre without those held out
         shift = float(np.average(rest.values, weights=rest.weights if rest.weights.size else None))
         if asked.biased:
             rest, held = (replace(side, values=side.values - shift) for side in (rest, held))
         self.train, self.held = asked.factored(rest), held
+        ledger.tick()
+        self.seeds: Seeds | None = None
         self.weight = float(held.weights.sum()) if held.weights.size else float(held.values.size)
+
+    def seeded(self, k: int, shrink: float) -> Triple:
+        """Where a ladder begins."""
+        row, col = self.train.biases(shrink)
+        self.seeds = Seeds.of(self.train, k, row, col, rounds=3)
+        return self.seeds.planted(row, col)
+
+    def awake(self, at: Triple, lam: float) -> Triple:
+        """A point with no group of entries lost that the penalty allows."""
+        return at if self.seeds is None else self.seeds.awake(at, lam)
 
     def errors(self, at: Triple) -> tuple[float, float]:
         """The weighted sum of the squares of the errors on the entries held out, and that of the weights."""
@@ -125,13 +159,21 @@ class _Fold:
         return float(np.dot(w * error if w.size else error, error)), self.weight
 
 
-class _Trial:
-    """Penalties tried on the entries that were not held out."""
+class Trial:
+    """Penalties tried on the entries that were not held out.
 
-    def __init__(self, how: HeldOut, asked: Asked, parts: list[IntArray], keep: Callable[[Triple], None]) -> None:
-        self.how, self.asked, self.keep = how, asked, keep
+    keep : is shown each point that predicts better than those before
+    """
+
+    def __init__(self, how: HeldOut, asked: Asked, parts: Sequence[IntArray]) -> None:
+        self.how, self.charge = how, asked.problem.M.charge
         entries = asked.row_by_row()
         self.folds = [_Fold(asked, entries, _marked(asked.entries, part, entries.values.size)) for part in parts]
+        self.keep: Callable[[Triple], None] = lambda at: None
+
+    def starts(self, k: int, shrink: float) -> list[Triple]:
+        """Where ladders begin."""
+        return [fold.seeded(k, shrink) for fold in self.folds]
 
     def score(self, points: list[Triple]) -> float:
         """Root mean square over all entries held out, one point for each fold."""
@@ -151,19 +193,34 @@ class _Trial:
 
     def at(self, points: list[Triple], lam: float, shrink: float) -> Choice:
         """A few sweeps at these penalties."""
-        for _ in range(self.how.sweeps):
-            self.asked.problem.M.charge(sum(2 * at.rank for at in points))
+        return self._swept(points, lam, shrink, self.how.sweeps)
+
+    def _swept(self, points: list[Triple], lam: float, shrink: float, sweeps: int) -> Choice:
+        points = [fold.awake(at, lam) for fold, at in zip(self.folds, points, strict=True)]
+        for _ in range(sweeps):
+            self.charge(sum(2 * at.rank for at in points))
             pairs = zip(self.folds, points, strict=True)
             points = [fold.train.sweep(at.alive(), lam, shrink)[0] for fold, at in pairs]
         return Choice(lam, shrink, self.score(points), points)
 
-    def along(self, best: Choice, lam: float, shrink: float) -> Choice | None:
-        """Multiply the penalties by these factors while that predicts better; None if it does not even once."""
+    def _descended(self, points: list[Triple], lam: float, shrink: float) -> Choice:
+        """Sweeps until they settle: what a fit at a penalty that is given comes to."""
+        ended = []
+        for fold, at in zip(self.folds, points, strict=True):
+            here = fold.awake(at, lam)
+            for here, _ in fold.train.descent(here, lam, shrink, self.how.settled):  # noqa: B020
+                self.charge(2 * here.rank)
+            ended.append(here)
+        return Choice(lam, shrink, self.score(ended), ended)
+
+    def along(self, best: Choice, lam: float, shrink: float, enough: float = 1.0) -> Choice | None:
+        """Multiply the penalties by these factors while that predicts better; None if it does not even once, or not by
+        as much as is enough: sweeps alone make points better."""
         better = None
         for step in range(self.how.steps):
             at = better or best
             here = self.at(at.points, lam * at.lam, shrink * at.shrink)
-            if here.score >= (self.how.worthwhile if step > 1 else 1.0) * at.score:
+            if here.score >= min(enough, self.how.worthwhile if step > 1 else 1.0) * at.score:
                 break
             better = here
             self.keep(here.points[0])
@@ -180,15 +237,30 @@ class _Trial:
                 break
         return best
 
-    def down(self, points: list[Triple], shrink: float) -> Choice:
-        """The best on a ladder of penalties, each begun where the one before ended, or nothing at all."""
-        how = self.how
-        lam = first = max(float(at.s[0]) for at in points)
-        best, since = Choice(first, shrink, math.inf, points), 0
+    def down(self, starts: list[Triple], shrink: float) -> Choice:
+        """The best on a ladder of penalties from where the first atom appears, or nothing at all."""
+        first = max(float(at.s[0]) for at in starts)
+        best, scores = self._ladder([at.cut(1) for at in starts], starts, first, shrink, self.how.patience)
+        nothing = self.nothing(shrink)
+        if nothing.score <= best.score:
+            return nothing
+        return replace(best, lam=best.lam * self.how.step ** _lowest(scores))
+
+    def _ladder(
+        self, points: list[Triple], starts: list[Triple], first: float, shrink: float, patience: int
+    ) -> tuple[Choice, list[float]]:
+        """The best of penalties below the first, each begun where the one before ended, and the scores of all. Atoms of
+        the starts join when their time comes."""
+        how, lam = self.how, first
+        best, since, sweeps = Choice(first, shrink, math.inf, points), 0, 1
         scores: list[float] = []
-        while since < how.patience and lam > (how.nothing if self._tells(scores) else how.least) * first:
+        while since < patience and lam > (how.nothing if self._tells(scores) else how.least) * first:
             lam *= how.step
-            here = self.at(points, lam, shrink)
+            points = [_grown(at, start, how.ahead / lam) for at, start in zip(points, starts, strict=True)]
+            here = self._swept(points, lam, shrink, sweeps)
+            if sweeps < how.sweeps and scores and here.score > how.falling * scores[-1]:
+                here = self._swept(here.points, lam, shrink, how.sweeps - sweeps)
+                sweeps = how.sweeps
             points = here.points
             scores.append(here.score)
             if here.score < best.score:
@@ -196,19 +268,51 @@ class _Trial:
                 self.keep(here.points[0])
             else:
                 since += 1
-        nothing = self.nothing(shrink)
-        return nothing if nothing.score <= best.score else replace(best, lam=best.lam * how.step ** _lowest(scores))
+        return best, scores
 
-    def down_to(self, points: list[Triple], lam: float, shrink: float) -> Choice:
+    def down_to(self, starts: list[Triple], lam: float, shrink: float) -> Choice:
         """At a penalty that is given, down the ladder from above."""
-        rung = top = max(float(at.s[0]) for at in points)
-        while (rung := self.how.step * rung) > max(lam, self.how.least * top):
-            points = self.at(points, rung, shrink).points
-        return self.at(points, lam, shrink)
+        how = self.how
+        rung = top = max(float(at.s[0]) for at in starts)
+        points = [at.cut(1) for at in starts]
+        while (rung := how.step * rung) > max(lam, how.least * top):
+            points = [_grown(at, start, how.ahead / rung) for at, start in zip(points, starts, strict=True)]
+            points = self._swept(points, rung, shrink, 1).points
+        return self._descended([_grown(at, s, math.inf) for at, s in zip(points, starts, strict=True)], lam, shrink)
+
+    def wider(self, before: Choice, asked: Asked, *, free: bool) -> Choice:
+        """From the choice for a smaller k: the atoms that its residuals ask for, the penalty moved while that helps."""
+        lam, shrink, step = before.lam, before.shrink, self.how.step
+        pairs = zip(self.folds, before.points, strict=True)
+        points, sizes = zip(*(widened(fold.train, at, asked.k, lam) for fold, at in pairs), strict=True)
+        if not free:
+            return self._descended([*points], lam, shrink)
+        first = max(lam, *sizes) / step  # a step above where the first of the new atoms joins
+        best, scores = self._ladder([*points], [*points], first, shrink, patience=self.how.hurried)
+        if len(scores) > 1 and best.score == scores[0]:
+            best = self.along(best, 1 / step, 1.0) or best
+        else:
+            best = replace(best, lam=best.lam * step ** _lowest(scores))
+        biases = asked.problem.beside.biases
+        if biases is not None and biases.shrink is None and best.score < before.score:
+            enough = self.how.matters
+            best = self.along(best, 1.0, 1 / 3, enough) or self.along(best, 1.0, 3.0, enough) or best
+        return best
 
     def _tells(self, scores: list[float]) -> bool:
         """Whether the last step was still worth much."""
         return len(scores) > 1 and scores[-1] < self.how.telling * scores[-2]
+
+
+def _grown(at: Triple, start: Triple, times: float) -> Triple:
+    """A point with those atoms of a start beside it whose singular values, times a number, are 1 at least."""
+    more = np.flatnonzero(times * start.s[at.rank :] >= 1.0) if np.isfinite(times) else np.arange(start.rank - at.rank)
+    if not more.size:
+        return at
+    width = at.rank + int(more[-1]) + 1
+    fresh = np.full(width - at.rank, AWAKE * float(at.s[0]) if at.rank else 0.0)
+    P, Q = (np.concatenate([a, b[:, at.rank : width]], axis=1) for a, b in ((at.P, start.P), (at.Q, start.Q)))
+    return replace(at, P=P, s=np.concatenate([at.s, fresh]), Q=Q)
 
 
 def _lowest(scores: list[float]) -> float:
@@ -221,4 +325,4 @@ def _lowest(scores: list[float]) -> float:
     return 0.5 * (before - after) / bend if bend > 0 else 0.0
 
 
-__all__ = ["Choice", "HeldOut"]
+__all__ = ["Choice", "HeldOut", "Trial"]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from fewatoms.methods.lowrank.entries import Triple
 from fewatoms.methods.lowrank.lifting import Lifting
+from fewatoms.methods.lowrank.starts import awake, leading
 from fewatoms.methods.lowrank.sweeps import Spot, Sweeps
 
 Stream = Generator[Spot, None, Triple]  # a spot for each sweep; the point where it ends
@@ -63,14 +64,14 @@ class Ladder:
         if begin is not None:
             at = run.F.judged(run.fitted(begin))
         else:
-            at = run.F.leading(run.asked.k, run.shrink, rounds=2 if ample else 5)
+            at = leading(run.F, run.asked.k, run.shrink, rounds=2 if ample else 5)
         if begin is None and bounded:
             at = yield from self._to_bound(run, at, lift)
             if lift is not None and run.asked.problem.meets(run.loss):
                 return
         elif begin is None:
             at = yield from self._quickly(run, at) if ample else self._slowly(run, at, lam)
-        at = yield from _down(run, at, lam, self.amply * tol if ample else tol)
+        at = yield from _down(run, awake(run.F, at, lam), lam, self.amply * tol if ample else tol)
         if begin is None and run.F.uneven:
             at = yield from self._evenly(run, at, tol)
         if lam > 0 and at.rank and (fewer := run.without_the_least(at, lam)) is not None:
@@ -107,7 +108,7 @@ class Ladder:
         best, lowest, lam = at, run.objective, run.asked.lam
         for power in self.powers:
             other = Sweeps(run.asked, run.F.tempered(power))
-            begin = _ended(self._slowly(other, other.F.leading(run.asked.k, run.shrink, rounds=5), 0.0))
+            begin = _ended(self._slowly(other, leading(other.F, run.asked.k, run.shrink, rounds=5), 0.0))
             at = yield from _down(run, begin, lam, tol)
             best, lowest = (at, run.objective) if run.objective < lowest else (best, lowest)
         return best

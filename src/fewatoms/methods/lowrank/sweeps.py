@@ -51,9 +51,8 @@ class Asked:
     @property
     def shrink(self) -> float:
         """That on the biases."""
-        problem = self.problem
-        biases = problem.beside.biases
-        return 0.0 if biases is None else biases.felt(problem.m, problem.base_loss)
+        biases = self.problem.beside.biases
+        return 0.0 if biases is None else biases.shrink or 0.0
 
     @property
     def data(self) -> FloatArray:
@@ -63,6 +62,15 @@ class Asked:
     @property
     def biased(self) -> bool:
         return self.problem.beside.biases is not None
+
+    def loss(self, at: Triple) -> float:
+        """f of what a point and its biases leave over."""
+        left, (p, _) = self.data - self.entries.sampled(at.P * at.s, at.Q), self.entries.matrix_shape
+        if at.row.size:
+            left -= self.entries.sampled(
+                np.stack([at.row, np.ones(p)], axis=1), np.stack([np.ones_like(at.col), at.col], axis=1)
+            )
+        return self.problem.base_loss.value(left)
 
     def row_by_row(self) -> Side:
         """All entries."""

@@ -1,0 +1,256 @@
+"""Where sweeps begin: singular vectors of M*y, and further ones beside a point that has been reached.
+
+Entries may fall into groups that share no row and no column. Leading singular vectors then live in one of them, and
+factors that are zero in the others stay so, whatever sweeps do: vectors are found in each group by itself, and put one
+above the other. With a ridge on factors as without, groups are problems of their own over the same k columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from fewatoms import kernels, ledger
+from fewatoms._types import Array, FloatArray, IntArray
+from fewatoms.methods.lowrank.entries import Factored, Triple
+from fewatoms.sides import Side, at_entries
+
+BLOCK = 1 << 20  # entries looked at together
+TRACE = 1e-3  # of the coefficient without a penalty: what atoms begin with that it would leave nothing of
+FADED = 1e-3  # times what a group would begin with: where sweeps have lost it
+BEYOND = 4  # columns more than are asked for: the last ones converge slowly
+LARGE = 32  # lines from which on a group is worth a product of its own
+FAINT = 1e-12  # share of the largest eigenvalue that is rounding
+
+
+Groups = tuple[IntArray, IntArray, int]
+
+
+def groups(F: Factored) -> Groups:
+    """The group of each row and of each column, and how many there are. Lines without entries are in the first."""
+    label = np.arange(F.shape[0])
+    seen = np.flatnonzero(np.diff(F.rows.starts))
+    while True:
+        cols = _least(F.cols, label)
+        fresh = np.minimum(label, _least(F.rows, cols))
+        fresh = fresh[fresh]
+        if np.array_equal(fresh[seen], label[seen]):
+            break
+        label = fresh
+    names, found = np.unique(label[seen], return_inverse=True)
+    rows = np.zeros(F.shape[0], dtype=np.intp)
+    rows[seen] = found
+    touched = cols < F.shape[0]
+    where = np.zeros(F.shape[1], dtype=np.intp)
+    where[touched] = np.searchsorted(names, cols[touched])
+    return rows, where, names.size
+
+
+def _least(side: Side, labels: IntArray) -> IntArray:
+    """Per line the least label of the other side among its entries; more than any for lines without entries."""
+    out = np.full(side.starts.size - 1, np.iinfo(np.intp).max, dtype=np.intp)
+    for first, last in _blocks(side):
+        filled = first + np.flatnonzero(np.diff(side.starts[first : last + 1]))
+        if filled.size:
+            begin = side.starts[first]
+            some = labels[side.others[begin : side.starts[last]]]
+            out[filled] = np.minimum.reduceat(some, side.starts[filled] - begin)
+        ledger.tick()
+    return out
+
+
+def _blocks(side: Side) -> Iterator[tuple[int, int]]:
+    """Ranges of lines with about as many entries each."""
+    starts, first = side.starts, 0
+    while first < starts.size - 1:
+        last = int(np.searchsorted(starts, starts[first] + BLOCK, side="right")) - 1
+        last = max(first + 1, min(last, starts.size - 1))
+        yield first, last
+        first = last
+
+
+def _part(side: Side, first: int, last: int) -> Side:
+    """Some lines alone."""
+    some = slice(side.starts[first], side.starts[last])
+    weights = side.weights[some] if side.weights.size else side.weights
+    return Side(side.starts[first : last + 1] - side.starts[first], side.others[some], side.values[some], weights)
+
+
+def _residual_times(
+    side: Side, own: Array, other: Array, biases: tuple[FloatArray, FloatArray], Q: Array
+) -> FloatArray:
+    """Z Q for the weighted residual Z of own other^T and biases, a block of lines at a time: Z is not kept."""
+    out = np.empty((side.starts.size - 1, Q.shape[1]))
+    mine, theirs = biases
+    for first, last in _blocks(side):
+        part = _part(side, first, last)
+        left = part.values - at_entries(part, own[first:last], other, mine[first:last], theirs)
+        out[first:last] = kernels.scattered(
+            part.weights * left if part.weights.size else left, Q, part.starts, part.others
+        )
+        ledger.tick()
+    return out
+
+
+class _Apart:
+    """Lines in groups: what is orthonormal within each."""
+
+    def __init__(self, group: IntArray, count: int) -> None:
+        self.group, self.count = group, count
+        self.order = np.argsort(group, kind="stable") if count > 1 else np.arange(group.size)
+        self.starts = np.searchsorted(group[self.order], np.arange(count + 1))
+
+    def grams(self, X: Array) -> FloatArray:
+        """X'X, group by group."""
+        if self.count == 1:
+            return (X.T @ X)[None]
+        w, sizes = X.shape[1], np.diff(self.starts)
+        out = np.zeros((self.count, w, w))
+        for g in np.flatnonzero(sizes >= LARGE):
+            some = X[self.order[self.starts[g] : self.starts[g + 1]]]
+            out[g] = some.T @ some
+        small = np.flatnonzero((sizes > 0) & (sizes < LARGE))
+        for chunk in np.array_split(small, max(1, small.size * LARGE * w * w // (1 << 22))):
+            if chunk.size:
+                places = np.concatenate([self.order[self.starts[g] : self.starts[g + 1]] for g in chunk])
+                begin = np.concatenate([[0], np.cumsum(sizes[chunk])[:-1]])
+                pairs = X[places][:, :, None] * X[places][:, None, :]
+                out[chunk] = np.add.reduceat(pairs, begin, axis=0)
+        return out
+
+    def turned(self, X: Array, T: FloatArray) -> FloatArray:
+        """X with the columns of each group multiplied by a matrix of its own."""
+        if self.count == 1:
+            return np.asarray(X @ T[0])
+        out = np.empty((len(X), T.shape[2]))
+        for first in range(0, len(X), 1 << 14):
+            some = slice(first, first + (1 << 14))
+            out[some] = np.einsum("ia,iab->ib", X[some], T[self.group[some]])
+        return out
+
+    def principal(self, X: Array) -> tuple[FloatArray, FloatArray]:
+        """Eigenvalues of X'X, falling, and eigenvectors, group by group."""
+        values, vectors = np.linalg.eigh(self.grams(X))
+        return np.maximum(values[:, ::-1], 0.0), vectors[:, :, ::-1]
+
+    def orthonormal(self, X: Array) -> FloatArray:
+        """An orthonormal basis of the columns in each group; zero where they do not span as much."""
+        values, vectors = self.principal(X)
+        return self.turned(X, vectors * _inverse(np.sqrt(values))[:, None, :])
+
+
+def _inverse(s: FloatArray) -> FloatArray:
+    """1 / s, and 0 where s is rounding beside the first."""
+    there = s > np.sqrt(FAINT) * s[:, :1]
+    return np.where(there, 1.0 / np.where(there, s, 1.0), 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Seeds:
+    """The leading singular triplets of M*y at X = 0 in each group of entries, roughly: what sweeps begin with, and
+    begin with again where a penalty on the way was too high for a group.
+
+    where : the groups of rows and columns, and how many there are
+    P, s, Q : singular vectors, orthonormal in each group, and a row of singular values for each
+    shares : 1 / |M(u v^T)|^2
+    """
+
+    F: Factored
+    where: Groups
+    P: FloatArray
+    s: FloatArray
+    Q: FloatArray
+    shares: FloatArray
+
+    @classmethod
+    def of(cls, F: Factored, rank: int, row: FloatArray, col: FloatArray, rounds: int) -> Seeds:
+        where = groups(F)
+        none = Triple(np.zeros((F.shape[0], 0)), np.zeros(0), np.zeros((F.shape[1], 0)), row, col)
+        P, s, Q = _vectors(F, none, rank, rounds, where)
+        return cls(F, where, P, s, Q, _inverse_sizes(F, P, Q, where))
+
+    def planted(self, row: FloatArray, col: FloatArray) -> Triple:
+        """All of them."""
+        root = np.sqrt(self.s)
+        return self.F.of(self.P * root[self.where[0]], self.Q * root[self.where[1]], row, col)
+
+    def awake(self, at: Triple, lam: float) -> Triple:
+        """A point with the factors of those groups begun anew that have faded though the penalty allows them."""
+        if self.where[2] == 1:  # all entries hang together: nothing is lost there
+            return at
+        U, V = at.halves()
+        pairs = zip(self.where[:2], (U, V), strict=True)
+        lengths = [np.bincount(g, (X * X).sum(axis=1), self.where[2]) for g, X in pairs]
+        c = np.maximum(self.s - lam, 0.0) * self.shares
+        faded = np.sqrt(lengths[0] * lengths[1]) < FADED * c[:, 0]
+        if not faded.any() or not at.rank:
+            return at
+        root, width = np.sqrt(c[:, : at.rank]), min(at.rank, c.shape[1])
+        for X, seeds, g in ((U, self.P, self.where[0]), (V, self.Q, self.where[1])):
+            lines = faded[g]
+            X[lines] = 0.0
+            X[lines, :width] = seeds[lines, :width] * root[g[lines]]
+        return self.F.of(U, V, at.row, at.col)
+
+
+def leading(F: Factored, rank: int, shrink: float = 0.0, rounds: int = 3) -> Triple:
+    """Roughly the leading singular triplets of M*y at X = 0, in each group of entries: a place to start."""
+    row, col = F.biases(shrink)
+    return Seeds.of(F, rank, row, col, rounds).planted(row, col)
+
+
+def awake(F: Factored, at: Triple, lam: float) -> Triple:
+    """A point whose groups of entries have not faded on the way to a penalty."""
+    if not at.rank or groups(F)[2] == 1:
+        return at
+    return Seeds.of(F, at.rank, at.row, at.col, rounds=3).awake(at, lam)
+
+
+def widened(F: Factored, at: Triple, rank: int, lam: float, rounds: int = 3) -> tuple[Triple, float]:
+    """A point with further atoms up to a rank: singular vectors of its M*y in each group of entries, each with the
+    coefficient that suits it best by itself under the penalty, or a trace where that is none. Also the largest of the
+    singular values: with a higher penalty none of them would be there."""
+    if at.rank >= rank:
+        return at.cut(rank), 0.0
+    where = groups(F)
+    P, s, Q = _vectors(F, at, rank - at.rank, rounds, where)
+    c = np.maximum(s - lam, TRACE * s) * _inverse_sizes(F, P, Q, where)
+    root = np.sqrt(c)
+    U, V = P * root[where[0]], Q * root[where[1]]
+    return F.beside(at, Triple(U, np.ones(U.shape[1]), V, at.row, at.col)), float(s.max(initial=0.0))
+
+
+def _inverse_sizes(F: Factored, P: Array, Q: Array, where: Groups) -> FloatArray:
+    """1 / |M(u v^T)|^2 in the weights, for each group (rows) and pair of columns."""
+    side, squares = F.rows, Q**2
+    sizes = np.zeros((where[2], P.shape[1]))
+    for first, last in _blocks(side):
+        part = _part(side, first, last)
+        w = part.weights if part.weights.size else np.ones(part.others.size)
+        shares = P[first:last] ** 2 * kernels.scattered(w, squares, part.starts, part.others)
+        np.add.at(sizes, where[0][first:last], shares)
+    return np.where(sizes > 0, 1.0 / np.where(sizes > 0, sizes, 1.0), 0.0)
+
+
+def _vectors(
+    F: Factored, at: Triple, count: int, rounds: int, where: Groups
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Leading singular vectors of M*y at a point, orthonormal in each group, and the singular values of each group."""
+    in_rows, in_cols, number = where
+    rows, cols = _Apart(in_rows, number), _Apart(in_cols, number)
+    U, V = at.halves()
+    width = min(count + BEYOND, *F.shape)
+    Q = ledger.generator().standard_normal((F.shape[1], width))
+    for _ in range(rounds):
+        P = rows.orthonormal(_residual_times(F.rows, U, V, (at.row, at.col), Q))
+        T = _residual_times(F.cols, V, U, (at.col, at.row), P)
+        Q = cols.orthonormal(T)
+    values, turn = cols.principal(T)  # M*y ~ P T^T in each group
+    values, turn = values[:, :count], turn[:, :, :count]
+    s = np.sqrt(values)
+    return rows.turned(P, turn), s, cols.turned(T, turn * _inverse(s)[:, None, :])
+
+
+__all__ = ["Seeds", "awake", "groups", "leading", "widened"]
