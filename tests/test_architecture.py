@@ -21,11 +21,11 @@ REPOSITORY = Path(__file__).parent.parent
 # A room may import from the rows above its own. The contract of methods stands apart from the methods that keep it.
 LAYERS = [
     {"_types", "_renamed"},
-    {"_checks", "_loops", "capabilities", "kept", "whole"},
-    {"classes"},
+    {"_checks", "_loops", "capabilities", "kept", "spread", "whole"},
+    {"_backed", "classes"},
     {"budget", "effort", "figures", "kernels", "ledger", "losses", "names", "norms", "phase", "price"},
     {"bars", "curves", "frames", "gram", "ids", "io", "linalg", "reduced", "sides", "words"},
-    {"callbacks", "faces", "pages"},
+    {"backed", "callbacks", "faces", "pages"},
     {"atoms", "operators"},
     {"candidates", "compressed", "files", "profiled", "units"},
     {"beside", "ridged"},

@@ -44,12 +44,18 @@ def threads() -> int:
 
 
 def _run(name: str, starts: Array, work: float, head: tuple[Any, ...], tail: tuple[Any, ...], rows: Any = None) -> None:
+    """Call one of the loops of `_loops`."""
+    run(name, getattr(_loops(), name), starts, work, head, tail, rows)
+
+
+def run(
+    name: str, loop: Any, starts: Array, work: float, head: tuple[Any, ...], tail: tuple[Any, ...], rows: Any = None
+) -> None:
     """Call a loop for all rows (or a range), in as many threads as the work is worth, with as many entries each.
 
     `work` counts multiplications per entry. Compilation is said in a log line.
     """
     first, last = (0, starts.size - 1) if rows is None else rows
-    loop = getattr(_loops(), name)
     entries = starts[last] - starts[first]
     count = min(threads(), max(1, int(work * entries // PARALLEL)), max(1, last - first))
     misses, began = _misses(loop), time.perf_counter()

@@ -112,6 +112,11 @@ class Factored:
         self.unit = unit if biased else None
 
     @property
+    def known(self) -> int:
+        """How many cells count."""
+        return self.rows.values.size
+
+    @property
     def uneven(self) -> bool:
         """Whether some entries weigh so much more than others that the latter hardly count."""
         w = self.rows.weights

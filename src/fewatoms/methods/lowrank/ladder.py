@@ -42,7 +42,7 @@ class Ladder:
     def abounds(self, run: Sweeps) -> bool:
         """Whether there are many entries for each unknown."""
         k = run.asked.k
-        return run.asked.problem.m >= self.ample * k * (sum(run.F.shape) - k)
+        return run.F.known >= self.ample * k * (sum(run.F.shape) - k)
 
     def stream(self, run: Sweeps, tol: float, begin: Triple | None, lift: Lifting | None) -> Iterator[Spot]:
         """All sweeps of a run, from a place to begin at, or from the singular vectors of M*y at x = 0.

@@ -12,9 +12,11 @@ from fewatoms import linalg
 from fewatoms._types import Array, FloatArray, ModelDual
 from fewatoms.candidates import Candidate, Compact, Iterate
 from fewatoms.capabilities import RankOnePairs, SampledEntries
+from fewatoms.methods.lowrank.clicks import Clicks
 from fewatoms.methods.lowrank.entries import Factored, Triple, row_by_row
 from fewatoms.problem import Problem
 from fewatoms.sides import Side
+from fewatoms.spread import Vector
 
 WORTHLESS = 1e-7  # share of loss + ridge gauge that is not worth an atom
 DISPENSABLE = 1e-2  # times the largest atom: which ones might be left out
@@ -70,7 +72,10 @@ class Asked:
 
     def factored(self, rows: Side) -> Factored:
         """Entries, all or some of them, in both orders."""
-        return Factored(rows, self.entries.matrix_shape, biased=self.biased, nonnegative=self.pairs.nonnegative)
+        shape, background, bound = self.entries.matrix_shape, self.problem.measured.background, self.pairs.nonnegative
+        if background:
+            return Clicks(rows, shape, background, nonnegative=bound)
+        return Factored(rows, shape, biased=self.biased, nonnegative=bound)
 
     def opened(self) -> Factored:
         """All of them."""
@@ -107,7 +112,7 @@ class Spot:
         face, c = asked.pairs.paired(at.P, at.s / abs(asked.scale), at.Q)
         return asked.problem.atoms.around(face), c
 
-    def left(self) -> FloatArray:
+    def left(self) -> Vector:
         """b - Mx, in the order of the data."""
         asked, at = self.asked, self.kept
         return asked.problem.b - asked.entries.sampled(asked.sign * at.P * at.s, at.Q)
@@ -132,7 +137,7 @@ class Spot:
             return -math.inf
         return HIGHER * math.log(self.lam) - abs(math.log(self.loss / alpha))
 
-    def dual(self) -> tuple[FloatArray, ModelDual]:
+    def dual(self) -> tuple[Vector, ModelDual]:
         """y of the point itself, and M*y: one product."""
         problem = self.asked.problem
         y = problem.loss.gradient(self.left())
@@ -220,8 +225,7 @@ class Sweeps:
 
     def _size(self, u: Array, v: Array) -> float:
         """|M(u v^T)|^2 in the weights."""
-        image, w = self.asked.entries.sampled(u, v), self.asked.problem.base_loss.weights
-        return float(np.dot(image, image if w is None else w * image))
+        return 2.0 * self.asked.problem.base_loss.value(self.asked.entries.sampled(u, v))
 
 
 __all__ = ["Asked", "Spot", "Sweeps"]
