@@ -38,6 +38,7 @@ from fewatoms.losses import Loss
 from fewatoms.methods import METHODS
 from fewatoms.price import Price
 from fewatoms.problem import Problem
+from fewatoms.recommended import RANKED, metric_of, ranked_out, ranks
 from fewatoms.report import path as reported
 from fewatoms.run import Callback, Way, solve, solve_priced
 from fewatoms.solution import Solution
@@ -255,13 +256,16 @@ class Path:
 
         Parameters
         ----------
-        by : "cv", "held-out", "bic", "ebic" or "elbow"
+        by : "cv", "held-out", "bic", "ebic" or "elbow"; or "ndcg@10" and the like
             "cv": loss on rows left out, `folds` times, summed over all rows; "held-out": once, for a `share` of them
             (a fifth; where a ridge was chosen for each k by entries held out, those serve unless a share is given).
             "bic": m log(loss) + log(m) times the coefficients (twice the loss of classes, whose scale is known);
             "ebic" adds 2 gamma log of the number of ways to choose the atoms. "elbow": where the logarithm of the
             misfit lies farthest below the straight line between its ends. Fits to parts of the rows are made without
             the dearest steps of a search: they are for comparing budgets. The answer chosen is searched once more.
+            Of matrices with sampled entries also "ndcg@10", "precision@10", "recall@10", or another number: where
+            entries left out stand among all columns of their rows that were not fitted to, see `Ranking`; means over
+            the folds, the higher the better. With a background "cv" and "held-out" are 1 - NDCG, for all places.
         folds : int, or iterable of index arrays
             How many, drawn from all rows (of each class as large a share as of the others); or the rows left out each
             time, or pairs (rows fitted to, rows left out) as the splitters of scikit-learn give them.
@@ -276,14 +280,15 @@ class Path:
             was: `chosen_by` says which, `folds` how many.
         """
         ways, among = (WAYS, "") if len(self.ridges) == 1 else (WAYS[:2], " where ridges are compared")
-        if by not in ways:
-            raise ValueError(f"by must be one of {', '.join(map(repr, ways))}{among}; got {by!r}")
+        if by not in ways and not ranks(by):
+            raise ValueError(f"by must be one of {', '.join(map(repr, ways + RANKED))}{among}; got {by!r}")
         if rule not in ("best", "1se"):
             raise ValueError(f"rule must be 'best' or '1se'; got {rule!r}")
         heard = callbacks.read(callback)
         problem, way = self._known()
         way, splits, times = replace(way, callback=heard), None, 1
-        if by == "cv":
+        metric = metric_of(problem, by)
+        if by == "cv" or (metric is not None and by != "held-out"):
             splits, times = split(problem, folds, repeats, 1 if len(self.ridges) == 1 else REPEATS, rng)
         elif by == "held-out" and not (self._settled_by_entries and share is None and rng is None):
             splits = apart(problem, [held_out(problem, 0.2 if share is None else share, rng)])
@@ -291,16 +296,21 @@ class Path:
             if splits is None:
                 scores, errors = self._compared(by, _checks.number("gamma", gamma))[None], None
             else:
-                left_out = cross_validated(problem, self._budgets, self._prices, splits, way, times)
+                left_out = (
+                    cross_validated(problem, self._budgets, self._prices, splits, way, times)
+                    if metric is None
+                    else ranked_out(problem, self._budgets, self._prices, splits, way, metric)
+                )
                 self.folds = 0 if left_out is None else left_out.folds, len(splits)
                 if left_out is None:
                     by, scores, errors, splits = "bic", self._without_rows(), None, None
                 else:
                     scores, errors = left_out.scores, left_out.errors
-                if by == "cv" and errors is not None:
+                if by != "held-out" and errors is not None:
                     self.errors[by] = errors if len(self.ridges) > 1 else errors[0]
             self.chosen_by = by
-            self.scores[by] = scores if len(self.ridges) > 1 else scores[0]
+            told = 1.0 - scores if by not in WAYS else scores
+            self.scores[by] = told if len(self.ridges) > 1 else told[0]
             lowest = None if errors is None or rule == "best" else float(errors.flat[int(scores.argmin())])
             self._settle(scores, lowest, way, steady=splits is not None and rule == "best")
         return self.chosen

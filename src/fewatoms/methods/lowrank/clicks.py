@@ -24,9 +24,8 @@ class Clicks(Factored):
         self.background = background
         self._backed = {id(side): Backed(side, background) for side in (self.rows, self.cols)}
 
-    @property
-    def known(self) -> int:
-        return self.shape[0] * self.shape[1]
+    def determines(self, rank: int, ample: float) -> bool:
+        return True  # no cell is left open: descents from singular vectors end as low as those down a ladder
 
     def _half(
         self, side: Side, V: Array, offset: FloatArray, lam: float, shrink: float, own: tuple[Array, FloatArray]

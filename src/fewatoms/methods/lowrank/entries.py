@@ -111,10 +111,9 @@ class Factored:
         unit = max((self.size / (w.sum() if w.size else values.size)) ** 0.25, 1e-300)
         self.unit = unit if biased else None
 
-    @property
-    def known(self) -> int:
-        """How many cells count."""
-        return self.rows.values.size
+    def determines(self, rank: int, ample: float) -> bool:
+        """Whether there are so many entries for each unknown of a matrix of this rank."""
+        return self.rows.values.size >= ample * rank * (sum(self.shape) - rank)
 
     @property
     def uneven(self) -> bool:

@@ -41,8 +41,7 @@ class Ladder:
 
     def abounds(self, run: Sweeps) -> bool:
         """Whether there are many entries for each unknown."""
-        k = run.asked.k
-        return run.F.known >= self.ample * k * (sum(run.F.shape) - k)
+        return run.F.determines(run.asked.k, self.ample)
 
     def stream(self, run: Sweeps, tol: float, begin: Triple | None, lift: Lifting | None) -> Iterator[Spot]:
         """All sweeps of a run, from a place to begin at, or from the singular vectors of M*y at x = 0.
