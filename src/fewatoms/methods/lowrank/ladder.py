@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fewatoms.methods.lowrank.entries import Triple
 from fewatoms.methods.lowrank.lifting import Lifting
 from fewatoms.methods.lowrank.sweeps import Spot, Sweeps
+from fewatoms.methods.lowrank.unsigned import Unsigned
 
 Stream = Generator[Spot, None, Triple]  # a spot for each sweep; the point where it ends
 
@@ -29,6 +30,7 @@ class Ladder:
     step, roughly : where entries are scarce, from rung to rung of the ladder, and how well each is solved
     last : the last rung, in units of the first
     powers : of the weights, for further starts where weights over orders of magnitude leave few entries that count
+    unsigned : how nonnegative factors begin where entries abound
     """
 
     ample: float = 10.0
@@ -38,6 +40,7 @@ class Ladder:
     roughly: float = 1e-3
     last: float = 1e-5
     powers: tuple[float, ...] = (0.0, 0.5)
+    unsigned: Unsigned = field(default_factory=Unsigned)
 
     def abounds(self, run: Sweeps) -> bool:
         """Whether there are many entries for each unknown."""
@@ -49,15 +52,18 @@ class Ladder:
         lift : lets the factors grow beyond k columns, as (P1) or (P3) needs
         """
         ample, lam, bounded = self.abounds(run), run.asked.lam, run.asked.problem.alpha is not None
+        unsigned = begin is None and ample and run.F.nonnegative and not bounded
         if begin is not None:
             at = run.fitted(begin)
+        elif unsigned:
+            at = self._unsigned(run)
         else:
             at = run.F.leading(run.asked.k, run.shrink, rounds=2 if ample else 5)
         if begin is None and bounded:
             at = yield from self._to_bound(run, at, lift)
             if lift is not None and run.asked.problem.meets(run.loss):
                 return
-        elif begin is None:
+        elif begin is None and not unsigned:
             at = yield from self._quickly(run, at) if ample else self._slowly(run, at, lam)
         at = yield from _down(run, at, lam, self.amply * tol if ample else tol)
         if begin is None and run.F.uneven:
@@ -77,6 +83,12 @@ class Ladder:
                 at = run.sweep(at, share * unit)
                 yield run.spot(at)
         return at
+
+    def _unsigned(self, run: Sweeps) -> Triple:
+        """From factors of any sign, which settle in a few sweeps, to nonnegative ones of the same matrix."""
+        other = Sweeps(run.asked, run.F.signed())
+        at = _ended(self._quickly(other, other.F.leading(run.asked.k, run.shrink, rounds=2)))
+        return self.unsigned.start(other.descend(at, run.asked.lam, self.roughly))
 
     def _slowly(self, run: Sweeps, at: Triple, lam: float) -> Stream:
         """Down a ladder from where the first atom appears, each rung solved roughly: where entries are scarce, this
