@@ -1,4 +1,4 @@
-"""Compiled loops for entries in front of a background: see `backed`, which calls them. As `_loops`, but all cells count.
+"""Compiled loops for entries in front of a background, called by `backed`. As `_loops`, but all cells count.
 
 Per row i, G = base + sum over its entries of (weight - background) f f' and h = sum of weight value f, f = features[j]:
 base holds the Gram matrix of all features times the background, and the ridge.

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any
 
 import numpy as np
 
 from fewatoms import kernels
-from fewatoms._types import Array, FloatArray
+from fewatoms._types import Array, FloatArray, Foreign
 from fewatoms.sides import Regressed, Side
 
 RANK = 1e-12  # of the largest eigenvalue of normal equations: others are rounding
@@ -23,7 +22,7 @@ PASSES = 50  # of coordinate descent, where factors must not be negative
 
 
 @cache
-def _loops() -> Any:
+def _loops() -> Foreign:
     from fewatoms import _backed
 
     return _backed

@@ -12,11 +12,10 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from fewatoms._types import Array, FloatArray
+from fewatoms._types import Array, FloatArray, Foreign
 
 WORTHWHILE = 30_000  # from this many entries on, compiled loops repay the import of numba
 PARALLEL = 2_000_000  # multiplications below which a second thread is not worth waking
@@ -27,7 +26,7 @@ NONE: FloatArray = np.zeros(0)
 
 
 @cache
-def _loops() -> Any:
+def _loops() -> Foreign:
     from fewatoms import _loops as loops
 
     return loops
@@ -43,13 +42,26 @@ def threads() -> int:
     return cores
 
 
-def _run(name: str, starts: Array, work: float, head: tuple[Any, ...], tail: tuple[Any, ...], rows: Any = None) -> None:
+def _run(
+    name: str,
+    starts: Array,
+    work: float,
+    head: tuple[object, ...],
+    tail: tuple[object, ...],
+    rows: tuple[int, int] | None = None,
+) -> None:
     """Call one of the loops of `_loops`."""
     run(name, getattr(_loops(), name), starts, work, head, tail, rows)
 
 
 def run(
-    name: str, loop: Any, starts: Array, work: float, head: tuple[Any, ...], tail: tuple[Any, ...], rows: Any = None
+    name: str,
+    loop: Foreign,
+    starts: Array,
+    work: float,
+    head: tuple[object, ...],
+    tail: tuple[object, ...],
+    rows: tuple[int, int] | None = None,
 ) -> None:
     """Call a loop for all rows (or a range), in as many threads as the work is worth, with as many entries each.
 
@@ -70,7 +82,7 @@ def run(
         _log.info("compiled the loop %s in %.1f s", name, time.perf_counter() - began)
 
 
-def _misses(loop: Any) -> int:
+def _misses(loop: Foreign) -> int:
     """How often a loop had to be compiled so far."""
     stats = getattr(loop, "stats", None)
     return 0 if stats is None else sum(stats.cache_misses.values())

@@ -6,23 +6,16 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
 from fewatoms import _checks, kernels, ledger
-from fewatoms._types import Array, FloatArray, IntArray
+from fewatoms._types import Array, FloatArray, Foreign, IntArray
 
 TOGETHER = 1 << 22  # scores that are looked at together
 WAYS = ("precision", "recall", "ndcg")
-
-
-class Beside(Protocol):
-    """Numbers beside a matrix of low rank: those of its columns matter here."""
-
-    @property
-    def cols(self) -> FloatArray: ...
 
 
 class Model(Protocol):
@@ -35,7 +28,7 @@ class Model(Protocol):
     def right(self) -> Array: ...
 
     @property
-    def biases(self) -> Any: ...
+    def biases(self) -> Foreign: ...
 
 
 class Lists(NamedTuple):
@@ -91,7 +84,10 @@ class Ranking:
         """
         shape = len(model.left), len(model.right)
         nothing = np.zeros(0, dtype=np.intp)
-        out, known = Lists.of("held", held, shape), Lists.of("seen", (nothing, nothing) if seen is None else seen, shape)
+        out, known = (
+            Lists.of("held", held, shape),
+            Lists.of("seen", (nothing, nothing) if seen is None else seen, shape),
+        )
         both = sum(np.intersect1d(*pair, assume_unique=True).size for pair in _pairs(out, known)) if seen else 0
         if both:
             raise ValueError(f"held must name entries that are not in seen; {both} are in both")
@@ -152,7 +148,7 @@ class Way(NamedTuple):
     @classmethod
     def read(cls, by: object) -> Way | None:
         """From "ndcg@10" and the like; None for anything else."""
-        found = re.fullmatch(rf"({'|'.join(WAYS)})@([1-9][0-9]*)", by) if isinstance(by, str) else None
+        found = re.fullmatch(rf"({'|'.join(WAYS)})@([1-9][0-9]*)", str(by))
         return None if found is None else cls(found[1], int(found[2]))
 
 
@@ -165,8 +161,8 @@ def _pairs(a: Lists, b: Lists) -> Iterator[tuple[Array, Array]]:
 
 
 def ranked(left: Array, right: Array, held: Lists, seen: Lists, col: FloatArray | None = None) -> Ranking:
-    """Where the entries of `held` stand among the columns of their rows that are not in `seen`, by left @ right.T + col:
-    a block of rows at a time, of those that hold something out."""
+    """Where the entries of `held` stand among the columns of their rows that are not in `seen`, by left @ right.T and
+    col: a block of rows at a time, of those that hold something out."""
     every, (p, q) = np.flatnonzero(np.diff(held.starts)), (len(left), len(right))
     above, tied = np.empty(held.others.size, dtype=np.int64), np.empty(held.others.size, dtype=np.int64)
     step, done = max(1, TOGETHER // max(1, q)), 0
@@ -184,7 +180,7 @@ def ranked(left: Array, right: Array, held: Lists, seen: Lists, col: FloatArray 
 
 
 @cache
-def _loop() -> Any:
+def _loop() -> Foreign:
     from fewatoms import _ranked
 
     return _ranked.places

@@ -17,7 +17,6 @@ from fewatoms.problem import Problem
 from fewatoms.ranking import Ranking
 from fewatoms.run import Way, solve
 
-
 RANKED = ("ndcg@10", "precision@10", "recall@10")  # or any other number
 
 

@@ -7,16 +7,12 @@ the sampled entries, and -X everywhere else. Nothing of the size of the matrix i
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, TypeAlias
 
 import numpy as np
 
-from fewatoms._types import Array, FloatArray
+from fewatoms._types import Array, FloatArray, Vector
 
 HIDDEN = 8 * np.finfo(float).eps  # share of all squares that rounding may hide in those of a part of them
-
-
-Vector: TypeAlias = Any  # of the space of data: an array, or a `Spread`
 
 
 class Spread:
@@ -34,6 +30,11 @@ class Spread:
 
     def __init__(self, seen: FloatArray, under: FloatArray, left: Array, right: Array) -> None:
         self.seen, self.under, self.left, self.right = seen, under, left, right
+
+    @classmethod
+    def of(cls, y: object, size: int) -> Spread | None:
+        """What a user gives, where it is one for so many data."""
+        return y if isinstance(y, Spread) and y.size == size else None
 
     def __repr__(self) -> str:
         p, q = len(self.left), len(self.right)
@@ -90,7 +91,7 @@ class Spread:
         entries, rounded up by what that difference may hide."""
         if not self.left.size:
             return 0.0
-        R, S = np.linalg.qr(self.left, mode="r"), np.linalg.qr(self.right, mode="r")
+        R, S = np.linalg.qr(self.left)[1], np.linalg.qr(self.right)[1]
         total = float(np.sum((R @ S.T) ** 2))
         return max(total - float(np.dot(self.under, self.under)), 0.0) + HIDDEN * total
 

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from fewatoms._types import FloatArray
+from fewatoms._types import FloatArray, Vector
 from fewatoms.kept import Kept
 from fewatoms.losses.base import Loss
-from fewatoms.spread import Spread, Vector, spread
+from fewatoms.spread import Spread, spread
 
 
 class Quadratic(Loss):
@@ -98,4 +98,4 @@ class Everywhere(LeastSquares):
         return super().conjugate(all_.seen) + 0.5 * all_.rest / self.background
 
     def read_dual(self, y: object, size: int) -> Vector:
-        return y if isinstance(y, Spread) and y.size == size else super().read_dual(y, size)
+        return Spread.of(y, size) or super().read_dual(y, size)

@@ -112,7 +112,7 @@ class Job(ABC):
         return []
 
     def held_out(self, budget: Budget) -> float | None:
-        """Where a ridge was chosen by entries held out, the root mean square error there."""
+        """Where a ridge was chosen by entries held out, the root mean square error there; 1 - NDCG for clicks."""
         return None
 
     def serves(self, problem: Problem) -> Job | None:
@@ -153,9 +153,9 @@ def choose(methods: Sequence[Method], problem: Problem, budgets: Sequence[Budget
         job = (method if effort == NORMAL else method.at(effort)).open(problem, budgets)
         if job is not None and problem.measured.background and not job.spreads:
             raise ValueError(
-                f"Sampling(..., background={problem.measured.background:g}) is for RankOne(p, q) or a multiple of it, a "
-                f"number of atoms k, and the default method, Completion(); got {problem!r} and {method!r}, which wants "
-                "residuals and y as arrays"
+                f"Sampling(..., background={problem.measured.background:g}) is for RankOne(p, q) or a multiple of it, "
+                f"a number of atoms k, and the default method, Completion(); got {problem!r} and {method!r}, which "
+                "wants residuals and y as arrays"
             )
         if job is not None:
             return job

@@ -9,13 +9,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from fewatoms import _checks, kernels, linalg
-from fewatoms._types import Array, FloatArray, IntArray, ModelDual
+from fewatoms._types import Array, FloatArray, IntArray, ModelDual, Vector
 from fewatoms.capabilities import FactorFits, Norms, SampledEntries
 from fewatoms.faces import Factors
 from fewatoms.operators.base import Operator
 from fewatoms.operators.on_factors import SampledFactors
 from fewatoms.reduced import BLOCK, ReducedOperator
-from fewatoms.spread import Spread, Vector
+from fewatoms.spread import Spread, spread
 
 COUNTED = 1 << 20  # entries counted together
 C = TypeVar("C")
@@ -192,10 +192,14 @@ class Sampling(Operator):
         return Spread(values, values, *factors()) if self.background else values
 
     def adjoint(self, y: Vector) -> ModelDual:
-        if not isinstance(y, Spread):
-            return sp.csr_array((self._sort(y), self._cols, self._starts), shape=self.matrix_shape)
-        sparse, one = self.adjoint(y.beyond), np.eye(y.left.shape[1])
+        if not self.background:
+            return self._placed(y)
+        y = spread(y)
+        sparse, one = self._placed(y.beyond), np.eye(y.left.shape[1])
         return linalg.low_rank_plus([(1.0, y.left, one, y.right)], 1.0, sparse) if y.left.size else sparse
+
+    def _placed(self, y: FloatArray) -> ModelDual:
+        return sp.csr_array((self._sort(y), self._cols, self._starts), shape=self.matrix_shape)
 
     def apply_factors(self, U: Array, V: Array) -> Vector:
         if (len(U), len(V)) != self.matrix_shape or U.shape[1:] != V.shape[1:]:

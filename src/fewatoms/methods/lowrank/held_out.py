@@ -16,8 +16,9 @@ from fewatoms.methods.lowrank.sweeps import Asked
 from fewatoms.ranking import Lists, ranked
 from fewatoms.sides import Side, at_entries
 
-
-RANKED_CELLS = 1 << 26  # scores of clicks held out that are looked at for each penalty: of some rows where there are more
+RANKED_CELLS = (
+    1 << 26
+)  # scores of clicks held out that are looked at for each penalty: of some rows where there are more
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,14 +163,17 @@ class _ClicksFold(_Fold):
             some = np.sort(ledger.generator().choice(some, most, replace=False))
         starts = np.concatenate([[0], np.cumsum(np.bincount(where, minlength=rows))])
         self.rows, self.sign = some, asked.sign
-        self.wanted, self.seen = Lists(starts, held.others[clicked]).taken(some), Lists(rest.starts, rest.others).taken(some)
+        self.wanted, self.seen = (
+            Lists(starts, held.others[clicked]).taken(some),
+            Lists(rest.starts, rest.others).taken(some),
+        )
 
     def sweeps(self, how: HeldOut) -> int:
         return how.clicks
 
     def first(self, at: Triple) -> float:
-        """Past the first atom: that one is what everybody clicks on, alone down to far lower penalties, and a ranking by
-        it does not change meanwhile."""
+        """Past the first atom: that one is what everybody clicks on. It stays alone down to far lower penalties, and a
+        ranking by it does not change meanwhile."""
         return float(at.s[min(1, at.rank - 1)])
 
     def errors(self, at: Triple) -> tuple[float, float]:

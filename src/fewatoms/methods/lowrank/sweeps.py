@@ -9,14 +9,13 @@ from functools import cached_property
 import numpy as np
 
 from fewatoms import linalg
-from fewatoms._types import Array, FloatArray, ModelDual
+from fewatoms._types import Array, FloatArray, ModelDual, Vector
 from fewatoms.candidates import Candidate, Compact, Iterate
 from fewatoms.capabilities import RankOnePairs, SampledEntries
 from fewatoms.methods.lowrank.clicks import Clicks
 from fewatoms.methods.lowrank.entries import Factored, Triple, row_by_row
 from fewatoms.problem import Problem
 from fewatoms.sides import Side
-from fewatoms.spread import Vector
 
 WORTHLESS = 1e-7  # share of loss + ridge gauge that is not worth an atom
 DISPENSABLE = 1e-2  # times the largest atom: which ones might be left out
