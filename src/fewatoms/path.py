@@ -38,7 +38,7 @@ from fewatoms.losses import Loss
 from fewatoms.methods import METHODS
 from fewatoms.price import Price
 from fewatoms.problem import Problem
-from fewatoms.recommended import RANKED, metric_of, ranked_out, ranks
+from fewatoms.recommended import metric_of, others, ranked_out, ranks
 from fewatoms.report import path as reported
 from fewatoms.run import Callback, Way, solve, solve_priced
 from fewatoms.solution import Solution
@@ -281,7 +281,7 @@ class Path:
         """
         ways, among = (WAYS, "") if len(self.ridges) == 1 else (WAYS[:2], " where ridges are compared")
         if by not in ways and not ranks(by):
-            raise ValueError(f"by must be one of {', '.join(map(repr, ways + RANKED))}{among}; got {by!r}")
+            raise ValueError(f"by must be one of {', '.join(map(repr, ways + others(self._asked)))}{among}; got {by!r}")
         if rule not in ("best", "1se"):
             raise ValueError(f"rule must be 'best' or '1se'; got {rule!r}")
         heard = callbacks.read(callback)

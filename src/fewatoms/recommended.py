@@ -25,6 +25,11 @@ def ranks(by: object) -> bool:
     return ranking.Way.read(by) is not None
 
 
+def others(asked: tuple[Problem, Way] | None) -> tuple[str, ...]:
+    """Those that are there for a problem."""
+    return () if asked is None or asked[0].measured.offers(SampledEntries) is None else RANKED
+
+
 def metric_of(problem: Problem, by: str) -> ranking.Way | None:
     """The figure by which answers to a problem are compared; None where that is something else. NDCG for clicks."""
     metric, background = ranking.Way.read(by), problem.measured.background

@@ -64,11 +64,13 @@ class Spread:
         return Spread(seen, under, left, self.right)
 
     def __mul__(self, t: float) -> Spread:
+        t = float(t)  # no array
         return self._of(t * self.seen, t * self.under, t * self.left)
 
     __rmul__ = __mul__
 
     def __truediv__(self, t: float) -> Spread:
+        t = float(t)
         return self._of(self.seen / t, self.under / t, self.left / t)
 
     def __neg__(self) -> Spread:

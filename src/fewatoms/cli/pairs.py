@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fewatoms.lowrank import LowRank
 
 ROWS, COLS = f"{HOW} rows", f"{HOW} cols"
+PREFERENCE = "preference"  # what is said of a pair where there were clicks
 ANY = (-np.inf, np.inf)  # the scale of values that keep to none
 
 
@@ -48,7 +49,7 @@ class Given:
     @classmethod
     def of(cls, found: io.Entries, background: float = 0.0, confidence: float = 1.0) -> Given:
         """Values as they are; with a background counts of clicks, which are preferences of 1 with weights."""
-        names = found.row, found.col, found.value
+        names = found.row, found.col, PREFERENCE if background else found.value
         M = Sampling(found.rows, found.cols, found.shape, background=background)
         rest = found.row_ids, found.col_ids, *names, found.source
         if not background:
