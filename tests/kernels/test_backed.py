@@ -67,5 +67,7 @@ def test_features_that_depend_on_each_other(way):
     for _ in range(30):
         X = one.regress(V, 0.0, X, bound=False).factors
     assert np.isfinite(X).all()
-    twin = np.stack([np.linalg.lstsq(np.sqrt(w)[:, None] * V, np.sqrt(w) * d)[0] for w, d in zip(it.W, it.D)])
+    twin = np.stack(
+        [np.linalg.lstsq(np.sqrt(w)[:, None] * V, np.sqrt(w) * d)[0] for w, d in zip(it.W, it.D, strict=True)]
+    )
     np.testing.assert_allclose(X @ V.T, twin @ V.T, atol=1e-6)

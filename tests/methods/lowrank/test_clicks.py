@@ -89,7 +89,7 @@ def test_compiled_loops_lead_to_the_same(monkeypatch):
     assert again.certificate.gap == pytest.approx(s.certificate.gap, rel=0.1, abs=1e-3)
 
 
-# The ridge by clicks held out ------------------------------------------------------------------------------------------
+# The ridge by clicks held out ----------------------------------------------------------------------------------------
 
 
 def planted(seed=0, p=80, q=50, rank=3):
@@ -124,8 +124,9 @@ def test_ridge_by_clicks_held_out():
 
 def test_a_popular_first_atom_does_not_end_the_search():
     """One item that all have clicked on makes the first singular value many times the second."""
-    shape, seen, held = planted(1)
-    rows, cols = (np.concatenate([part, more]) for part, more in zip(seen, (np.arange(80), np.full(80, 50))))
+    _, seen, held = planted(1)
+    more = np.arange(80), np.full(80, 50)
+    rows, cols = (np.concatenate(pair) for pair in zip(seen, more, strict=True))
     M = fa.Sampling(rows, cols, (80, 51), background=1.0)
     loss = fa.LeastSquares(np.where(cols == 50, 1000.0, 2.0))
     s = fa.fit(M, np.ones(rows.size), atoms=fa.RankOne(80, 51), k=5, ridge="auto", loss=loss)
@@ -143,7 +144,7 @@ def test_paths(by):
         path.choose_k("bic")
 
 
-# Values, files ---------------------------------------------------------------------------------------------------------
+# Values, files -------------------------------------------------------------------------------------------------------
 
 
 def test_kept_and_attached(tmp_path):
@@ -186,7 +187,7 @@ def test_what_is_predicted():
     assert (np.diff(scores) <= 0).all()
 
 
-# Refusals, size ----------------------------------------------------------------------------------------------------------
+# Refusals, size ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,9 @@ from fewatoms.backed import Backed
 from fewatoms.methods.lowrank.entries import Factored, Triple
 from fewatoms.sides import NONE, Regressed, Side, at_entries
 
-TOLD = (
-    0.25  # of the cells per unknown that descents need: none is left open. Set by MovieLens, where at rank 64 descents
-)
-# from singular vectors end .06 % above those down a ladder of penalties, in a third of the time
+# Of the cells per unknown that descents need, since none is left open. Set by MovieLens, where at rank 64 descents from
+# singular vectors end .06 % above those down a ladder of penalties, in a third of the time.
+TOLD = 0.25
 
 
 class Clicks(Factored):
