@@ -217,7 +217,7 @@ start = Part(
     ),
 )  # fmt: skip
 
-# Clicks: factors and the weight of a click by clicks held out, the same for everybody, for implicit the ridge as well, or
+# Clicks: factors and the weight of a click by clicks held out, the same for everybody; for implicit the ridge too, or
 # its default one. Five splits, each with three seeds.
 
 GRID = {"factors": (16, 32, 64), "weights": (1.0, 2.0, 4.0)}

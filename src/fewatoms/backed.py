@@ -7,17 +7,19 @@ every row, corrected at the entries. The loops are in `_backed.py`; their twins 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
 
 from fewatoms import kernels
-from fewatoms._types import Array, FloatArray, Foreign
+from fewatoms._types import Array, FloatArray, Foreign, IntArray
 from fewatoms.sides import Regressed, Side
 
 RANK = 1e-12  # of the largest eigenvalue of normal equations: others are rounding
 SOLVED = 0.1  # share of a residual that conjugate gradients may leave: each sweep begins where the one before ended
+USUAL = 8  # factors, for which loops are worth compiling as anywhere else; with more of them earlier
 PASSES = 50  # of coordinate descent, where factors must not be negative
 
 
@@ -56,19 +58,21 @@ class Backed:
 
     def regress(self, V: Array, lam: float, begin: Array, *, bound: bool) -> Regressed:
         """Per row the u that minimises twice its loss + lam |u|^2, and the minimum: over u >= 0 where `bound` says so.
-        Never worse than `begin`, from where long loops improve; short ones are exact where nothing is bound."""
+        Never worse than `begin`, from where loops improve; what is small is solved exactly where nothing is bound."""
         V = np.ascontiguousarray(V)
         base = self.background * (V.T @ V) + lam * np.eye(V.shape[1])
         if not bound and not self.beyond.any():
             return self._alike(V, base)
         out, left = np.array(begin, order="C"), self.nothing.copy()
-        if self.side.others.size < kernels.WORTHWHILE:
-            self._plainly(V, base, out, left, bound)
-        elif bound:
+        if bound:
             self._bound(V, base, out, left)
         else:
             out = self._free(V, base, out, left)
         return Regressed(out, kernels.NONE, left)
+
+    def _compiled(self, width: int) -> bool:
+        """Whether there is enough to do that compiled loops repay the import of numba."""
+        return self.side.others.size * max(width, USUAL) >= kernels.WORTHWHILE * USUAL
 
     def _alike(self, V: Array, base: FloatArray) -> Regressed:
         """Where entries weigh as much as other cells, all rows have the same normal equations."""
@@ -80,26 +84,40 @@ class Backed:
         """In coordinates in which the background's normal equations are the identity: entries are a small correction,
         and conjugate gradients need few steps."""
         side, (forth, back) = self.side, _whitened(base)
-        out = np.ascontiguousarray(begin @ back)
-        head = (self.beyond, self.pull, np.ascontiguousarray(V @ forth), side.starts, side.others, SOLVED)
-        kernels.run("solves", _loops().solves, side.starts, 6.0 * V.shape[1], head, (out, left))
+        Y, out = np.ascontiguousarray(V @ forth), np.ascontiguousarray(begin @ back)
+        if self._compiled(V.shape[1]):
+            head = (self.beyond, self.pull, Y, side.starts, side.others, SOLVED)
+            kernels.run("solves", _loops().solves, side.starts, 6.0 * V.shape[1], head, (out, left))
+            return out @ forth.T
+        out[:] = 0.0
+        for rows, G, h in self._systems(Y, np.eye(V.shape[1])):
+            out[rows] = np.linalg.solve(G, h[:, :, None])[:, :, 0]
+            left[rows] -= np.einsum("ia,ia->i", h, out[rows])
         return out @ forth.T
 
     def _bound(self, V: Array, base: FloatArray, out: FloatArray, left: FloatArray) -> None:
-        side = self.side
-        head = (self.beyond, self.pull, V, base, side.starts, side.others, PASSES)
-        work = 0.5 * (V.shape[1] + 1) ** 2
-        kernels.run("improvements", _loops().improvements, side.starts, work, head, (out, left))
+        side, width = self.side, V.shape[1]
+        if self._compiled(width):
+            head = (self.beyond, self.pull, V, base, side.starts, side.others, PASSES)
+            kernels.run("improvements", _loops().improvements, side.starts, 0.5 * (width + 1) ** 2, head, (out, left))
+            return
+        out[np.diff(side.starts) == 0] = 0.0  # nothing draws them away from zero
+        for rows, G, h in self._systems(V, base):
+            x = _descended(G, h, out[rows])
+            out[rows] = x
+            left[rows] += np.einsum("ia,ia->i", x, np.einsum("iab,ib->ia", G, x) - 2.0 * h)
 
-    def _plainly(self, V: Array, base: FloatArray, out: FloatArray, left: FloatArray, bound: bool) -> None:
-        side = self.side
+    def _systems(self, V: Array, base: FloatArray) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
+        """G and h of the rows that have entries, some at a time."""
+        side, width = self.side, V.shape[1]
         h = kernels.scattered(self.pull, V, side.starts, side.others)
-        G = base + kernels.row_grams(self.beyond, V, side.starts, side.others, 0, len(out))
-        if bound:
-            _descend(G, h, out)
-        else:
-            out[:] = np.einsum("iab,ib->ia", np.linalg.pinv(G, rcond=RANK, hermitian=True), h)
-        left += np.einsum("ia,ia->i", out, np.einsum("iab,ib->ia", G, out) - 2.0 * h)
+        step = max(1, kernels.GATHER // max(1, width**2))
+        for first in range(0, len(h), step):
+            last = min(len(h), first + step)
+            some = first + np.flatnonzero(np.diff(side.starts[first : last + 1]))
+            if some.size:
+                grams = kernels.row_grams(self.beyond, V, side.starts, side.others, first, last)
+                yield some, base + grams[some - first], h[some]
 
 
 def _whitened(base: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -110,7 +128,7 @@ def _whitened(base: FloatArray) -> tuple[FloatArray, FloatArray]:
     return vectors * np.divide(1.0, roots, out=np.zeros_like(roots), where=there), vectors * roots
 
 
-def _descend(G: FloatArray, h: FloatArray, x: FloatArray) -> None:
+def _descended(G: FloatArray, h: FloatArray, x: FloatArray) -> FloatArray:
     """Coordinate descent over x >= 0, all rows together."""
     for _ in range(PASSES):
         before = x.copy()
@@ -120,3 +138,4 @@ def _descend(G: FloatArray, h: FloatArray, x: FloatArray) -> None:
             x[:, a] = np.where(d > 0, np.maximum(x[:, a] + step, 0.0), 0.0)
         if np.abs(x - before).max(initial=0.0) <= 1e-9 * np.abs(x).max(initial=0.0):
             break
+    return x

@@ -61,9 +61,14 @@ class Ranking:
     `Ranking.of(model, held, seen)` makes one. Each figure is the mean over the rows that have entries held out; columns
     with equal scores count as the mean over all their orders, so that no figure hangs on how they are numbered.
 
-    rows : the row of each entry held out
-    above : how many columns of its row that were not seen have a higher score
-    tied : how many have the same, itself among them
+    Parameters
+    ----------
+    rows : (h,) integer array
+        The row of each entry held out.
+    above : (h,) integer array
+        How many columns of its row that were not seen have a higher score.
+    tied : (h,) integer array
+        How many have the same, itself among them.
     """
 
     rows: IntArray
