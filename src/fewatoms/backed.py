@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
+import scipy.sparse as sp
 
 from fewatoms import kernels
 from fewatoms._types import Array, FloatArray, Foreign, IntArray
@@ -20,6 +21,7 @@ from fewatoms.sides import Regressed, Side
 RANK = 1e-12  # of the largest eigenvalue of normal equations: others are rounding
 SOLVED = 0.1  # share of a residual that conjugate gradients may leave: each sweep begins where the one before ended
 USUAL = 8  # factors, for which loops are worth compiling as anywhere else; with more of them earlier
+CLOSELY = 1e-3  # the same for what is small, where sweeps cost little
 PASSES = 50  # of coordinate descent, where factors must not be negative
 
 
@@ -58,7 +60,7 @@ class Backed:
 
     def regress(self, V: Array, lam: float, begin: Array, *, bound: bool) -> Regressed:
         """Per row the u that minimises twice its loss + lam |u|^2, and the minimum: over u >= 0 where `bound` says so.
-        Never worse than `begin`, from where loops improve; what is small is solved exactly where nothing is bound."""
+        Never worse than `begin`, from where it improves."""
         V = np.ascontiguousarray(V)
         base = self.background * (V.T @ V) + lam * np.eye(V.shape[1])
         if not bound and not self.beyond.any():
@@ -88,12 +90,38 @@ class Backed:
         if self._compiled(V.shape[1]):
             head = (self.beyond, self.pull, Y, side.starts, side.others, SOLVED)
             kernels.run("solves", _loops().solves, side.starts, 6.0 * V.shape[1], head, (out, left))
-            return out @ forth.T
-        out[:] = 0.0
-        for rows, G, h in self._systems(Y, np.eye(V.shape[1])):
-            out[rows] = np.linalg.solve(G, h[:, :, None])[:, :, 0]
-            left[rows] -= np.einsum("ia,ia->i", h, out[rows])
+        else:
+            self._solved(Y, out, left)
         return out @ forth.T
+
+    def _solved(self, Y: Array, x: FloatArray, left: FloatArray) -> None:
+        """Conjugate gradients, all rows together: the twin of the loop `solves`."""
+        side = self.side
+        rows, shape = np.repeat(np.arange(len(x)), np.diff(side.starts)), (len(x), len(Y))
+
+        def summed(values: FloatArray) -> FloatArray:
+            return np.asarray(sp.csr_array((values, side.others, side.starts), shape=shape) @ Y)
+
+        def pressed(P: FloatArray) -> FloatArray:
+            return P + summed(self.beyond * np.einsum("ij,ij->i", Y[side.others], P[rows]))
+
+        h = summed(self.pull)
+        g = h - pressed(x)
+        left -= np.einsum("ia,ia->i", x, h + g)
+        p, square = g.copy(), np.einsum("ia,ia->i", g, g)
+        enough = CLOSELY**2 * square
+        for _ in range(2 * Y.shape[1]):
+            if not (square > enough).any():
+                break
+            Gp = pressed(p)
+            bend = np.einsum("ia,ia->i", p, Gp)
+            step = np.divide(square, bend, out=np.zeros_like(bend), where=(bend > 0) & (square > enough))
+            x += step[:, None] * p
+            g -= step[:, None] * Gp
+            left -= step * square
+            before, square = square, np.where(step > 0, np.einsum("ia,ia->i", g, g), square)
+            p = g + np.divide(square, before, out=np.zeros_like(before), where=before > 0)[:, None] * p
+            enough = np.where(step > 0, enough, np.inf)  # those stay as they are
 
     def _bound(self, V: Array, base: FloatArray, out: FloatArray, left: FloatArray) -> None:
         side, width = self.side, V.shape[1]
