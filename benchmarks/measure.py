@@ -26,7 +26,7 @@ THREADS = dict.fromkeys(
 PACKAGES = (
     "fewatoms", "numpy", "scipy", "numba", "scikit-learn", "celer", "skglm", "abess", "spgl1", "cmfrec",
     "scikit-surprise", "fancyimpute", "pymanopt", "tensorly", "rpca", "cvxpy", "scs", "adelie", "fastsparsegams",
-    "spams-bin", "skscope", "okridge", "l0bnb",
+    "spams-bin", "skscope", "okridge", "l0bnb", "implicit",
 )  # fmt: skip
 
 

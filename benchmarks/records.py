@@ -56,6 +56,7 @@ FIGURES: Mapping[str, Figure] = {
     "known": Figure("relative error over all known entries", percent=True),
     "held_out": Figure("relative error over known entries that were not shown", percent=True),
     "rmse": Figure("root mean square error of ratings that were not shown", over="mean"),
+    "ndcg": Figure("NDCG of the first ten of each row that were not seen", "more", "mean"),
     "rank": Figure("rank of the answer", ""),
     "inside": Figure("error on ratings held out inside", "", "mean"),
     "over_ideal": Figure("error against the truth, over what noise leaves to the best of estimates"),

@@ -255,4 +255,50 @@ start = Part(
     ),
 )  # fmt: skip
 
-PARTS = (temperatures, figure, ratings, ranks, scale, growth, start)
+# Clicks: factors and the weight of a click by clicks held out, the same for everybody; for implicit the ridge too, or
+# its default one. Five splits, each with three seeds.
+
+GRID = {"factors": (16, 32, 64), "weights": (1.0, 2.0, 4.0)}
+NO_LESS = Bar("ndcg", Limit(rival="implicit*", plus=-0.003), at_least=True, full=True)
+
+clicks = Part(
+    "completion.clicks",
+    "MovieLens 100k, ratings of 4 and 5 as clicks, four fifths of them shown: NDCG of the first ten, choices included",
+    (
+        Case(
+            "MovieLens 100k", "recommended.films", {"file": FILMS},
+            (
+                Who("fewatoms", "ours_clicks.clicks", GRID),
+                Who("implicit", "implicit.als", GRID),
+                Who("implicit + ridge", "implicit.als", {**GRID, "ridges": (0.01, 10.0, 20.0)}),
+            ),
+            (NO_LESS, Bar("cpu", Limit(rival="implicit", times=3.0), full=True)),
+            quick={"users": 400}, files=(FILMS,),
+        ),
+    ),
+    draws=15,
+)  # fmt: skip
+
+nonnegative = Part(
+    "completion.nonnegative",
+    "nonnegative factors of 2000 x 500, rank 8, 30 % missing; scikit-learn's with missing cells filled in ten times",
+    tuple(
+        Case(
+            name, "recommended.parts", {"p": 2000, "q": 500, "k": 8, "missing": 0.3, **given},
+            (
+                Who("fewatoms", "ours_clicks.nonnegative"),
+                Who("NMF", "sklearn.refilled_nmf", {"refills": 10}),
+            ),
+            (
+                Bar("loss", Limit(rival="NMF", times=1.01)),
+                Bar("cpu", Limit(rival="NMF", times=0.5)),
+            ),
+            quick={"p": 600, "q": 300, "k": 4},
+        )
+        for name, given in (
+            ("dense factors", {}), ("half zeros", {"zeros": 0.5}), ("much noise", {"noise": 0.5, "zeros": 0.3}),
+        )
+    ),
+)  # fmt: skip
+
+PARTS = (temperatures, figure, ratings, ranks, scale, growth, start, clicks, nonnegative)

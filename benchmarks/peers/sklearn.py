@@ -1,4 +1,4 @@
-"""scikit-learn: OMP, logistic regression with the 1-norm, imputers."""
+"""scikit-learn: OMP, logistic regression with the 1-norm, imputers, nonnegative factors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers import needs
-from benchmarks.peers.answers import Filled, Support, Vector
+from benchmarks.peers.answers import Factors, Filled, Support, Vector
 from benchmarks.peers.refits import best_logistic_refit, logistic_alphas
 
 
@@ -71,3 +71,18 @@ def chained_regressions(problem: Any, X: Vector, *, rounds: int) -> Filled:
     from sklearn.impute import IterativeImputer
 
     return Filled(IterativeImputer(max_iter=rounds, keep_empty_features=True).fit_transform(X))
+
+
+@needs("sklearn", lambda problem, **words: np.nan_to_num(problem.train.dense(), nan=problem.train.values.mean()))
+def refilled_nmf(problem: Any, X: Vector, *, refills: int) -> Factors:
+    """Coordinate descent on the whole matrix; missing cells are filled in by the factors, from which it goes on."""
+    from sklearn.decomposition import NMF
+
+    missing, X = np.isnan(problem.train.dense()), X.copy()
+    W = H = None
+    for i in range(refills):
+        words = {"init": "custom" if i else None, "solver": "cd", "tol": 1e-4, "random_state": 0}
+        model = NMF(problem.k, **words)
+        W, H = model.fit_transform(X, W=W, H=H), model.components_
+        np.copyto(X, W @ H, where=missing)
+    return Factors(W, H.T)

@@ -27,6 +27,7 @@ from fewatoms.operators import Counting, Identity, Operator, Quadratic, Sampling
 from fewatoms.oracles import FromIterates, LevelSet
 from fewatoms.path import Path, fit_path
 from fewatoms.problem import Problem
+from fewatoms.ranking import Ranking
 from fewatoms.records import Progress
 from fewatoms.relaxations import P1, P2, P3
 from fewatoms.retrieval import paper_rule
@@ -66,6 +67,7 @@ __all__ = [
     "Progress",
     "Quadratic",
     "RankOne",
+    "Ranking",
     "Sampling",
     "SignedOneHot",
     "Solution",

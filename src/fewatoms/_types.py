@@ -18,6 +18,9 @@ ModelDual: TypeAlias = Any
 # A matrix, dense or sparse: SciPy's sparse arrays come without types.
 Matrix: TypeAlias = Any
 
+# A vector of the space of data, where it need not be an array: see `spread`.
+Vector: TypeAlias = Any
+
 # What belongs to packages that are not imported by us, or late: data frames, arrays of pyarrow, images of Pillow.
 Foreign: TypeAlias = Any
 

@@ -125,6 +125,7 @@ class Asked:
     called : what columns and atoms are called
     classes : those that data are labels of, if they are
     on_gauge : whether the ridge is on the gauge, not on squares of coefficients
+    background : M's, the weight of cells that were not sampled
     """
 
     budget: Budget
@@ -143,6 +144,7 @@ class Asked:
     called: Called = UNCALLED
     classes: Classes | None = None
     on_gauge: bool = False
+    background: float = 0.0
 
     @classmethod
     def of(cls, problem: Problem) -> Asked:
@@ -168,6 +170,7 @@ class Asked:
                 frame=frames.kind_of(problem.measured.framed),
             ),
             on_gauge=problem.price.on_gauge > 0,
+            background=problem.measured.background,
         )
 
     def again(self, M: object, b: npt.ArrayLike, atoms: AtomicSet | None, loss: Loss | None, free: object) -> Problem:
@@ -238,6 +241,7 @@ class Asked:
             "called": self.called.plain(),
             "classes": None if self.classes is None else self.classes.plain(),
             "on_gauge": self.on_gauge,
+            "background": float(self.background),
         }
 
     @classmethod
@@ -261,6 +265,7 @@ class Asked:
             Called.read(h.get("called")),  # earlier files know no names
             Classes.read(h["classes"]) if h.get("classes") is not None else None,
             h["on_gauge"] is True if "on_gauge" in h else kept.real(h["ridge"]) > 0,  # nor any other ridge
+            kept.real(h["background"]) if "background" in h else 0.0,
         )
 
 

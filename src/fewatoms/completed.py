@@ -24,6 +24,7 @@ class Entries:
 
     weights : how much each counts, all positive; None where they count the same
     rows, cols : the ids; some may have no entries
+    background : the weight of all other cells, as zeros; 0 where they are unknown
     """
 
     i: IntArray
@@ -32,6 +33,7 @@ class Entries:
     weights: FloatArray | None
     rows: Ids
     cols: Ids
+    background: float = 0.0
 
     @classmethod
     def of_table(cls, X: FloatArray, cols: Ids, weights: FloatArray | None) -> Entries:
@@ -67,9 +69,9 @@ class Entries:
         return replace(self, i=self.i[which], j=self.j[which], values=self.values[which], weights=weights)
 
     def once(self, duplicates: str) -> Entries:
-        """Each entry once: those that repeat are refused, averaged, or the last one counts."""
-        if duplicates not in ("error", "mean", "last"):
-            raise ValueError(f"duplicates must be 'error', 'mean' or 'last'; got {duplicates!r}")
+        """Each entry once: those that repeat are refused, averaged, added up, or the last one counts."""
+        if duplicates not in ("error", "mean", "last", "sum"):
+            raise ValueError(f"duplicates must be 'error', 'mean', 'last' or 'sum'; got {duplicates!r}")
         if self.grid.nnz == self.i.size:
             return self
         keys = self.i.astype(np.int64) * self.shape[1] + self.j
@@ -84,6 +86,8 @@ class Entries:
                 f"pairs must name each entry once; {again.size} repeat another, ({pair}) for one: duplicates='mean' or "
                 "'last' merges them"
             )
+        if duplicates == "sum":
+            return replace(self.taken(first), values=np.asarray(np.bincount(place, weights=self.values), np.float64))
         weights = np.ones(keys.size) if self.weights is None else self.weights
         total = np.asarray(np.bincount(place, weights=weights), dtype=np.float64)
         values = np.bincount(place, weights=weights * self.values) / total
@@ -91,11 +95,32 @@ class Entries:
         return replace(self, i=self.i[first], j=self.j[first], values=values, weights=kept)
 
     @property
+    def range(self) -> FloatArray:
+        """Values that span those that are said: of clicks, preferences from 0 to 1."""
+        return np.array([0.0, 1.0]) if self.background else self.values
+
+    @property
     def mean(self) -> float:
         return float(np.average(self.values, weights=self.weights))
 
     def sampling(self) -> Sampling:
-        return Sampling(self.i, self.j, self.shape)
+        return Sampling(self.i, self.j, self.shape, background=self.background)
+
+    def clicks(self, background: float, confidence: float) -> Entries:
+        """How often each was clicked on as a preference of 1 with so much confidence, 1 + confidence times the count,
+        times the weight of the entry if it has one; those of count 0 are cells like all others."""
+        there = self.values > 0
+        if (self.values < 0).any() or not there.any():
+            came = f"{self.values.min():g}" if (self.values < 0).any() else "zeros alone"
+            raise ValueError(f"counts of clicks must be positive, or 0 for none; got {came}")
+        found = self if there.all() else self.taken(np.flatnonzero(there))
+        weights = clicked(found.values, confidence) * (1.0 if found.weights is None else found.weights)
+        return replace(found, values=np.ones(found.i.size), weights=weights, background=background)
+
+
+def clicked(counts: FloatArray, confidence: float) -> FloatArray:
+    """The weights of clicks: 1 + confidence times how often (Hu, Koren and Volinsky, 2008)."""
+    return 1.0 + confidence * counts
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,7 +55,7 @@ class LevelBounds:
             return
         problem = self.problem
         conjugate = problem.loss.conjugate(dual.y)
-        at_zero = float(np.dot(problem.b, dual.y)) - conjugate
+        at_zero = float(problem.b @ dual.y) - conjugate
         terms = linalg.dot_of_sizes(problem.b, dual.y) + abs(conjugate)
         pairs = [(0.0, problem.at_zero)] + ([(dual.gauge, dual.loss)] if math.isfinite(dual.gauge) else [])
         for tau, upper in pairs:
@@ -183,7 +183,7 @@ class Evidence:
             self.relaxation, self.y, self.dual, self.primal = dual.relaxation, None, math.inf, math.inf
         y, value = dual.relaxation.feasible(dual.y, dual.z, dual.support)
         if value < self.dual:
-            self.dual, self.y = value, np.array(y)
+            self.dual, self.y = value, y.copy()
             self.terms = linalg.dot_of_sizes(self.problem.b, y)
         self.primal = min(self.primal, dual.relaxation.primal_value(dual.loss, dual.gauge, dual.squares))
         self.relaxed.see_dual(dual)

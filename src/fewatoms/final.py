@@ -21,6 +21,8 @@ IDLE = 1e-13  # of the largest coefficient: smaller ones are rounding, if the lo
 def _left(problem: Problem, image: FloatArray) -> FloatArray:
     """b - image. Where entries are sampled, which may be many, in the place of the image: elsewhere the image may be
     something that a user's operator keeps."""
+    if problem.measured.background:
+        return problem.b - image
     ours = problem.measured.offers(SampledEntries) is not None
     return np.subtract(problem.b, image, out=image if ours and image.flags.writeable else None)
 

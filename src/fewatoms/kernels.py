@@ -12,11 +12,10 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from fewatoms._types import Array, FloatArray
+from fewatoms._types import Array, FloatArray, Foreign
 
 WORTHWHILE = 30_000  # from this many entries on, compiled loops repay the import of numba
 WORK = 1_000_000  # multiplications in regressions of all rows from which on they do so as well
@@ -29,7 +28,7 @@ NONE: FloatArray = np.zeros(0)
 
 
 @cache
-def _loops() -> Any:
+def _loops() -> Foreign:
     from fewatoms import _loops as loops
 
     return loops
@@ -45,13 +44,32 @@ def threads() -> int:
     return cores
 
 
-def _run(name: str, starts: Array, work: float, head: tuple[Any, ...], tail: tuple[Any, ...], rows: Any = None) -> None:
+def _run(
+    name: str,
+    starts: Array,
+    work: float,
+    head: tuple[object, ...],
+    tail: tuple[object, ...],
+    rows: tuple[int, int] | None = None,
+) -> None:
+    """Call one of the loops of `_loops`."""
+    run(name, getattr(_loops(), name), starts, work, head, tail, rows)
+
+
+def run(
+    name: str,
+    loop: Foreign,
+    starts: Array,
+    work: float,
+    head: tuple[object, ...],
+    tail: tuple[object, ...],
+    rows: tuple[int, int] | None = None,
+) -> None:
     """Call a loop for all rows (or a range), in as many threads as the work is worth, with as many entries each.
 
     `work` counts multiplications per entry. Compilation is said in a log line.
     """
     first, last = (0, starts.size - 1) if rows is None else rows
-    loop = getattr(_loops(), name)
     entries = starts[last] - starts[first]
     count = min(threads(), max(1, int(work * entries // PARALLEL)), max(1, last - first))
     misses, began = _misses(loop), time.perf_counter()
@@ -66,7 +84,7 @@ def _run(name: str, starts: Array, work: float, head: tuple[Any, ...], tail: tup
         _log.info("compiled the loop %s in %.1f s", name, time.perf_counter() - began)
 
 
-def _misses(loop: Any) -> int:
+def _misses(loop: Foreign) -> int:
     """How often a loop had to be compiled so far."""
     stats = getattr(loop, "stats", None)
     return 0 if stats is None else sum(stats.cache_misses.values())

@@ -8,11 +8,13 @@ import numpy as np
 
 from fewatoms import _checks, files, kept, linalg
 from fewatoms._types import Array, FloatArray
+from fewatoms.backed import Backed
 from fewatoms.beside import FittedBiases
 from fewatoms.kept import Kept
 from fewatoms.sides import NONE, Side
 
 CHUNK = 1 << 16  # entries of a row looked at together
+SETTLED = 20  # rounds of improving new rows at most, each a tenth as far off as the one before
 
 
 class LowRank:
@@ -24,6 +26,7 @@ class LowRank:
     biases : FittedBiases or None
     ridge : (on the factors, on the biases), as new rows and columns are fitted with
     nonnegative : whether the factors of new rows and columns must not be negative
+    background : the weight of cells of new rows and columns that are not named, as zeros; 0 where they do not count
     """
 
     def __init__(
@@ -34,6 +37,7 @@ class LowRank:
         *,
         ridge: tuple[float, float] = (0.0, 0.0),
         nonnegative: bool = False,
+        background: float = 0.0,
     ) -> None:
         self.left, self.right = np.asarray(left, dtype=np.float64), np.asarray(right, dtype=np.float64)
         if self.left.ndim != 2 or self.right.ndim != 2 or self.left.shape[1] != self.right.shape[1]:
@@ -51,6 +55,9 @@ class LowRank:
             raise TypeError(f"ridge must be a pair of numbers, for factors and biases; got {ridge!r}") from None
         self.ridge = _checks.number("ridge[0]", on_factors), _checks.number("ridge[1]", on_biases)
         self.biases, self.nonnegative = biases, nonnegative
+        self.background = _checks.number("background", background)
+        if biases is not None and background:
+            raise ValueError(f"background must be 0 beside biases; got {background!r}")
 
     def __repr__(self) -> str:
         beside = "" if self.biases is None else ", with biases"
@@ -126,7 +133,8 @@ class LowRank:
 
         Notes
         -----
-        Everything that was there stays as it is. Each new row is a ridge regression of its entries on `right` (where
+        Everything that was there stays as it is; with a background, cells that are not named are zeros of that weight.
+        Each new row is a ridge regression of its entries on `right` (where
         they leave it undetermined, the shortest answer); it may have no entries, and is then predicted by the biases
         alone.
         """
@@ -155,7 +163,11 @@ class LowRank:
             parts = [biases.rows, biases.cols]
             parts[axis] = np.concatenate([parts[axis], bias])
             biases = FittedBiases(biases.center, *parts)
-        return LowRank(left, right, biases, ridge=self.ridge, nonnegative=self.nonnegative)
+        return self._with(left, right, biases)
+
+    def _with(self, left: Array, right: Array, biases: FittedBiases | None) -> LowRank:
+        bound, background = self.nonnegative, self.background
+        return LowRank(left, right, biases, ridge=self.ridge, nonnegative=bound, background=background)
 
     @staticmethod
     def _count(new: Array, count: int | None, name: str) -> int:
@@ -202,9 +214,20 @@ class LowRank:
             offset = self.biases.cols if axis == 0 else self.biases.rows
             unit = max(float(np.sqrt(np.mean(features**2))) if features.size else 1.0, 1e-300)  # as large as the others
         side = Side(starts, old[order], values[order], w[order] if w.size else NONE)
+        if self.background:
+            return self._among_all(side, features, lam), NONE
         begin = (np.zeros((count, features.shape[1])), np.zeros(count)) if self.nonnegative else None
         found = side.regress(features, lam, offset, unit=unit, shrink=self.ridge[1], begin=begin)
         return found.factors, found.biases
+
+    def _among_all(self, side: Side, features: Array, lam: float) -> Array:
+        """Factors of new rows (or columns) of which all cells count: improved until they stay."""
+        backed, factors = Backed(side, self.background), np.zeros((side.starts.size - 1, features.shape[1]))
+        for _ in range(SETTLED):
+            before, factors = factors, backed.regress(features, lam, factors, bound=self.nonnegative).factors
+            if np.abs(factors - before).max(initial=0.0) <= 1e-9 * np.abs(factors).max(initial=0.0):
+                break
+        return factors
 
     @staticmethod
     def load(file: files.PathLike) -> LowRank:
@@ -221,7 +244,8 @@ class LowRank:
         if self.biases is not None:
             arrays |= {"row_biases": self.biases.rows, "col_biases": self.biases.cols}
         center = None if self.biases is None else float(self.biases.center)
-        return Kept("low rank", {"ridge": [*self.ridge], "nonnegative": self.nonnegative, "center": center}, arrays)
+        told: dict[str, kept.Plain] = {"ridge": [*self.ridge], "nonnegative": self.nonnegative, "center": center}
+        return Kept("low rank", told | {"background": self.background}, arrays)
 
 
 def restored(it: Kept) -> LowRank:
@@ -232,7 +256,9 @@ def restored(it: Kept) -> LowRank:
     biases = None if center is None else FittedBiases(center, *beside)
     on_factors, on_biases = (kept.real(v) for v in kept.rows(told["ridge"]))
     nonnegative = told["nonnegative"] is True
-    return LowRank(left, right, biases, ridge=(on_factors, on_biases), nonnegative=nonnegative)
+    background = kept.real(told["background"]) if "background" in told else 0.0  # earlier files know none
+    ridge = on_factors, on_biases
+    return LowRank(left, right, biases, ridge=ridge, nonnegative=nonnegative, background=background)
 
 
 files.READERS["low rank"] = restored

@@ -36,6 +36,7 @@ from fewatoms.losses import Loss
 from fewatoms.methods import METHODS
 from fewatoms.price import Price
 from fewatoms.problem import Problem
+from fewatoms.recommended import metric_of, others, ranked_out, ranks
 from fewatoms.report import path as reported
 from fewatoms.run import Callback, Way, solve, solve_priced
 from fewatoms.solution import Solution
@@ -253,7 +254,7 @@ class Path:
 
         Parameters
         ----------
-        by : "cv", "held-out", "bic", "ebic" or "elbow"
+        by : "cv", "held-out", "bic", "ebic" or "elbow"; or "ndcg@10" and the like
             "cv": how well rows left out are predicted, `folds` times, all of them once: the root mean square error for
             least squares (gross errors cut off in a sum with a part for them), otherwise the loss, summed; "held-out":
             once, for a `share` of them (a fifth; where a ridge was chosen for each k by entries held out, those serve
@@ -262,6 +263,9 @@ class Path:
             "ebic" adds 2 gamma log of the number of ways to choose the atoms. "elbow": where the logarithm of the
             misfit lies farthest below the straight line between its ends. Fits to parts of the rows are made without
             the dearest steps of a search: they are for comparing budgets. The answer chosen is searched once more.
+            Of matrices with sampled entries also "ndcg@10", "precision@10", "recall@10", or another number: where
+            entries left out stand among all columns of their rows that were not fitted to, see `Ranking`; means over
+            the folds, the higher the better. With a background "cv" and "held-out" are 1 - NDCG, for all places.
         folds : int, or iterable of index arrays
             How many, drawn from all rows (of each class as large a share as of the others); or the rows left out each
             time, or pairs (rows fitted to, rows left out) as the splitters of scikit-learn give them.
@@ -276,14 +280,15 @@ class Path:
             was: `chosen_by` says which, `folds` how many.
         """
         ways, among = (WAYS, "") if len(self.ridges) == 1 else (WAYS[:2], " where ridges are compared")
-        if by not in ways:
-            raise ValueError(f"by must be one of {', '.join(map(repr, ways))}{among}; got {by!r}")
+        if by not in ways and not ranks(by):
+            raise ValueError(f"by must be one of {', '.join(map(repr, ways + others(self._asked)))}{among}; got {by!r}")
         if rule not in ("best", "1se"):
             raise ValueError(f"rule must be 'best' or '1se'; got {rule!r}")
         heard = callbacks.read(callback)
         problem, way = self._known()
         way, splits, times = replace(way, callback=heard), None, 1
-        if by == "cv":
+        metric = metric_of(problem, by)
+        if by == "cv" or (metric is not None and by != "held-out"):
             splits, times = split(problem, folds, repeats, 1 if len(self.ridges) == 1 else REPEATS, rng)
         elif by == "held-out" and not (self._settled_by_entries and share is None and rng is None):
             splits = apart([held_out(problem, 0.2 if share is None else share, rng)])
@@ -292,7 +297,11 @@ class Path:
             if splits is None:
                 shown = scores = self._compared(by, _checks.number("gamma", gamma))[None]
             else:
-                left_out = cross_validated(problem, self._budgets, self._prices, splits, way, times)
+                left_out = (
+                    cross_validated(problem, self._budgets, self._prices, splits, way, times)
+                    if metric is None
+                    else ranked_out(problem, self._budgets, self._prices, splits, way, metric)
+                )
                 self.folds = 0 if left_out is None else left_out.folds, len(splits)
                 if left_out is None:
                     by, splits = "bic", None
@@ -300,9 +309,10 @@ class Path:
                 else:
                     scores, errors = left_out.scores, left_out.errors
                     shown, spread = left_out.told(problem.base_loss)
+                    shown = shown if by in WAYS else 1.0 - shown
             one = len(self.ridges) == 1
             self.chosen_by, self.scores[by] = by, shown[0] if one else shown
-            if by == "cv" and spread is not None:
+            if by != "held-out" and spread is not None:
                 self.errors[by] = spread[0] if one else spread
             lowest = None if errors is None or rule == "best" else float(errors.flat[int(scores.argmin())])
             self._settle(scores, lowest, way, steady=splits is not None and rule == "best")

@@ -16,6 +16,7 @@ from fewatoms.capabilities import SampledEntries
 from fewatoms.faces import Face
 from fewatoms.names import UNCALLED, Called
 from fewatoms.operators import Operator, as_operator
+from fewatoms.spread import spread
 
 
 class Point:
@@ -171,7 +172,7 @@ class Point:
             return M_new.apply_block(self.x)
         if not self._face.dim:
             return np.zeros(M_new.shape[0])
-        return M_new.restrict(self._face).apply(self._c)
+        return spread(M_new.restrict(self._face).apply(self._c)).seen
 
     def _free_part(self, free: npt.ArrayLike | None, rows: int) -> Array:
         return np.zeros(())

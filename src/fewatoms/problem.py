@@ -88,6 +88,9 @@ class Problem:
         if 0 in shape:
             raise ValueError(f"b must have at least one entry; got shape {shape}")
         measured: Operator = Metered(as_operator(M))
+        loss = loss.with_background(measured.background)
+        if measured.background and free is not None:
+            raise ValueError(f"free must be left out where all cells count (background); got {_checks.came(free)}")
         if not shape:
             raise ValueError(f"b must be a vector of length m = {measured.shape[0]}; got {_checks.came(b)}")
         atoms = atoms.with_names(measured.names)

@@ -75,7 +75,7 @@ class Relaxation(ABC):
 
     def dual(self, y: object) -> float:
         """d(y), one product with M*."""
-        y = _checks.real_vector("y", y, self.problem.m)
+        y = self.problem.loss.read_dual(y, self.problem.m)
         z = self.problem.M.adjoint(y)
         return self.dual_value(y, self.problem.atoms.ceiling(z), z)
 
@@ -177,7 +177,7 @@ class P1(Relaxation):
         return self._dual(y, ridged.gain(ridged.seen(z), self.lam))
 
     def _dual(self, y: FloatArray, cost: float) -> float:
-        return self.problem.loss.conjugate(y) - float(np.dot(self.problem.b, y)) + cost if cost < math.inf else math.inf
+        return self.problem.loss.conjugate(y) - float(self.problem.b @ y) + cost if cost < math.inf else math.inf
 
     def _soft(self) -> Ridged | None:
         """The ridge, where it takes the place of the constraint."""
@@ -231,7 +231,7 @@ class P2(Relaxation):
     def dual_value(self, y: FloatArray, sigma: float, z: ModelDual | None = None) -> float:
         if math.isinf(sigma):
             return math.inf
-        return self.problem.loss.conjugate(y) - float(np.dot(self.problem.b, y)) + self.tau * sigma
+        return self.problem.loss.conjugate(y) - float(self.problem.b @ y) + self.tau * sigma
 
     def scale(self, y: FloatArray, sigma: float) -> float:
         return 1.0
@@ -272,11 +272,11 @@ class P3(Relaxation):
     def dual_value(self, y: FloatArray, sigma: float, z: ModelDual | None = None) -> float:
         if sigma > FEASIBLE:
             return math.inf
-        return self.problem.loss.support_of_sublevel(y, self.alpha) - float(np.dot(self.problem.b, y))
+        return self.problem.loss.support_of_sublevel(y, self.alpha) - float(self.problem.b @ y)
 
     def dual_at(self, y: FloatArray, beta: float) -> float:
         """d3(y, beta), without the infimum over beta."""
-        return self.problem.loss.perspective(y, beta, self.alpha) - float(np.dot(self.problem.b, y))
+        return self.problem.loss.perspective(y, beta, self.alpha) - float(self.problem.b @ y)
 
     def scale(self, y: FloatArray, sigma: float) -> float:
         # The objective is positively homogeneous: all of the room is used if the direction is any good.

@@ -73,7 +73,8 @@ class Solution(Point):
     objective : what is minimised: the loss and what the coefficients pay, which is ridge / 2 times their squares in
         units of the images for atoms that can be listed, ridge times the gauge for rank-one matrices; recomputed
     ridge : as given or chosen: a number for atoms that can be listed, elsewhere (on the factors, on the biases)
-    held_out : where the ridge was chosen, the root mean square error on the entries held out for that; otherwise None
+    held_out : where the ridge was chosen, the root mean square error on the entries held out for that (with a
+        background 1 - NDCG, how clicks held out rank among all that were not seen); otherwise None
     iterations : dual vectors used
     products : products with M and M*, all of them, the reduced fits included
     svd_products : products with M*y inside partial decompositions
@@ -163,7 +164,8 @@ class Solution(Point):
             )
         nonnegative = self._face.cone is Cone.NONNEGATIVE
         ridge = self.ridge if isinstance(self.ridge, tuple) else (self.ridge, 0.0)
-        return LowRank(self.left, self.right, self.biases, ridge=ridge, nonnegative=nonnegative)
+        background = self.certificate.asked.background
+        return LowRank(self.left, self.right, self.biases, ridge=ridge, nonnegative=nonnegative, background=background)
 
     def balanced(self) -> AtomicSet:
         """The sum of sets that this is an answer over, its parts scaled to equal gauges here: as the relaxations of a

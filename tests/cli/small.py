@@ -70,6 +70,7 @@ def write_all(folder):
     csv(folder / "sensors.csv", sensors(rng))
     known = ratings(rng)
     csv(folder / "ratings.csv", known)
+    csv(folder / "clicks.csv", {"who": known["user"], "what": known["item"]})
     csv(folder / "pairs.csv", {"user": ["u0", "u3", "u11"], "item": [100, 104, 108]})
     library, scene = mixtures(rng)
     csv(folder / "spectra.csv", library)

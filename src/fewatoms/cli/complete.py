@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fewatoms.cli.asking import OUTPUTS
-from fewatoms.cli.options import Commands, budgets, command, count, ridge, scale
+from fewatoms.cli.options import Commands, budgets, command, count, positive, ridge, scale
 from fewatoms.cli.session import Session
 from fewatoms.cli.tables import figure
 from fewatoms.effort import RANKS
@@ -26,6 +26,10 @@ the first three columns, unless --user, --item and --value name others. Ids may 
 list of ranks (1,2,4 or 1:10), or none, the rank is chosen by entries held out, and so is the ridge
 unless --ridge is a number.
 
+With --background the table has clicks instead of values: a row and a column, and how often if there is a third
+column. All cells without a click are zeros of that weight, clicks are ones of the weight 1 + C times how often
+(--confidence C); what is predicted are preferences, and rank and ridge are those that rank clicks held out best.
+
 --out gets the whole matrix: a table of all entries, or a matrix (.npy, .npz); with --predict the entries of a
 table of pairs instead, with --top the N best of each row that were not given. In the whole matrix given
 entries stay as they are; with --predict a pair that was given gets what the model says of it, as any other.
@@ -36,6 +40,7 @@ examples = """\
   fewatoms complete ratings.csv --rank 2 --top 5 --users u1,u2 --out for_two.csv
   fewatoms complete ratings.csv --user user --item item --value rating --rank 2 --model model.npz
   fewatoms complete ratings.csv --rank 2 --predict pairs.csv --out predictions.csv --duplicates mean
+  fewatoms complete clicks.csv --background 1 --rank 2 --top 3 --out best.csv
 """
 MATRICES = (".npy", ".npz")
 MOST_WRITTEN = 50_000_000  # entries of a matrix that is written whole
@@ -55,7 +60,14 @@ def add(commands: Commands) -> None:
     parser.add_argument("--biases", action="store_true", help="a centre, row and column biases beside the atoms")
     parser.add_argument("--ridge", type=ridge, default="auto", metavar="auto|NUMBER", help="shrinkage (default auto)")
     parser.add_argument("--clip", type=scale, metavar="LOW:HIGH", help="the scale that values are kept to")
-    parser.add_argument("--duplicates", choices=("error", "mean", "last"), default="error", help="entries given twice")
+    parser.add_argument(
+        "--duplicates", choices=("error", "mean", "last", "sum"),
+        help="entries given twice (default: error; sum with --background)",
+    )  # fmt: skip
+    parser.add_argument("--background", type=positive, metavar="W", help="clicks: the weight of cells without one")
+    parser.add_argument(
+        "--confidence", type=positive, metavar="C", help="what one more click adds to a weight (default 1)"
+    )
     parser.add_argument("--out", metavar="FILE", help="write the matrix, or what --predict or --top ask for")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--predict", metavar="FILE", help="a table of pairs of ids whose entries are wanted")
@@ -80,13 +92,17 @@ def run(options: argparse.Namespace) -> int:
         raise io.Refused(f"{word} says what --out gets: say --out FILE as well, such as --out {word[2:]}.csv")
     if options.users and options.top is None:
         raise io.Refused("--users says whose best entries are wanted: say --top N as well")
+    _refuse_words(options)
+    background = options.background or 0.0
+    duplicates = options.duplicates or ("sum" if background else "error")
     with session.timed("read"):
         pairs = None if options.predict is None else io.read_table(options.predict)
         entries = io.read_entries(
-            options.data, row=options.user, col=options.item, value=options.value, duplicates=options.duplicates
-        )
+            options.data, row=options.user, col=options.item, value=options.value, duplicates=duplicates,
+            clicks=background > 0,
+        )  # fmt: skip
         _refuse(entries, options, whole)
-        given = Given.of(entries)
+        given = Given.of(entries, background, options.confidence or 1.0)
         rows_of(options.users, Ids(given.row_ids), given.row)  # refused before the work
         del entries  # its codes are in the operator now
         if pairs is not None:
@@ -101,6 +117,15 @@ def run(options: argparse.Namespace) -> int:
         s, scores = _solved(given, ranks, options, callback)
     session.refuse_nothing(s.cardinality)
     return _told(session, given, s, scores, pairs)
+
+
+def _refuse_words(options: argparse.Namespace) -> None:
+    from fewatoms.io import Refused
+
+    if options.background is None and options.confidence is not None:
+        raise Refused("--confidence is for clicks: say --background W as well, such as --background 1")
+    if options.background is not None and options.biases:
+        raise Refused("--biases is for values; with --background all cells count: leave it out")
 
 
 def _refuse(entries: Entries, options: argparse.Namespace, whole: bool) -> None:
@@ -129,6 +154,7 @@ def _solved(
     words: Words = {
         "atoms": fa.RankOne(*M.matrix_shape), "free": "biases" if options.biases else None, "ridge": options.ridge,
         "callback": callback, "rng": options.seed,
+        "loss": fa.LeastSquares() if given.weights is None else fa.LeastSquares(given.weights),
     }  # fmt: skip
     if len(ranks) == 1:
         return fa.fit(M, values, k=ranks[0], **words), {}
@@ -150,14 +176,17 @@ def _told(session: Session, given: Given, s: Solution, scores: dict[int, float],
     session.write("model", lambda path: models.write(path, s.model, done.plain(), done.arrays()))
     session.write("out", lambda path: _written(path, session, done, given, pairs))
     session.write("report", lambda path: _reported(path, session, s, given, not scores))
-    (p, q), m = given.M.matrix_shape, int(given.values.size)
+    (p, q), m, clicks = given.M.matrix_shape, int(given.values.size), given.M.background > 0
     summary: dict[str, Plain] = {
         "data": {"source": given.source, "rows": p, "columns": q, "entries": m},
-        "asked": {"rank": plain(options.rank or RANKS), "biases": options.biases, "clip": plain(options.clip)},
+        "asked": {"rank": plain(options.rank or RANKS), "biases": options.biases, "clip": plain(options.clip),
+                  **({"background": options.background, "confidence": options.confidence or 1.0} if clicks else {})},
         "answer": {**of_answer(s, session), "rank": int(s.cardinality),
                    "ranks": [{"rank": rank, "score": plain(score)} for rank, score in scores.items()]},
     }  # fmt: skip
-    table = [["entries", "rows", "columns", "rank", "misfit", "ridge", "held-out RMSE"]]
+    table = [
+        ["entries", "rows", "columns", "rank", "misfit", "ridge", "held-out 1 - NDCG" if clicks else "held-out RMSE"]
+    ]
     held = "" if s.held_out is None else figure(float(s.held_out))
     shown = _ridges(s, options.biases)
     table.append([str(m), str(p), str(q), str(s.cardinality), figure(float(s.misfit)), shown, held])
@@ -169,9 +198,10 @@ def _chosen(s: Solution, scores: dict[int, float], given: Given, options: argpar
     """The ranks that were compared, and whether higher ones may be better."""
     if not scores:
         return []
+    unit = "1 - NDCG" if given.M.background else "root mean square error"
     told = ", ".join(f"{rank}: {figure(score)}" for rank, score in scores.items())
     best, most = min(scores, key=lambda rank: scores[rank]), max(scores)
-    lines = [f"chosen: rank {best}, the lowest root mean square error on entries held out ({told})"]
+    lines = [f"chosen: rank {best}, the lowest {unit} on entries held out ({told})"]
     if best == most == max(options.rank or RANKS) and most < min(given.M.matrix_shape):
         lines.append(
             f"{most} is the highest that was tried: higher ones may be better, such as --rank {most},{2 * most}"

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from fewatoms import kept, names
 from fewatoms.cli.models import HOW
 from fewatoms.cli.options import refused
-from fewatoms.completed import Completed
+from fewatoms.completed import Completed, clicked
 from fewatoms.ids import UNKNOWN, Ids
 from fewatoms.operators import Sampling
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fewatoms.lowrank import LowRank
 
 ROWS, COLS = f"{HOW} rows", f"{HOW} cols"
+PREFERENCE = "preference"  # what is said of a pair where there were clicks
 ANY = (-np.inf, np.inf)  # the scale of values that keep to none
 
 
@@ -43,12 +44,20 @@ class Given:
     col: str
     value: str
     source: str
+    weights: FloatArray | None = None
 
     @classmethod
-    def of(cls, found: io.Entries) -> Given:
-        M = Sampling(found.rows, found.cols, found.shape)
-        names = found.row, found.col, found.value
-        return cls(M, found.values, found.row_ids, found.col_ids, *names, found.source)
+    def of(cls, found: io.Entries, background: float = 0.0, confidence: float = 1.0) -> Given:
+        """Values as they are; with a background counts of clicks, which are preferences of 1 with weights."""
+        names = found.row, found.col, PREFERENCE if background else found.value
+        M = Sampling(found.rows, found.cols, found.shape, background=background)
+        rest = found.row_ids, found.col_ids, *names, found.source
+        if not background:
+            return cls(M, found.values, *rest)
+        counts = np.asarray(found.values, dtype=np.float64)
+        if counts.min() <= 0:
+            raise refused(f"{found.source}: counts of clicks must be above 0; got {counts.min():g}: drop such rows")
+        return cls(M, np.ones(counts.size), *rest, clicked(counts, confidence))
 
     @property
     def seen(self) -> Matrix:
@@ -74,7 +83,7 @@ class Pairs:
     def of(cls, model: LowRank, given: Given, scale: tuple[float, float] | None) -> Pairs:
         """The matrix that was completed from these entries."""
         rows, cols = Ids(given.row_ids), Ids(given.col_ids)
-        mean = float(given.values.mean())
+        mean = 0.0 if given.M.background else float(given.values.mean())
         return cls(Completed(model, rows, cols, given.seen, mean, scale or ANY), given.row, given.col, given.value)
 
     def plain(self) -> Plain:

@@ -18,7 +18,7 @@ from fewatoms.atoms import RankOne
 from fewatoms.completed import Completed, Entries
 from fewatoms.doors import fit
 from fewatoms.estimators.base import with_gaps
-from fewatoms.estimators.entries import spanned, weighed
+from fewatoms.estimators.entries import click_score, clicks, spanned, weighed
 from fewatoms.estimators.pairs import column, measured, pairs
 from fewatoms.estimators.seeds import seed
 from fewatoms.ids import UNKNOWN, Ids, listed, told
@@ -52,8 +52,13 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Range that predictions keep to; "auto" is that of the values fitted.
     nonnegative : bool
         Whether factors must not be negative.
-    duplicates : "error", "mean" or "last"
+    duplicates : "error", "mean", "last" or "sum"
         What to do with entries that occur more than once.
+    background : float, optional
+        For clicks: the weight of all cells without an entry, as zeros, such as 1. y are counts then (of a table what is
+        above 0), each a preference of 1 with weight 1 + confidence * count; ridge and rank are those that rank clicks
+        held out best. None or 0: cells without an entry are unknown.
+    confidence : float, what one more click adds to a weight, beside a background
     callback : callable, optional
         As for `fewatoms.fit`. A `Deadline` serves one fit: give a new one for the next, or for a clone.
     random_state : int, RandomState or Generator, optional
@@ -79,6 +84,8 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         clip: tuple[float, float] | str | None = None,
         nonnegative: bool = False,
         duplicates: str = "error",
+        background: float | None = None,
+        confidence: float = 1.0,
         callback: Callable[..., None] | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -88,6 +95,8 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.clip = clip
         self.nonnegative = nonnegative
         self.duplicates = duplicates
+        self.background = background
+        self.confidence = confidence
         self.callback = callback
         self.random_state = random_state
 
@@ -112,14 +121,15 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         sample_weight : how much each pair counts, or each row of a table; 0 leaves it out
         """
-        entries = self._read(X, y, sample_weight, (user, item, value)).once(self.duplicates)
-        span = spanned(self.clip, entries.values)
+        entries = clicks(self, self._read(X, y, sample_weight, (user, item, value)).once(self.duplicates))
+        span = spanned(self.clip, entries.range)
         of_pairs = "y" if value is None else f"the column {value!r}"
         with _checks.told_of("b", "X" if hasattr(self, "n_features_in_") else of_pairs):
             self.solution_ = solution = self._solved(entries)
         self.mean_ = entries.mean
         self.rank_, self.ridge_ = solution.cardinality, solution.ridge
-        self._filled = Completed(solution.model, entries.rows, entries.cols, entries.grid, self.mean_, span)
+        mean = 0.0 if entries.background else self.mean_
+        self._filled = Completed(solution.model, entries.rows, entries.cols, entries.grid, mean, span)
         return self
 
     def _read(self, X: object, y: object, sample_weight: object, named: tuple[str | None, ...]) -> Entries:
@@ -146,11 +156,12 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _by_name(self, frame: frames.Frame | None, named: tuple[str | None, ...]) -> tuple[tuple[Array, Array], Array]:
         user, item, value = named
-        if frame is None or user is None or item is None or value is None:
+        if frame is None or user is None or item is None or (value is None and not self.background):
             came = f"got {', '.join(map(repr, named))}{'' if frame is not None else ' beside an X that is none'}"
             raise ValueError(f"user, item and value must name columns of a data frame X, all three; {came}")
         self._named = (user, item)
-        return (column(frame, user), column(frame, item)), column(frame, value)
+        users = column(frame, user)
+        return (users, column(frame, item)), np.ones(len(users)) if value is None else column(frame, value)
 
     def _table(self, X: object, *, reset: bool = False) -> FloatArray:
         """A table with NaN for what is missing, its columns checked against those known."""
@@ -250,12 +261,15 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self._said_of(table, i, j).reshape(table.shape)
 
     def score(self, X: object, y: object = None, sample_weight: object = None) -> float:
-        """The R^2 of predictions for pairs with values y.
+        """The R^2 of predictions for pairs with values y. Beside a background the NDCG of pairs that were not fitted (y
+        is ignored): where they stand among all columns of their rows that were not clicked on.
 
         Of a table (y is ignored): the entries of each row are dealt out in turn to two halves, and each half is
         predicted from the other, so that rows that were not fitted tell which model is better.
         """
         check_is_fitted(self)
+        if self._filled.model.background:
+            return click_score(self._filled, self._codes(X))
         codes = None if y is None else self._codes(X)
         if codes is None:
             return self._score_of_table(self._table(X), sample_weight)
@@ -313,6 +327,8 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         had, as well as the fit has converged.
         """
         check_is_fitted(self)
+        if self._filled.model.background:
+            raise ValueError("transform fills in values; beside a background there are counts and preferences: predict")
         table = self._table(X).copy()
         i, j = np.nonzero(np.isnan(table))
         table[i, j] = self._said_of(table, i, j)
@@ -322,7 +338,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """What the model says of entries (i, j) of a table."""
         if i.size == 0 or np.isnan(table).all():
             return self._filled.at(np.full(i.size, UNKNOWN), j)
-        fresh = Entries.of_table(table, self._filled.cols, None)
+        fresh = clicks(self, Entries.of_table(table, self._filled.cols, None))
         return self._filled.extended(fresh, 0).at(len(self.row_ids_) + i, j)
 
     def get_feature_names_out(self, input_features: object = None) -> Array:
@@ -350,7 +366,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             raise ValueError(f"X must be pairs of ids beside y; got {_checks.came(X)}")
         values = _checks.real_vector("y", frames.vector("y", y), len(two[0]), " (one per pair)")
         fresh = Entries.of_pairs(two, values, weighed(sample_weight, values.size))
-        self._filled = self._filled.extended(self._placed(fresh, axis).once(self.duplicates), axis)
+        self._filled = self._filled.extended(clicks(self, self._placed(fresh, axis).once(self.duplicates)), axis)
         return self
 
     def _fresh_rows(self, X: object, axis: int, sample_weight: object) -> Entries:
@@ -359,7 +375,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 "X must be pairs of ids beside their values y, unless it has new rows of a table; y is None"
             )
         table, known = self._table(X), len(self.row_ids_)
-        fresh = Entries.of_table(table, self._filled.cols, weighed(sample_weight, len(table)))
+        fresh = clicks(self, Entries.of_table(table, self._filled.cols, weighed(sample_weight, len(table))))
         return replace(fresh, rows=Ids(known + fresh.rows.values))
 
     def _placed(self, fresh: Entries, axis: int) -> Entries:

@@ -1,11 +1,16 @@
-"""What estimators are told about entries of a matrix: the range of values, weights."""
+"""What estimators are told about entries of a matrix: the range of values, weights, clicks."""
 
 from __future__ import annotations
+
+from typing import Protocol
 
 import numpy as np
 
 from fewatoms import _checks, frames
-from fewatoms._types import FloatArray
+from fewatoms._types import FloatArray, IntArray
+from fewatoms.completed import Completed, Entries
+from fewatoms.ids import UNKNOWN
+from fewatoms.ranking import Ranking
 
 
 def spanned(clip: object, values: FloatArray) -> tuple[float, float]:
@@ -31,3 +36,31 @@ def weighed(given: object, count: int) -> FloatArray | None:
     _checks.require(bool((weights >= 0).all()), "sample_weight", "nonnegative", float(weights.min()))
     _checks.require(bool(weights.any()), "sample_weight", "above zero somewhere", "zero everywhere")
     return weights
+
+
+class Told(Protocol):
+    """What an estimator is told of clicks."""
+
+    background: float | None
+    confidence: float
+    biases: bool
+
+
+def clicks(told: Told, entries: Entries) -> Entries:
+    """Counts as preferences with weights, where there is a background; other entries as they are."""
+    weight = 0.0 if told.background is None else _checks.number("background", told.background)
+    if not weight:
+        return entries
+    _checks.require(not told.biases, "biases", "False beside a background, where all cells count", told.biases)
+    return entries.clicks(weight, _checks.number("confidence", told.confidence))
+
+
+def click_score(filled: Completed, codes: tuple[IntArray, IntArray] | None) -> float:
+    """The NDCG of pairs that were not fitted, by their codes: among all columns of their rows that were not clicked
+    on."""
+    if codes is None or filled.seen is None:
+        raise ValueError("X must be pairs of ids beside a background; got a table")
+    there = (codes[0] != UNKNOWN) & (codes[1] != UNKNOWN)
+    if not there.any():
+        raise ValueError("X must have a pair of which both ids are known; got none")
+    return Ranking.of(filled.model, (codes[0][there], codes[1][there]), filled.seen.nonzero()).ndcg()

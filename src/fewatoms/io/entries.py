@@ -21,6 +21,7 @@ from fewatoms.io.memory import afford
 from fewatoms.io.records import Entries, asked
 from fewatoms.io.refused import Refused
 
+ONCE = "count"  # what the value is called where each row of a table is one click
 ROW, COLUMN, VALUE = "row", "column", "value"  # what the parts of a triplet are called where the file has no names
 Three: TypeAlias = tuple[str, str, str]
 TRIPLET = 24  # bytes of an entry: two codes and a number, and the key by which repeated ones are found
@@ -33,19 +34,21 @@ def read_entries(
     col: str | None = None,
     value: str | None = None,
     duplicates: str = "error",
+    clicks: bool = False,
 ) -> Entries:
     """Read a matrix by some of its entries: a table with a column for the row, one for the column and one for the value
     (the first three if nobody says), a sparse matrix, or an array with NaN for what is missing.
 
     Ids are whole numbers or strings, in ascending order; rows and columns of matrices are numbered from 1. `duplicates`
-    says what is done with a place that comes more than once: "error", "mean" of its values, or the "last" one.
+    says what is done with a place that comes more than once: "error", "mean" of its values, their "sum", or the "last"
+    one. Tables of `clicks` may do without a value: each row is one then.
     """
     if duplicates not in MERGED:
         raise Refused(f"duplicates must be one of {', '.join(MERGED)}; got {duplicates!r}")
     path, key = keyed(path)
     file, source, kind = input_file(path, READ)
     if kind not in ARRAYS:
-        found = _of_table(file, source, kind, (row, col, value))
+        found = _of_table(file, source, kind, (row, col, value), clicks)
     elif (row, col, value) == (None, None, None):
         found = _of_matrix(file, source, kind, key)
     else:
@@ -74,7 +77,7 @@ class Triplets:
             raise Refused(
                 f"{self.source} must have each place once; {count} entries repeat one, such as row "
                 f"{self.ids[0][row]!s}, column {self.ids[1][col]!s}: drop them, or say "
-                "--duplicates mean or --duplicates last (in Python, duplicates=...)"
+                "--duplicates mean, sum or last (in Python, duplicates=...)"
             )
         if example is not None:
             self._merge(MERGED[duplicates])
@@ -117,6 +120,11 @@ def _put_means(values: Array, places: Array, others: Array) -> None:
     values[some] = sums / (1 + np.bincount(which))
 
 
+def _put_sums(values: Array, places: Array, others: Array) -> None:
+    """Sums of the values at some places and all others that belong there."""
+    np.add.at(values, places, others)
+
+
 def _put_lasts(values: Array, places: Array, others: Array) -> None:
     """The last of the others that belong at a place."""
     values[places] = others
@@ -126,26 +134,35 @@ MERGED: Mapping[str, Callable[[Array, Array, Array], None]] = {
     "error": _put_lasts,
     "mean": _put_means,
     "last": _put_lasts,
+    "sum": _put_sums,
 }
 
 
 # Tables --------------------------------------------------------------------------------------------------------------
 
 
-def _of_table(path: Path, source: str, kind: str, names: Sequence[str | None]) -> Triplets:
+def _of_table(path: Path, source: str, kind: str, names: Sequence[str | None], clicks: bool) -> Triplets:
     if kind in PARQUET or kind in FEATHER:
         file = (arrow.Parquet if kind in PARQUET else arrow.Ipc)(path, source)
-        chosen = _three(source, file.names, names)
+        chosen = _chosen(source, file.names, names, clicks)
         file.refuse_large(chosen)
         return _of_typed(file, chosen)
     layout = text.layout(path, source)
-    chosen = _three(source, layout.names, names)
+    chosen = _chosen(source, layout.names, names, clicks)
     if all(map(NUMBER.fullmatch, chosen)):
         raise Refused(
             f"{source} must have a line of names above the entries; it begins with {', '.join(chosen)}: add a line "
             f"such as {layout.separator.join((ROW, COLUMN, VALUE))}"
         )
     return either_way(layout, lambda rows: _of_text(layout, chosen, rows))
+
+
+def _chosen(source: str, there: tuple[str, ...], names: Sequence[str | None], clicks: bool) -> Three:
+    """The columns of ids and values; of clicks the last may be missing."""
+    if not clicks or names[2] is not None or len(there) - (there[:1] == ("index",)) > 2:
+        return _three(source, there, names)
+    row, col, _ = _three(source, (*there, ONCE), (*names[:2], ONCE))
+    return row, col, ONCE
 
 
 def _three(source: str, there: tuple[str, ...], names: Sequence[str | None]) -> Three:
@@ -169,11 +186,13 @@ def _three(source: str, there: tuple[str, ...], names: Sequence[str | None]) -> 
 
 def _of_text(it: text.Layout, names: Three, rows: Rows) -> Triplets:
     """By words: whether ids are whole numbers is known at the end."""
-    row, col, value = (it.names.index(name) for name in names)
+    row, col = (it.names.index(name) for name in names[:2])
+    value = None if names[2] == ONCE else it.names.index(names[2])
 
     def parts() -> Iterator[tuple[list[tuple[Array, Array]], Array]]:
         for batch in rows(it):
-            yield [batch[place].encoded() for place in (row, col)], _numbers(it, names[2], batch[value])
+            ids = [batch[place].encoded() for place in (row, col)]
+            yield ids, np.ones(ids[0][1].size) if value is None else _numbers(it, names[2], batch[value])
 
     return _gathered(it.source, names, [WordCoder(), WordCoder()], parts())
 
@@ -192,14 +211,15 @@ def _numbers(it: text.Layout, name: str, cells: Cells) -> Array:
 
 
 def _of_typed(it: arrow.Binary, names: Three) -> Triplets:
-    kinds = it.types(names)
+    there = names[: 2 if names[2] == ONCE else 3]
+    kinds = it.types(there)
     readers = [arrow.identifier(it.source, name, kind) for name, kind in zip(names[:2], kinds[:2], strict=True)]
-    values = arrow.value_reader(it.source, names[2], kinds[2])
+    values = None if len(there) == 2 else arrow.value_reader(it.source, names[2], kinds[2])
 
     def parts() -> Iterator[tuple[list[tuple[Array, Array]], Array]]:
-        for row, col, value in it.batches(names):
-            ids = zip((row, col), readers, strict=True)
-            yield [reader.encoded(column) for column, reader in ids], values(value)
+        for row, col, *value in it.batches(there):
+            ids = [reader.encoded(column) for column, reader in zip((row, col), readers, strict=True)]
+            yield ids, np.ones(ids[0][1].size) if values is None else values(value[0])
 
     return _gathered(it.source, names, [reader.coder for reader in readers], parts(), it.rows)
 

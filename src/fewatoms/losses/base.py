@@ -159,6 +159,17 @@ class Loss(ABC):
     def conjugate(self, y: FloatArray) -> float:
         """f*(y) = sup over w of <y, w> - f(w); infinite outside dom f*."""
 
+    def read_dual(self, y: object, size: int) -> FloatArray:
+        """A dual vector as a user gives it, checked."""
+        return _checks.real_vector("y", y, size)
+
+    def with_background(self, background: float) -> Loss:
+        """The same loss where cells of a matrix that were not sampled count as zeros of this weight; 0: they do not
+        count."""
+        if background:
+            raise TypeError(f"loss must be LeastSquares with Sampling(..., background={background:g}); got {self!r}")
+        return self
+
     def clip(self, y: FloatArray) -> FloatArray:
         """A point of dom f* near y: y itself if it lies there, else one between it and grad f(0), which does.
 

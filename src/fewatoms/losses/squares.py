@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 
-from fewatoms._types import FloatArray
+from fewatoms._types import FloatArray, Vector
 from fewatoms.kept import Kept
 from fewatoms.losses.base import Loss
+from fewatoms.spread import Spread, spread
 
 
 class Quadratic(Loss):
@@ -51,8 +52,50 @@ class LeastSquares(Quadratic):
     def value(self, r: FloatArray) -> float:
         return 0.5 * float(np.dot(r, r if self.weights is None else self.weights * r))
 
+    def with_background(self, background: float) -> Loss:
+        return Everywhere(self.weights, background) if background else self
+
     def gradient(self, r: FloatArray) -> FloatArray:
         return self._w * r
 
     def conjugate(self, y: FloatArray) -> float:
         return 0.5 * float(np.dot(y, y if self.weights is None else y / self.weights))
+
+
+class Everywhere(LeastSquares):
+    """f(r) = 1/2 sum of w_i r_i^2 over the sampled entries of a matrix + background / 2 times the squares at all other
+    cells: what `LeastSquares` means beside Sampling(..., background=...).
+
+    Residuals and y are `Spread`, or arrays for vectors that are zero beyond the sampled entries, as data are.
+    """
+
+    def __init__(self, weights: FloatArray | None, background: float) -> None:
+        super().__init__(weights)
+        self.background = background
+
+    def _settings(self) -> str:
+        return ", ".join(filter(None, (super()._settings(), f"background={self.background:g}")))
+
+    def __repr__(self) -> str:
+        return f"LeastSquares({self._settings()})"
+
+    def kept(self) -> Kept | None:
+        return LeastSquares(self.weights).kept()  # the background is M's
+
+    @property
+    def smoothness(self) -> float:
+        return max(super().smoothness, self.background)
+
+    def value(self, r: Vector) -> float:
+        all_ = spread(r)
+        return super().value(all_.seen) + 0.5 * self.background * all_.rest
+
+    def gradient(self, r: Vector) -> Vector:
+        return spread(r).weighed(self._w, self.background)
+
+    def conjugate(self, y: Vector) -> float:
+        all_ = spread(y)
+        return super().conjugate(all_.seen) + 0.5 * all_.rest / self.background
+
+    def read_dual(self, y: object, size: int) -> Vector:
+        return Spread.of(y, size) or super().read_dual(y, size)

@@ -58,6 +58,7 @@ class Job(ABC):
     pace = Pace()
     ranks = False  # whether `finish` has a use for more than the best candidate
     closed = False
+    spreads = False  # whether it knows residuals and y that are no arrays, see `spread`
     retells = False  # whether `reached` knows the way back to an answer
 
     def __init__(self, problem: Problem, budgets: Sequence[Budget]) -> None:
@@ -111,7 +112,7 @@ class Job(ABC):
         return []
 
     def held_out(self, budget: Budget) -> float | None:
-        """Where a ridge was chosen by entries held out, the root mean square error there."""
+        """Where a ridge was chosen by entries held out, the root mean square error there; 1 - NDCG for clicks."""
         return None
 
     def serves(self, problem: Problem) -> Job | None:
@@ -161,6 +162,12 @@ def choose(methods: Sequence[Method], problem: Problem, budgets: Sequence[Budget
     """The job of the first of these methods that opens the problem."""
     for method in methods:
         job = (method if effort == NORMAL else method.at(effort)).open(problem, budgets)
+        if job is not None and problem.measured.background and not job.spreads:
+            raise ValueError(
+                f"Sampling(..., background={problem.measured.background:g}) is for RankOne(p, q) or a multiple of it, "
+                f"a number of atoms k, and the default method, Completion(); got {problem!r} and {method!r}, which "
+                "wants residuals and y as arrays"
+            )
         if job is not None:
             return job
     asked = ", ".join(map(repr, methods))

@@ -33,6 +33,7 @@ class Operator(Offering, ABC):
 
     shape: tuple[int, int]
     complex = False  # M*y is a complex Hermitian matrix
+    background = 0.0  # the weight of cells of a matrix that were not sampled, as zeros; images are `Spread` with one
     by_columns = False  # a matrix model is measured column by column, each column alike
     names: Names | None = None  # what its columns are called, where somebody said so
     framed: Maker | None = None  # what makes a data frame of the kind that it came as

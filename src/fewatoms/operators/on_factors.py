@@ -36,8 +36,11 @@ class SampledFactors(ReducedOperator):
     def normal_equations(self, b: FloatArray, weights: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
         U, V = self.face.U, self.face.V
         r, s = U.shape[1], V.shape[1]
-        G = np.zeros((r * r, s * s))
-        for first, grams in self.sampling.row_grams(V, weights):
+        G, beyond, background = np.zeros((r * r, s * s)), weights, self.sampling.background
+        if background:  # all cells with that weight, and what entries have beyond it
+            G += background * np.outer(U.T @ U, V.T @ V)
+            beyond = (np.ones(b.size) if weights is None else weights) - background
+        for first, grams in self.sampling.row_grams(V, beyond):
             u = U[first : first + len(grams)]
             G += np.einsum("ia,ic->iac", u, u).reshape(len(u), r * r).T @ grams.reshape(len(u), s * s)
         G = G.reshape(r, r, s, s).transpose(0, 2, 1, 3).reshape(r * s, r * s)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
-from fewatoms import _checks, kernels
-from fewatoms._types import Array, FloatArray, IntArray, ModelDual
-from fewatoms.capabilities import SampledEntries
+from fewatoms import _checks, kernels, linalg
+from fewatoms._types import Array, FloatArray, IntArray, ModelDual, Vector
+from fewatoms.capabilities import FactorFits, Norms, SampledEntries
 from fewatoms.faces import Factors
 from fewatoms.operators.base import Operator
 from fewatoms.operators.on_factors import SampledFactors
 from fewatoms.reduced import BLOCK, ReducedOperator
+from fewatoms.spread import Spread, spread
 
 COUNTED = 1 << 20  # entries counted together
+C = TypeVar("C")
+WITH_BACKGROUND = (SampledEntries, FactorFits, Norms)  # what is offered beside a background
 MANY = 10_000_000  # rows and columns that deserve a question where entries are few
 
 
@@ -29,13 +32,19 @@ class Sampling(Operator):
         Positions of the observed entries, in any order, each pair once.
     shape : (p, q)
         Of the matrix.
+    background : float, optional
+        The weight of all cells that are not named, as zeros: with one, f is 1/2 the sum of w (b - X)^2 over the entries
+        named, w the weights of `LeastSquares`, + background / 2 times that of X^2 over all other cells. For clicks,
+        which are seen where they are and nowhere else. 0: other cells are unknown, and do not count.
 
     Notes
     -----
-    M*y is a sparse matrix. Products are counted per rank-one matrix sampled.
+    M*y is a sparse matrix. Products are counted per rank-one matrix sampled. With a background data are still the
+    entries named, images and y are `Spread`, and M*y is a sparse matrix plus one of low rank; it is for `RankOne`, a
+    number of atoms and least squares.
     """
 
-    def __init__(self, rows: Any, cols: Any, shape: Any) -> None:
+    def __init__(self, rows: Any, cols: Any, shape: Any, *, background: float = 0.0) -> None:
         p, q = _checks.shape2("shape", shape)
         rows = _checks.indices("rows", rows, p, narrow=True)
         cols = _checks.indices("cols", cols, q, narrow=True)
@@ -46,16 +55,18 @@ class Sampling(Operator):
         self._starts, self._cols, self._order = _by_rows(rows, cols, (p, q))
         self.matrix_shape = (p, q)
         self.shape = (rows.size, p * q)
+        self.background = _checks.number("background", background)
 
     def __repr__(self) -> str:
-        return f"Sampling({self.shape[0]} entries of {self.matrix_shape[0]} x {self.matrix_shape[1]})"
+        others = f", others zeros of weight {self.background:g}" if self.background else ""
+        return f"Sampling({self.shape[0]} entries of {self.matrix_shape[0]} x {self.matrix_shape[1]}{others})"
 
     @property
     def model_shape(self) -> tuple[int, ...]:
         return self.matrix_shape
 
     def subset(self, rows: IntArray) -> Sampling:
-        return Sampling(self.rows[rows], self.cols[rows], self.matrix_shape)
+        return Sampling(self.rows[rows], self.cols[rows], self.matrix_shape, background=self.background)
 
     @property
     def _rows(self) -> Array:
@@ -96,7 +107,14 @@ class Sampling(Operator):
 
     @classmethod
     def from_triplets(
-        cls, rows: Any, cols: Any, values: Any, shape: Any = None, *, duplicates: str = "error"
+        cls,
+        rows: Any,
+        cols: Any,
+        values: Any,
+        shape: Any = None,
+        *,
+        duplicates: str = "error",
+        background: float = 0.0,
     ) -> tuple[Sampling, FloatArray]:
         """(M, b) from entries (row, col, value).
 
@@ -129,7 +147,7 @@ class Sampling(Operator):
                 merged = values[first]
             order = np.argsort(first, kind="stable")  # keep the order of appearance
             rows, cols, values = rows[first[order]], cols[first[order]], merged[order]
-        return cls(rows, cols, (p, q)), values
+        return cls(rows, cols, (p, q), background=background), values
 
     @classmethod
     def from_array(cls, X: Any) -> tuple[Sampling, FloatArray]:
@@ -161,20 +179,36 @@ class Sampling(Operator):
     def _sort(self, values: Array) -> Array:
         return values if self._order is None else values[self._order]
 
-    def apply(self, x: Array) -> FloatArray:
-        return self._unsort(np.asarray(x, dtype=np.float64).reshape(self.matrix_shape)[self._rows, self._cols])
+    def offers(self, capability: type[C]) -> C | None:
+        """With a background no less than all cells are seen: most of what is offered speaks of arrays."""
+        return None if self.background and capability not in WITH_BACKGROUND else super().offers(capability)
 
-    def adjoint(self, y: FloatArray) -> ModelDual:
+    def apply(self, x: Array) -> Vector:
+        X = np.asarray(x, dtype=np.float64).reshape(self.matrix_shape)
+        return self._seen(self._unsort(X[self._rows, self._cols]), lambda: (X, np.eye(X.shape[1])))
+
+    def _seen(self, values: FloatArray, factors: Callable[[], tuple[Array, Array]]) -> Vector:
+        """The image of a matrix that has these entries: with a background all of its cells."""
+        return Spread(values, values, *factors()) if self.background else values
+
+    def adjoint(self, y: Vector) -> ModelDual:
+        if not self.background:
+            return self._placed(y)
+        y = spread(y)
+        sparse, one = self._placed(y.beyond), np.eye(y.left.shape[1])
+        return linalg.low_rank_plus([(1.0, y.left, one, y.right)], 1.0, sparse) if y.left.size else sparse
+
+    def _placed(self, y: FloatArray) -> ModelDual:
         return sp.csr_array((self._sort(y), self._cols, self._starts), shape=self.matrix_shape)
 
-    def apply_factors(self, U: Array, V: Array) -> FloatArray:
+    def apply_factors(self, U: Array, V: Array) -> Vector:
         if (len(U), len(V)) != self.matrix_shape or U.shape[1:] != V.shape[1:]:
             raise ValueError(
                 f"U and V must be factors of a matrix of shape {self.matrix_shape}; got {U.shape}, {V.shape}"
             )
-        return self._unsort(kernels.sampled_products(U, V, self._starts, self._cols))
+        return self._seen(self._unsort(kernels.sampled_products(U, V, self._starts, self._cols)), lambda: (U, V))
 
-    def sampled(self, U: Array, V: Array) -> FloatArray:
+    def sampled(self, U: Array, V: Array) -> Vector:
         return self.apply_factors(U, V)
 
     def row_grams(self, V: Array, weights: FloatArray | None) -> Iterator[tuple[int, FloatArray]]:
@@ -195,7 +229,7 @@ class Sampling(Operator):
         return sp.csc_array((np.ones(found.size), (given, found)), shape=(self.shape[0], indices.size))
 
     def column_norms(self) -> FloatArray:
-        norms = np.zeros(self.matrix_shape)
+        norms = np.full(self.matrix_shape, 1.0 if self.background else 0.0)
         norms[self._rows, self._cols] = 1.0
         return norms.ravel()
 

@@ -31,7 +31,7 @@ class Wrapper(Operator):
         self.inner = inner
         self.shape = (inner.shape[0] if rows is None else rows, inner.shape[1])
         self.complex, self.by_columns, self.names = inner.complex, inner.by_columns, inner.names
-        self.framed = inner.framed
+        self.framed, self.background = inner.framed, inner.background
 
     def seen(self, images: Matrix) -> Matrix:
         """P applied to an image, or to the columns of a block."""

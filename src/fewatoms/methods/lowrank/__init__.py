@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 
 import numpy as np
 
@@ -99,6 +100,7 @@ class CompletionJob(Job):
     """One run of `Completion`: the entries in both orders, shared by all budgets."""
 
     pace = Pace(patience=100_000, complete=True)  # the stream ends by itself
+    spreads = True
 
     def __init__(self, asked: Asked, budgets: Sequence[Budget], method: Completion) -> None:
         super().__init__(asked.problem, budgets)
@@ -257,7 +259,7 @@ class CompletionJob(Job):
             if empty.size:
                 instead = f"the biases of the {other}s" if problem.beside.biases else "zero"
                 notes.append(words.empty_lines(name, empty, instead))
-        unknowns, entries = face.freedom, problem.m
+        unknowns, entries = face.freedom, problem.m if not problem.measured.background else prod(face.shape)
         if unknowns > entries and not problem.ridge:
             notes.append(words.too_many_unknowns(unknowns, entries))
         elif self.method.scarce * unknowns > entries and not problem.ridge:

@@ -118,11 +118,21 @@ class Factored:
         self.single = values.size >= kernels.WORTHWHILE and 1 / HELD_SINGLY < unit < HELD_SINGLY
         self.unit = (float(np.float32(unit)) if self.single else unit) if biased else None
 
+    def determines(self, rank: int, ample: float) -> bool:
+        """Whether there are so many entries for each unknown of a matrix of this rank."""
+        return self.rows.values.size >= ample * rank * (sum(self.shape) - rank)
+
     @property
     def uneven(self) -> bool:
         """Whether some entries weigh so much more than others that the latter hardly count."""
         w = self.rows.weights
         return bool(w.size and w.max() > UNEVEN_WEIGHTS * w.min())
+
+    def signed(self) -> Factored:
+        """The same entries for factors of any sign."""
+        other = copy(self)
+        other.nonnegative = False
+        return other
 
     def tempered(self, power: float) -> Factored:
         """The same entries with their weights raised to a power below 1, scaled to the same mean."""
@@ -161,18 +171,18 @@ class Factored:
             ledger.tick()
         u, s, vh = np.linalg.svd(R.T)  # M*y ~ P R^T Q^T
         at = Triple(P @ u, s, Q @ vh.T, row, col).cut(rank)
-        return _without_signs(at) if self.nonnegative else at
+        return without_signs(at) if self.nonnegative else at
 
     def of(self, U: Array, V: Array, row: FloatArray = NONE, col: FloatArray = NONE) -> Triple:
         """U V^T as a triple, with biases beside it. Factors that have signs lose them where they must."""
         if self.nonnegative and min(U.min(initial=0.0), V.min(initial=0.0)) >= 0:
             return Triple(*normalised(U, V), row, col, signed=False)
         at = Triple(*balanced(U, V), row, col)
-        return _without_signs(at) if self.nonnegative else at
+        return without_signs(at) if self.nonnegative else at
 
     def beside(self, at: Triple, more: Triple) -> Triple:
         """The atoms of two points together, with the biases of the first."""
-        more = _without_signs(more) if self.nonnegative else more
+        more = without_signs(more) if self.nonnegative else more
         (U, V), (A, B) = at.halves(), more.halves()
         P, s, Q = self._shaped(np.concatenate([U, A], axis=1), np.concatenate([V, B], axis=1))
         return replace(at, P=P, s=s, Q=Q, signed=not self.nonnegative)
@@ -270,7 +280,7 @@ def _without_noise(V: Array) -> Array:
     return np.where(noise[:, None], 0.0, V) if noise.any() else V
 
 
-def _without_signs(at: Triple) -> Triple:
+def without_signs(at: Triple) -> Triple:
     """A nonnegative start: each pair of singular vectors with the sign under which more of it is positive."""
     P, Q = np.empty_like(at.P), np.empty_like(at.Q)
     s = np.empty_like(at.s)
@@ -297,4 +307,4 @@ def _transposed(side: Side, shape: tuple[int, int]) -> Side:
     return Side(grid.indptr.astype(np.int64), grid.indices, grid.data, w)
 
 
-__all__ = ["Factored", "Triple", "balanced", "normalised", "row_by_row"]
+__all__ = ["Factored", "Triple", "balanced", "normalised", "row_by_row", "without_signs"]

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fewatoms.methods.lowrank.entries import Triple
 from fewatoms.methods.lowrank.lifting import Lifting
 from fewatoms.methods.lowrank.starts import awake, leading
 from fewatoms.methods.lowrank.sweeps import Spot, Sweeps
+from fewatoms.methods.lowrank.unsigned import Unsigned
 
 Stream = Generator[Spot, None, Triple]  # a spot for each sweep; the point where it ends
 
@@ -34,6 +35,7 @@ class Ladder:
         a rung that took so many sweeps at most. With fewer entries longer steps end in other, at times worse, minima
     last : the last rung, in units of the first
     powers : of the weights, for further starts where weights over orders of magnitude leave few entries that count
+    unsigned : how nonnegative factors begin where entries abound
     """
 
     ample: float = 10.0
@@ -46,14 +48,11 @@ class Ladder:
     easy: int = 2
     last: float = 1e-5
     powers: tuple[float, ...] = (0.0, 0.5)
+    unsigned: Unsigned = field(default_factory=Unsigned)
 
     def abounds(self, run: Sweeps) -> bool:
         """Whether there are many entries for each unknown."""
-        return self._per_unknown(run) >= self.ample
-
-    def _per_unknown(self, run: Sweeps) -> float:
-        k = run.asked.k
-        return run.asked.problem.m / max(1, k * (sum(run.F.shape) - k))
+        return run.F.determines(run.asked.k, self.ample)
 
     def stream(self, run: Sweeps, tol: float, begin: Triple | None, lift: Lifting | None) -> Iterator[Spot]:
         """All sweeps of a run, from a place to begin at, or from the singular vectors of M*y at x = 0.
@@ -61,15 +60,18 @@ class Ladder:
         lift : lets the factors grow beyond k columns, as (P1) or (P3) needs
         """
         ample, lam, bounded = self.abounds(run), run.asked.lam, run.asked.problem.alpha is not None
+        unsigned = begin is None and ample and run.F.nonnegative and not bounded
         if begin is not None:
             at = run.F.judged(run.fitted(begin))
+        elif unsigned:
+            at = self._unsigned(run)
         else:
             at = leading(run.F, run.asked.k, run.shrink, rounds=2 if ample else 5)
         if begin is None and bounded:
             at = yield from self._to_bound(run, at, lift)
             if lift is not None and run.asked.problem.meets(run.loss):
                 return
-        elif begin is None:
+        elif begin is None and not unsigned:
             at = yield from self._quickly(run, at) if ample else self._slowly(run, at, lam)
         at = yield from _down(run, awake(run.F, at, lam), lam, self.amply * tol if ample else tol)
         if begin is None and run.F.uneven:
@@ -90,11 +92,17 @@ class Ladder:
                 yield run.spot(at)
         return at
 
+    def _unsigned(self, run: Sweeps) -> Triple:
+        """From factors of any sign, which settle in a few sweeps, to nonnegative ones of the same matrix."""
+        other = Sweeps(run.asked, run.F.signed())
+        at = _ended(self._quickly(other, other.F.leading(run.asked.k, run.shrink, rounds=2)))
+        return self.unsigned.start(other.descend(at, run.asked.lam, self.roughly))
+
     def _slowly(self, run: Sweeps, at: Triple, lam: float) -> Stream:
         """Down a ladder from where the first atom appears, each rung solved roughly: where entries are scarce, this
         finds what descents from elsewhere miss."""
         rung = top = float(at.s[0])
-        step, known, dense = self.step, math.inf, self._per_unknown(run) >= self.longer
+        step, known, dense = self.step, math.inf, run.F.determines(run.asked.k, self.longer)
         while (rung := step * rung) > max(lam, self.last * top):
             before = run.made
             at = yield from _down(run, at.alive(), rung, self.roughly, known - run.lam * at.gauge + rung * at.gauge)

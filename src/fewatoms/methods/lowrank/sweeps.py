@@ -9,9 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from fewatoms import linalg
-from fewatoms._types import Array, FloatArray, ModelDual
+from fewatoms._types import Array, FloatArray, ModelDual, Vector
 from fewatoms.candidates import Candidate, Compact, Iterate
 from fewatoms.capabilities import RankOnePairs, SampledEntries
+from fewatoms.methods.lowrank.clicks import Clicks
 from fewatoms.methods.lowrank.entries import Factored, Triple, row_by_row
 from fewatoms.problem import Problem
 from fewatoms.sides import Side
@@ -78,7 +79,10 @@ class Asked:
 
     def factored(self, rows: Side) -> Factored:
         """Entries, all or some of them, in both orders."""
-        return Factored(rows, self.entries.matrix_shape, biased=self.biased, nonnegative=self.pairs.nonnegative)
+        shape, background, bound = self.entries.matrix_shape, self.problem.measured.background, self.pairs.nonnegative
+        if background:
+            return Clicks(rows, shape, background, nonnegative=bound)
+        return Factored(rows, shape, biased=self.biased, nonnegative=bound)
 
     def opened(self) -> Factored:
         """All of them."""
@@ -115,7 +119,7 @@ class Spot:
         face, c = asked.pairs.paired(at.P, at.s / abs(asked.scale), at.Q)
         return asked.problem.atoms.around(face), c
 
-    def left(self) -> FloatArray:
+    def left(self) -> Vector:
         """b - Mx, in the order of the data."""
         asked, at = self.asked, self.kept
         return asked.problem.b - asked.entries.sampled(asked.sign * at.P * at.s, at.Q)
@@ -140,7 +144,7 @@ class Spot:
             return -math.inf
         return HIGHER * math.log(self.lam) - abs(math.log(self.loss / alpha))
 
-    def dual(self) -> tuple[FloatArray, ModelDual]:
+    def dual(self) -> tuple[Vector, ModelDual]:
         """y of the point itself, and M*y: one product."""
         problem = self.asked.problem
         y = problem.loss.gradient(self.left())
@@ -230,8 +234,7 @@ class Sweeps:
 
     def _size(self, u: Array, v: Array) -> float:
         """|M(u v^T)|^2 in the weights."""
-        image, w = self.asked.entries.sampled(u, v), self.asked.problem.base_loss.weights
-        return float(np.dot(image, image if w is None else w * image))
+        return 2.0 * self.asked.problem.base_loss.value(self.asked.entries.sampled(u, v))
 
 
 __all__ = ["Asked", "Spot", "Sweeps"]
