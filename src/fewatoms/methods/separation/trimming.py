@@ -27,8 +27,10 @@ class Trimming:
     sqrt(w) (b - Mx), and steps are those of a majoriser: shorter where weights are small.
 
     s may be None: with a bound, as few entries as meet it; without, those that stand out of the noise, by 3 standard
-    deviations (estimated from the median) or more, and by so many that hardly any of them is noise. r may be None:
-    ranks are tried in turn. How L is found and ranks are compared then, see `Standing`.
+    deviations (estimated from the median) or more, and by so many that hardly any of them is noise: how L is found
+    then, see `Standing`. r may be None: ranks are tried in turn; without a bound they are compared by entries held out
+    (`held_out.chosen`), among few data by Schwarz's criterion. For Huber's loss steps are those of squares with
+    residuals clipped where it turns linear.
 
     It depends on the budgets. State: the data, one residual of their size, and factors.
 
@@ -139,7 +141,8 @@ class Trimming:
 
     def _ranks(self, mixture: Mixture, count: int | None) -> Iterator[Candidate]:
         """One rank after the other: with a bound and a budget of entries, until it is met; otherwise while it pays, in
-        numbers to choose freely (with a bound), or in Schwarz's criterion (without). The best comes last."""
+        numbers to choose freely (with a bound), or in Schwarz's criterion (without, among few data: elsewhere entries
+        held out have chosen before). The best comes last."""
         problem, standing = mixture.problem, Standing(mixture, self)
         if problem.alpha is None and problem.m > self.small:
             for point in self._at_rank(mixture, self._chosen(mixture), count, standing):
