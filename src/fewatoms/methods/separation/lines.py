@@ -32,7 +32,7 @@ def mended(run: Trims, at: Low) -> Low | None:
             break
         W = _sides(run.data, turned=turned)[1]
         lines = _crowded(R.T if turned else R, W, t, run.settings.crowded, at[1].shape[1])
-        at, better = _again(run, at, lines, t, turned=turned)
+        at, better = _again(run, at, lines, t, run.settings.draws, turned=turned)
         changed = changed or better
     return at if changed else None
 
@@ -41,17 +41,17 @@ def agreed(run: Trims, at: Low, t: float) -> Low:
     """All rows, then all columns, as most of their entries agree to within t."""
     for turned in (False, True):
         lines = np.flatnonzero(_given(*_sides(run.data, turned=turned)))
-        at, _ = _again(run, at, lines, t, turned=turned)
+        at, _ = _again(run, at, lines, t, run.settings.redraws, turned=turned)
     return at
 
 
-def _again(run: Trims, at: Low, lines: Array, t: float, *, turned: bool) -> tuple[Low, bool]:
+def _again(run: Trims, at: Low, lines: Array, t: float, draws: int, *, turned: bool) -> tuple[Low, bool]:
     """Some rows, or columns, fitted anew; whether any is better."""
     (X, W), changed = _sides(run.data, turned=turned), False
     left, right = _orthonormal(*at) if turned else (at[0].copy(), at[1])
     for some in np.array_split(lines, max(1, -(-lines.size * X.shape[1] // BLOCK))):
         fitted = _Lines(X[some], None if W is None else W[some], right, t)
-        better, where = fitted.anew(left[some], run.settings.draws, run.settings.agreeing)
+        better, where = fitted.anew(left[some], draws, run.settings.agreeing)
         left[some[where]] = better[where]
         changed = changed or bool(where.any())
     return (_orthonormal(left, right) if turned else (left, right)), changed

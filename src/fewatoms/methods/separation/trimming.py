@@ -57,8 +57,9 @@ class Trimming:
     crowded : of the entries of a row or column: so many that stand out ask for another look at it
     draws, agreeing : fits to a few entries of such a line that are tried, and steps to what the rest of it agrees with
     mends : times that this is done
-    signs, nearer : of the median size of entries, where they are clipped for a start on small matrices; rounds in which
-        lines are fitted to what most of their entries agree on, each `rung` as near as the last
+    signs, nearer, redraws : of the median size of entries, where they are clipped for a start on small matrices; rounds
+        in which lines are fitted to what most of their entries agree on, each `rung` as near as the last, and fits that
+        are tried in each
     held_out, aside : of the entries: those by which ranks are compared; of the rows: those that win or lose most by a
         rank, and are not counted
     charged : of the price of a number of L, what entries held out charge by themselves: 1 for what noise it brings
@@ -100,10 +101,11 @@ class Trimming:
     numbers: int = 200_000
     crowded: float = 0.2
     draws: int = 20
-    agreeing: int = 4
+    agreeing: int = 3
     mends: int = 3
     signs: tuple[float, ...] = (0.4,)
     nearer: int = 8
+    redraws: int = 5
     held_out: float = 0.1
     aside: float = 0.1
     charged: float = 1.5
