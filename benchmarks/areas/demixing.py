@@ -125,7 +125,7 @@ small = Part(
             (Bar("precision", Limit(0.9), at_least=True), Bar("low", Limit(rival=TOLD_NOISE.name))), fits=(40, 8),
         ),
         Case(
-            "film, lingering longer", "demixing.stack", {"kind": "lingering", "side": 32, "frames": 40, "stay": 0.38},
+            "film, lingering longer", "demixing.stack", {"kind": "lingering", "side": 32, "frames": 40, "stay": 0.33},
             NOBODY_SAYS, _found(0.9, 0.9), quick={"side": 20},
         ),
         *(

@@ -274,6 +274,9 @@ def test_split_writes_what_adds_up(capsys):
     assert np.count_nonzero(foreground) <= 16
     assert np.linalg.norm(frames - background - foreground) < 0.05 * np.linalg.norm(frames)
     assert (foreground[0, 0, :2] > 50).all()
+    summary, code = told(capsys, "split", "video.npy")
+    assert (code, summary["asked"]["rank"], summary["answer"]["rank"]) == (0, None, 1)
+    assert "a rank of 1 is what Schwarz's criterion speaks for" in summary["answer"]["message"]
 
 
 # Around the work ------------------------------------------------------------------------------------------------------

@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 
 about = """\
 Frames are a folder of images, an animated GIF, a TIFF of several pages, or an array (.npy, .npz) of three
-axes, frames first. The background is a matrix of low rank, a column for each frame; the foreground is what
-stands out of it and of the noise, or --entries pixels in all.
+axes, frames first. The background is a matrix of low rank, a column for each frame: of --rank, or of the
+rank that pixels held out speak for. The foreground is what stands out of it and of the noise, or --entries
+pixels in all.
 
 --out is a folder, made now, which gets background and foreground: images for images, or arrays with --format
 npy. In images the foreground is shown by its size; arrays keep signs."""
 examples = """\
-  fewatoms split frames --rank 1
+  fewatoms split frames
   fewatoms split frames --rank 1 --out parts
   fewatoms split video.npy --rank 1 --entries 200 --out arrays --format npy
 """
@@ -40,7 +41,7 @@ def add(commands: Commands) -> None:
         shown=examples,
     )
     parser.add_argument("data", metavar="FRAMES", help="a folder of images, a GIF or TIFF, or an array")
-    parser.add_argument("--rank", type=count, required=True, metavar="K", help="of the background, e.g. 3")
+    parser.add_argument("--rank", type=count, metavar="K", help="of the background, e.g. 3 (default: chosen)")
     parser.add_argument("--entries", type=count, metavar="N", help="pixels of the foreground at most, in all frames")
     parser.add_argument("--out", metavar="FOLDER", help="write background and foreground there")
     parser.add_argument(
@@ -108,7 +109,7 @@ def _refuse(frames: Array, options: argparse.Namespace) -> None:
         raise Refused(f"{options.data}: pixels must be finite numbers")
     if len(frames) < 2:
         raise Refused(f"{options.data}: must have two frames or more; got {len(frames)}")
-    if options.rank > min(frames.shape):
+    if options.rank is not None and options.rank > min(frames.shape):
         raise Refused(f"--rank must be at most {min(frames.shape)}, frames or pixels; got {options.rank}")
     if options.entries is not None and options.entries > frames.size:
         raise Refused(f"--entries must be at most {frames.size}, all pixels; got {options.entries}")

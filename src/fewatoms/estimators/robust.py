@@ -36,8 +36,8 @@ class RobustPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     Parameters
     ----------
     rank : int, optional
-        Of L at most. None: ranks are tried in turn as long as they pay (Schwarz's criterion, by a robust scale of X - L
-        where `entries` is None too).
+        Of L at most. None: ranks are tried in turn as long as they pay: in what is left of entries held out, or, up to
+        10,000 entries, in Schwarz's criterion (by a robust scale of X - L where `entries` is None too).
     entries : int, optional
         Of S at most. None: those that stand out of the noise by three standard deviations or more, and by so many
         that hardly any of them is noise.

@@ -223,7 +223,8 @@ def _refuse(problem: Problem, budgets: Sequence[Budget]) -> None:
         if budget.open:
             raise ValueError(
                 f"k must give a number for each of the {len(atoms.parts)} parts of {atoms!r}; None is for data seen as "
-                f"they are, least squares without free columns, and parts of orthonormal atoms; got {budget.k!r}"
+                f"they are, least squares without free columns (Huber's loss for rank-one matrices and entries), and "
+                f"parts of orthonormal atoms; got {budget.k!r}"
             )
 
 

@@ -55,6 +55,12 @@ def stands_out(count: int, deviation: float, times: float) -> str:
     return f"{told}, by {times:.3g} times as much or more" if count and times < 1e3 else told
 
 
+def rank_chosen(rank: int, *, held_out: bool) -> str:
+    """Of low rank plus sparse, where nobody says the rank."""
+    who = "entries held out speak" if held_out else "Schwarz's criterion speaks"
+    return f"a rank of {rank} is what {who} for"
+
+
 def gap_missed(gap: float, tol: float, *, low: bool) -> str:
     """Of pursuit."""
     why = "" if low else ", and the search has ended early, as nothing of low rank was found"

@@ -45,6 +45,7 @@ def test_rank_one_matrices_and_entries_seen_as_they_are():
         opened(half.M, half.b, LOW + SPARSE, misfit=0.1),
         opened(fa.Counting(half.M), half.b, LOW + SPARSE),
         opened(m.M, m.b, LOW + SPARSE, loss=fa.LeastSquares(np.arange(1.0, 155.0))),
+        opened(m.M, m.b, LOW + SPARSE, loss=fa.Huber(1.0)),
     ]:
         assert mine is not None
     assert sum(isinstance(method, Separation) for method in METHODS) == 1
@@ -64,7 +65,7 @@ def test_other_problems_are_not():
         opened(m.M, m.b, fa.RankOne(*SHAPE, nonnegative=True) + SPARSE),
         opened(m.M, m.b, LOW + fa.NonnegativeOneHot(SHAPE)),
         opened(m.M, m.b, LOW + fa.Groups(np.arange(154) // 5)),
-        opened(m.M, m.b, LOW + SPARSE, loss=fa.Huber(1.0)),
+        opened(m.M, m.b, LOW | SPARSE, k=None, loss=fa.Huber(1.0)),
         opened(m.M, m.b, LOW + SPARSE, free="intercept"),
         opened(m.M, m.b, LOW + SPARSE, ridge=0.1),
         opened(m.M, m.b, LOW + SPARSE, method=Separation(narrow=10)),

@@ -1,6 +1,7 @@
 """Low rank plus sparse: a matrix, seen whole or in part, as few rank-one matrices and few entries.
 
 `roles` tells the parts apart, `matrix` keeps the data, `trimming` keeps to budgets, `splitting` solves the relaxation.
+`standing` finds L where nobody says how many entries there are, `held_out` the rank where nobody says that.
 """
 
 from __future__ import annotations
@@ -95,8 +96,15 @@ class SeparationJob(SumJob):
 
     def notes(self, problem: Problem, face: Face) -> list[str]:
         ends, tol = self._ends, self.method.splitting.tol
+        chosen = self._rank_chosen(problem, face) if ends is None else []
         missed = [] if ends is None or ends.gap <= tol else [words.gap_missed(ends.gap, tol, low=not ends.not_low)]
-        return super().notes(problem, face) + missed
+        return super().notes(problem, face) + chosen + missed
+
+    def _rank_chosen(self, problem: Problem, face: Face) -> list[str]:
+        low = self.roles.low
+        if problem.alpha is not None or problem.budget.for_parts(2)[low].most is not None:
+            return []
+        return [words.rank_chosen(face.parts[low].size, held_out=problem.m > self.method.trimming.small)]
 
     def evaluate(self, iterate: Iterate) -> DualPoint:
         if iterate.dual is not None:

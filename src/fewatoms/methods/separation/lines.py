@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fewatoms import ledger
 from fewatoms._types import Array, FloatArray, IntArray
-from fewatoms.methods.separation.matrix import Low
+from fewatoms.methods.separation.matrix import Low, Separated
 
 if TYPE_CHECKING:
     from fewatoms.methods.separation.steps import Trims
@@ -30,8 +30,9 @@ def mended(run: Trims, at: Low) -> Low | None:
         t = run.rule.threshold(R)
         if not t > run.rule.floor:
             break
-        lines = _crowded(R.T if turned else R, _turned(run.data.mask, turned), t, run.settings.crowded, at[1].shape[1])
-        at, better = _again(run, at, lines, t, turned=turned)
+        W = _sides(run.data, turned=turned)[1]
+        lines = _crowded(R.T if turned else R, W, t, run.settings.crowded, at[1].shape[1])
+        at, better = _again(run, at, lines, t, run.settings.draws, turned=turned)
         changed = changed or better
     return at if changed else None
 
@@ -39,25 +40,27 @@ def mended(run: Trims, at: Low) -> Low | None:
 def agreed(run: Trims, at: Low, t: float) -> Low:
     """All rows, then all columns, as most of their entries agree to within t."""
     for turned in (False, True):
-        lines = np.flatnonzero(_given(_turned(run.data.D, turned), _turned(run.data.mask, turned)))
-        at, _ = _again(run, at, lines, t, turned=turned)
+        lines = np.flatnonzero(_given(*_sides(run.data, turned=turned)))
+        at, _ = _again(run, at, lines, t, run.settings.redraws, turned=turned)
     return at
 
 
-def _again(run: Trims, at: Low, lines: Array, t: float, *, turned: bool) -> tuple[Low, bool]:
+def _again(run: Trims, at: Low, lines: Array, t: float, draws: int, *, turned: bool) -> tuple[Low, bool]:
     """Some rows, or columns, fitted anew; whether any is better."""
-    X, W, changed = _turned(run.data.D, turned), _turned(run.data.mask, turned), False
+    (X, W), changed = _sides(run.data, turned=turned), False
     left, right = _orthonormal(*at) if turned else (at[0].copy(), at[1])
     for some in np.array_split(lines, max(1, -(-lines.size * X.shape[1] // BLOCK))):
         fitted = _Lines(X[some], None if W is None else W[some], right, t)
-        better, where = fitted.anew(left[some], run.settings.draws, run.settings.agreeing)
+        better, where = fitted.anew(left[some], draws, run.settings.agreeing)
         left[some[where]] = better[where]
         changed = changed or bool(where.any())
     return (_orthonormal(left, right) if turned else (left, right)), changed
 
 
-def _turned(X: Array | None, turned: bool) -> Any:
-    return X.T if turned and X is not None else X
+def _sides(data: Separated, *, turned: bool) -> tuple[Array, Array | None]:
+    """The data and what they count, rows or columns first."""
+    X, W = data.D, data.mask
+    return (X.T, None if W is None else W.T) if turned else (X, W)
 
 
 def _crowded(R: Array, W: Array | None, t: float, share: float, rank: int) -> Array:

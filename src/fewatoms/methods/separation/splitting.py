@@ -164,9 +164,7 @@ class Splitting:
 class Multipliers:
     """Y and T = D - S - E + Y / mu; S and the error E are never formed."""
 
-    full = False  # whether L is of any rank but a low one
     sure = True  # whether what is known of the gap is proven
-    enough = 0.0  # a residual that the last point need not be beyond
 
     def __init__(self, mixture: Mixture, settings: Splitting, ends: Ends) -> None:
         data, roles = mixture.data, mixture.roles
@@ -222,6 +220,16 @@ class Multipliers:
         shrunk = (self.V * (self.s / s[kept])) @ self.V.T
         self.left = self.T @ (self.V / s[kept]) if whole else np.empty((len(self.T), 0))
         np.matmul(self.T, shrunk.astype(self.T.dtype, copy=False), out=self.L)
+
+    @property
+    def full(self) -> bool:
+        """Whether L has as many singular values as are made at most, if that is not all: it is not of low rank."""
+        return False
+
+    @property
+    def enough(self) -> float:
+        """A residual within which the last point need not be improved."""
+        return 0.0
 
     @property
     def gap(self) -> float:
@@ -285,7 +293,6 @@ class PartialMultipliers(Multipliers):
 
     @property
     def full(self) -> bool:
-        """Whether L has as many singular values as are made at most: it is not of low rank."""
         return self.s.size >= self._of_T.most
 
     def _top(self) -> float:

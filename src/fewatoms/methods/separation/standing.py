@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 
 
 class Standing:
-    """L at one rank after the other, each begun at the one before as well.
+    """L at one rank after the other, each begun at the one before as well; where rows are many, among some of them.
 
     Starts are compared by a scale of what they leave, in which gross errors count, but no more the larger they are: an
-    L that gives up whole rows to the sparse part, and fits the others all the better, leaves a larger one. Ranks are
-    compared by the same scale, each number of L at Schwarz's price; entries have no price of their own, and so are not
-    taken to make the rest look better.
+    L that gives up whole rows to the sparse part, and fits the others all the better, leaves a larger one. Rows and
+    columns of which much stands out are fitted anew (`lines`): what hides them for nearly half of the time is left to
+    the sparse part then. Ranks of few data are compared by the same scale, each number of L at Schwarz's price; entries
+    have no price of their own, and so are not taken to make the rest look better.
     """
 
     def __init__(self, mixture: Mixture, settings: Trimming) -> None:

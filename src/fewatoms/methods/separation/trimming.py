@@ -27,8 +27,10 @@ class Trimming:
     sqrt(w) (b - Mx), and steps are those of a majoriser: shorter where weights are small.
 
     s may be None: with a bound, as few entries as meet it; without, those that stand out of the noise, by 3 standard
-    deviations (estimated from the median) or more, and by so many that hardly any of them is noise. r may be None:
-    ranks are tried in turn. How L is found and ranks are compared then, see `Standing`.
+    deviations (estimated from the median) or more, and by so many that hardly any of them is noise: how L is found
+    then, see `Standing`. r may be None: ranks are tried in turn; without a bound they are compared by entries held out
+    (`held_out.chosen`), among few data by Schwarz's criterion. For Huber's loss steps are those of squares with
+    residuals clipped where it turns linear.
 
     It depends on the budgets. State: the data, one residual of their size, and factors.
 
@@ -55,8 +57,9 @@ class Trimming:
     crowded : of the entries of a row or column: so many that stand out ask for another look at it
     draws, agreeing : fits to a few entries of such a line that are tried, and steps to what the rest of it agrees with
     mends : times that this is done
-    signs, nearer : of the median size of entries, where they are clipped for a start on small matrices; rounds in which
-        lines are fitted to what most of their entries agree on, each `rung` as near as the last
+    signs, nearer, redraws : of the median size of entries, where they are clipped for a start on small matrices; rounds
+        in which lines are fitted to what most of their entries agree on, each `rung` as near as the last, and fits that
+        are tried in each
     held_out, aside : of the entries: those by which ranks are compared; of the rows: those that win or lose most by a
         rank, and are not counted
     charged : of the price of a number of L, what entries held out charge by themselves: 1 for what noise it brings
@@ -98,10 +101,11 @@ class Trimming:
     numbers: int = 200_000
     crowded: float = 0.2
     draws: int = 20
-    agreeing: int = 4
+    agreeing: int = 3
     mends: int = 3
     signs: tuple[float, ...] = (0.4,)
     nearer: int = 8
+    redraws: int = 5
     held_out: float = 0.1
     aside: float = 0.1
     charged: float = 1.5
@@ -139,7 +143,8 @@ class Trimming:
 
     def _ranks(self, mixture: Mixture, count: int | None) -> Iterator[Candidate]:
         """One rank after the other: with a bound and a budget of entries, until it is met; otherwise while it pays, in
-        numbers to choose freely (with a bound), or in Schwarz's criterion (without). The best comes last."""
+        numbers to choose freely (with a bound), or in Schwarz's criterion (without, among few data: elsewhere entries
+        held out have chosen before). The best comes last."""
         problem, standing = mixture.problem, Standing(mixture, self)
         if problem.alpha is None and problem.m > self.small:
             for point in self._at_rank(mixture, self._chosen(mixture), count, standing):
