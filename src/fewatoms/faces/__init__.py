@@ -11,6 +11,7 @@ says how.
 """
 
 from fewatoms.faces.base import Cone, Face
+from fewatoms.faces.blocks import BlockFactors, BlockTurning
 from fewatoms.faces.coordinates import Coordinates
 from fewatoms.faces.explicit import Explicit
 from fewatoms.faces.factors import RANK_TOLERANCE, Factors, FactorTurning, NonnegativeFactors
@@ -23,11 +24,14 @@ from fewatoms.faces.symmetric import (
     hermitian_coordinates,
     upper_triangle,
 )
+from fewatoms.faces.tiles import Tiles
 from fewatoms.faces.turning import Still, Turning
 from fewatoms.faces.wrapped import MappedFace, ScaledFace, WrappedFace
 
 __all__ = [
     "RANK_TOLERANCE",
+    "BlockFactors",
+    "BlockTurning",
     "Cone",
     "Coordinates",
     "Explicit",
@@ -42,6 +46,7 @@ __all__ = [
     "SumFace",
     "SymmetricFactors",
     "SymmetricTurning",
+    "Tiles",
     "Turning",
     "WrappedFace",
     "hermitian",

@@ -63,6 +63,11 @@ class Factors(Face):
         keep = s > RANK_TOLERANCE * s[0]
         return u[:, keep], s[keep], vh[keep].T
 
+    def triplets(self, c: FloatArray) -> tuple[Array, FloatArray, Array]:
+        """The singular triplets of `point(c)`, largest first, without what is rounding."""
+        u, s, v = self._svd(c)
+        return self.U @ u, s, self.V @ v
+
     def gauge(self, c: FloatArray) -> float:
         return float(self.values(c).sum())
 
