@@ -306,7 +306,9 @@ def set_of(known: Kept) -> AtomicSet | None:
         return RankOne(rows, cols, nonnegative=told["nonnegative"] is True)
     if known.kind == "BlockRankOne":
         barred = [kept.whole(block) for block in kept.rows(told["barred"])]
-        return BlockRankOne(kept.shape(told["shape"]), kept.shape(told["block"])).without(np.array(barred, dtype=np.intp))
+        return BlockRankOne(kept.shape(told["shape"]), kept.shape(told["block"])).without(
+            np.array(barred, dtype=np.intp)
+        )
     if known.kind == "PSDRankOne":
         return PSDRankOne(kept.shape(told["shape"])[0])
     if known.kind == "Rows":

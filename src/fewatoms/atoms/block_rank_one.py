@@ -108,7 +108,9 @@ class BlockRankOne(AtomicSet):
                 raise ValueError(f"exclude must be a mask of the grid of blocks, {grid}; got shape {told.shape}")
             return self.without(np.flatnonzero(told))
         if told.size and (told.ndim != 2 or told.shape[1] != 2):
-            raise ValueError(f"exclude must be (row, column) pairs of blocks, or a mask of them; got shape {told.shape}")
+            raise ValueError(
+                f"exclude must be (row, column) pairs of blocks, or a mask of them; got shape {told.shape}"
+            )
         rows, cols = told.reshape(-1, 2).T
         i, j = _checks.indices("exclude", rows, grid[0]), _checks.indices("exclude", cols, grid[1])
         return self.without(np.unique(i * grid[1] + j))

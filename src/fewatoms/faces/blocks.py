@@ -14,6 +14,7 @@ from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, Matrix, Mod
 from fewatoms.capabilities import ColumnBlocks, SeenAsIs
 from fewatoms.faces.base import Face, leading
 from fewatoms.faces.factors import RANK_TOLERANCE, Factors, FactorTurning
+from fewatoms.faces.tangents import LowRankTangent
 from fewatoms.faces.tiles import Tiles
 from fewatoms.kept import Kept
 from fewatoms.reduced import Columns, Implicit, ReducedOperator
@@ -201,6 +202,9 @@ class BlockFactors(Face):
     def turning(self) -> BlockTurning:
         return BlockTurning(self, tuple(face.turning() for face in self.faces))
 
+    def tangent(self, c: FloatArray) -> BlockTangent:
+        return BlockTangent(self, tuple(face.tangent(own) for face, own in self._pieces(c)))
+
 
 @dataclass(frozen=True, eq=False)
 class BlockTurning:
@@ -229,3 +233,32 @@ class BlockTurning:
 
     def lower(self) -> FloatArray:
         return np.concatenate([np.zeros(0), *(t.lower() for t in self.turnings)])
+
+
+@dataclass(frozen=True, eq=False)
+class BlockTangent:
+    """The directions of the blocks, one block after the other."""
+
+    face: BlockFactors
+    tangents: tuple[LowRankTangent, ...]
+
+    @property
+    def dim(self) -> int:
+        return sum(t.dim for t in self.tangents)
+
+    def _pieces(self, d: FloatArray) -> list[tuple[LowRankTangent, FloatArray]]:
+        return list(zip(self.tangents, np.split(d, np.cumsum([t.dim for t in self.tangents])[:-1]), strict=False))
+
+    def push(self, d: FloatArray) -> Array:
+        x = np.zeros(self.face.shape)
+        for block, (tangent, own) in zip(self.face.blocks, self._pieces(d), strict=True):
+            x[self.face.tiles.window(block)] = tangent.push(own)
+        return x
+
+    def pull(self, z: Array) -> FloatArray:
+        inside = zip(self.tangents, self.face.tiles.read(z, self.face.blocks), strict=True)
+        return np.concatenate([np.zeros(0), *(tangent.pull(piece) for tangent, piece in inside)])
+
+    def moved(self, d: FloatArray) -> tuple[BlockFactors, FloatArray]:
+        pieces = zip(self.face.blocks.tolist(), self._pieces(d), strict=True)
+        return BlockFactors.of_triplets(self.face.tiles, [(block, *t.nearest(own)) for block, (t, own) in pieces])

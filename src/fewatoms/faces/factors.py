@@ -11,6 +11,7 @@ from fewatoms import linalg
 from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, Matrix, ModelDual
 from fewatoms.capabilities import FactorFits, FactorImages
 from fewatoms.faces.base import Cone, Face, leading
+from fewatoms.faces.tangents import LowRankTangent
 from fewatoms.kept import Kept
 from fewatoms.reduced import Implicit, ReducedOperator
 
@@ -120,6 +121,9 @@ class Factors(Face):
 
     def turning(self) -> FactorTurning:
         return FactorTurning(self)
+
+    def tangent(self, c: FloatArray) -> LowRankTangent:
+        return LowRankTangent(*self.triplets(c))
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,7 +50,9 @@ class Tiles:
         """The blocks that entries lie in."""
         return (rows // self.sides[0]) * self.grid[1] + cols // self.sides[1]
 
-    def sorted_into(self, blocks: IntArray, rows: IntArray, cols: IntArray) -> list[tuple[IntArray, IntArray, IntArray]]:
+    def sorted_into(
+        self, blocks: IntArray, rows: IntArray, cols: IntArray
+    ) -> list[tuple[IntArray, IntArray, IntArray]]:
         """For each of these blocks, which of the entries lie in it, and their rows and columns there."""
         held = self.holding(rows, cols)
         order = np.argsort(held, kind="stable")
