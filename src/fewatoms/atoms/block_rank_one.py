@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
@@ -66,8 +65,8 @@ class BlockRankOne(AtomicSet):
     def orthonormal(self) -> bool:
         return True
 
-    @cached_property
-    def count(self) -> int:  # type: ignore[override]
+    @property
+    def count(self) -> int:
         (p, q), (s, t) = self.shape, self.block
         heights, widths = (np.diff(np.append(np.arange(0, n, side), n)) for n, side in ((p, s), (q, t)))
         ranks = np.minimum.outer(heights, widths).ravel()
@@ -91,7 +90,6 @@ class BlockRankOne(AtomicSet):
         if not blocks.size:
             return self
         other = copy(self)
-        other.__dict__.pop("count", None)
         other.barred = np.union1d(self.barred, blocks).astype(np.intp)
         if other.barred.size == self.tiles.count:
             raise ValueError("exclude must leave blocks; it names all of them")

@@ -1,13 +1,15 @@
 """Which atoms to take from parts that contain each other's: several ladders, then exchanges between the parts.
 
-A pixel is also a rank-one block, and a block a rank-one matrix: what a coarse part takes of a finer one leaves the finer
-one free atoms, which end in what the coarse part is short of. Such a mistake is a local minimum; an exchange mends it.
+A pixel is also a rank-one block, and a block a rank-one matrix: what a coarse part takes of a finer one leaves the
+finer one free atoms, which end in what the coarse part is short of. Such a mistake is a local minimum; an exchange
+mends it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -58,7 +60,8 @@ class Search:
     tries : exchanges of each kind fitted in a round
     elsewhere : places tried for an atom
     looked : atoms of a part looked at
-    rounds : at most
+    begun : starts that exchanges begin at, the best of those that differ
+    trials : exchanges fitted in vain, at most
     floor : the last threshold, as a share of the first
     largest : entries of a model, which is filled in
     """
@@ -76,7 +79,8 @@ class Search:
     tries: int = 8
     elsewhere: int = 4
     looked: int = 400
-    rounds: int = 100
+    begun: int = 3
+    trials: int = 120
     floor: float = 1e-6
     largest: int = 1 << 24
 
@@ -85,11 +89,13 @@ class Search:
 
     def quick(self) -> Search:
         """Two starts, and no exchanges."""
-        return replace(self, starts=self.starts[:2], rounds=0)
+        return replace(self, starts=self.starts[:2], trials=0)
 
     def thorough(self) -> Search:
         """More of each."""
-        return replace(self, tries=4 * self.tries, elsewhere=2 * self.elsewhere, gain=0.1 * self.gain)
+        return replace(
+            self, tries=4 * self.tries, begun=len(self.starts), elsewhere=2 * self.elsewhere, gain=0.1 * self.gain
+        )
 
     def suits(self, problem: Problem) -> bool:
         """Whether atoms of a part turn, and it is known how."""
@@ -104,25 +110,35 @@ class Search:
         if len(run.parts) == 1 and need(M, SeenAsIs).places() is None:
             yield run.iterate(run.passed(run.nothing()))  # the leading atoms: nothing is better
             return
-        best: Guess | None = None
+        found: list[Guess] = []
         for number, start in enumerate(self.starts):
             with ledger.counted("start", number, len(self.starts)):
-                found = run.settled(run.ladder(start), LAST)
-            if best is None or found.loss < best.loss:
-                best = found
-                yield run.iterate(best)
-            if run.enough(best):
+                found.append(run.settled(run.ladder(start), LAST))
+            if found[-1] is _best(found):
+                yield run.iterate(found[-1])
+            if run.enough(found[-1]):
                 return
-        assert best is not None
-        for _ in range(self.rounds):
+        for best in _different(found, self.gain)[: self.begun]:
             with ledger.stage("exchanges"):
-                better = next((g for g in run.exchanges(best) if g.loss < (1 - self.gain) * best.loss), None)
-            if better is None:
-                return
-            best = better
-            yield run.iterate(best)
-            if run.enough(best):
-                return
+                for better in run.improved(best):
+                    found.append(better)
+                    if better is _best(found):
+                        yield run.iterate(better)
+                    if run.enough(better):
+                        return
+
+
+def _best(guesses: Sequence[Guess]) -> Guess:
+    return min(guesses, key=lambda guess: guess.loss)
+
+
+def _different(guesses: Sequence[Guess], gain: float) -> list[Guess]:
+    """The lowest first; what two starts have both led to, once."""
+    kept: list[Guess] = []
+    for guess in sorted(guesses, key=lambda guess: guess.loss):
+        if not kept or kept[-1].loss < (1 - gain) * guess.loss:
+            kept.append(guess)
+    return kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +160,7 @@ class Exchanges(Scales):
 
     def __init__(self, problem: Problem, M: Operator, settings: Search) -> None:
         super().__init__(problem, M)
-        self.settings = settings
+        self.settings, self.left = settings, settings.trials
 
     def ladder(self, start: Start) -> Guess:
         """Passes with thresholds that fall until all budgets are used."""
@@ -163,6 +179,22 @@ class Exchanges(Scales):
     def _short(self, guess: Guess) -> bool:
         sizes = (face.size for face, _ in guess.points)
         return not self.enough(guess) and any(n < most for n, most in zip(sizes, self.limits, strict=True))
+
+    def improved(self, guess: Guess) -> Iterator[Guess]:
+        """Better and better ones, as long as there are some, and trials are left."""
+        better = self._better(guess)
+        while better is not None:
+            yield better
+            better = self._better(better)
+
+    def _better(self, guess: Guess) -> Guess | None:
+        level, trials = (1 - self.settings.gain) * guess.loss, self.exchanges(guess)
+        while self.left > 0:
+            trial = next(trials, None)
+            if trial is None or trial.loss < level:
+                return trial
+            self.left -= 1
+        return None
 
     def exchanges(self, guess: Guess) -> Iterator[Guess]:
         """Guesses that may be better, the most promising first."""
@@ -229,7 +261,9 @@ class Exchanges(Scales):
         most = min(self.limits[j] + count, self.parts[j].inner.count)
         wide = self.filled(self.filled(guess, j, 0.0, most), atom.i, 0.0, self.limits[atom.i])
         narrow = self.trimmed(self.settled(wide, TRIAL))
-        return self.settled(self.passed(self.passed(narrow)), LAST)
+        for part in (j, atom.i, j, atom.i):
+            narrow = self.filled(narrow, part, 0.0, self.limits[part])
+        return self.settled(narrow, LAST)
 
     def _without(self, guess: Guess, atom: Atom) -> Guess:
         face, c = guess.points[atom.i]
@@ -282,7 +316,7 @@ def _singles(face: Face, c: FloatArray) -> list[IntArray]:
     spans = face.spans()
     if spans is None:
         return [np.array([i]) for i in np.flatnonzero(c)[np.argsort(-np.abs(c[c != 0.0]), kind="stable")]]
-    return [np.arange(a, b) for a, b in zip(spans[:-1], spans[1:], strict=True)]
+    return [np.arange(a, b) for a, b in pairwise(spans)]
 
 
 def _alone(c: FloatArray, which: IntArray) -> FloatArray:
