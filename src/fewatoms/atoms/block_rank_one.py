@@ -21,6 +21,7 @@ from fewatoms.kept import Kept
 if TYPE_CHECKING:
     from fewatoms.operators import Operator
 
+ROUNDING = 1e-14  # of singular values
 Triplets = tuple[int, Array, FloatArray, Array]  # a block, and U, s, V of it
 
 
@@ -145,9 +146,9 @@ class BlockRankOne(AtomicSet):
         inside = self._blocks(z)
         found = _leading(inside, max(1, min(least, most)))
         top = max(float(s[0]) for _, _, s, _ in found)
-        near = _above(inside, top - eps, strict=False)
-        inside_eps = sum(s.size for _, _, s, _ in near)
-        return self._face(_best(near, most) if inside_eps >= least else _best(found, least))
+        near = _above(inside, top - eps - ROUNDING * top)  # the same block, among others, need not round the same
+        count = sum(s.size for _, _, s, _ in near)
+        return self._face(_best(near, most) if count >= max(1, least) else _best(found, max(1, least)))
 
     def extreme(self, z: ModelDual, tie: float = 0.0) -> tuple[float, BlockFactors]:
         best = _best(_leading(self._blocks(z), 1), 1)
@@ -267,13 +268,12 @@ def _leading(inside: _Blocks, k: int) -> list[Triplets]:
     return found + _decomposed(inside, rest[inside.lengths[rest] > level], k)
 
 
-def _above(inside: _Blocks, t: float, *, strict: bool = True) -> list[Triplets]:
-    """All triplets with values above t, or from t on."""
-    lengths = inside.lengths
-    which = np.flatnonzero((lengths > t) & (lengths >= 0) if strict else lengths >= max(t, 0.0))
+def _above(inside: _Blocks, t: float) -> list[Triplets]:
+    """All triplets with values above t."""
+    which = np.flatnonzero((inside.lengths > t) & (inside.lengths >= 0))
     found = []
-    for block, u, s, v in _decomposed(inside, which, None, t if strict else np.nextafter(t, -np.inf)):
-        count = int(np.count_nonzero(s > t if strict else s >= t))
+    for block, u, s, v in _decomposed(inside, which, None, t):
+        count = int(np.count_nonzero(s > t))
         found.append((block, u[:, :count], s[:count], v[:, :count]))
     return found
 

@@ -1,7 +1,7 @@
 """Sums of parts with orthonormal atoms, over data seen as they are.
 
 `peeling.py` takes parts one after the other, down a ladder of thresholds; `scales.py` fits all atoms together where
-some of them turn, and `search.py` looks for which to take where their numbers are given.
+some of them turn, `search.py` looks for which to take where their numbers are given, `open_ended.py` where not.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from fewatoms.candidates import Iterate
 from fewatoms.capabilities import RankOnePairs, SeenAsIs
 from fewatoms.effort import NORMAL, QUICK, Effort
 from fewatoms.methods.base import Job, Method
+from fewatoms.methods.demixing.open_ended import OpenEnded
 from fewatoms.methods.demixing.parts import Entries
 from fewatoms.methods.demixing.peeling import Peeling
 from fewatoms.methods.demixing.search import Search
@@ -73,9 +74,14 @@ class DemixingJob(SumJob):
         if self._M is None:
             self._M = Entries(self.problem.M, self.problem.atoms.shape)
         problem = self.problem.with_budget(self.settled(budget))
-        searched = not problem.budget.open and problem.budget.shared_by(problem.atoms) is None
-        way = self.method.search if searched and self.method.search.suits(problem) else self.method.peeling
-        return way.iterates(problem, self._M)
+        return self._way(problem).iterates(problem, self._M)
+
+    def _way(self, problem: Problem) -> Peeling | Search | OpenEnded:
+        """Where atoms turn, numbers that are given are searched for, and others are tried in several ways."""
+        peeling, search = self.method.peeling, self.method.search
+        if not search.suits(problem) or problem.budget.shared_by(problem.atoms) is not None:
+            return peeling
+        return OpenEnded(peeling) if problem.budget.open else search
 
     def forget(self) -> None:
         self._M = None

@@ -62,7 +62,11 @@ class Peeling:
         _checks.number("tol", self.tol)
 
     def iterates(self, problem: Problem, M: Operator) -> Iterator[Iterate]:
-        run = Peels(problem, M, self)
+        return self.down(Peels(problem, M, self))
+
+    def down(self, run: Peels) -> Iterator[Iterate]:
+        """The ladder, and the passes that follow."""
+        problem = run.problem
         t = top = run.top()
         with ledger.stage("ladder of thresholds"):
             while run.short() and t > self.floor * top:
@@ -85,8 +89,8 @@ class Peeling:
 class Peels:
     """The parts, what each has kept, and what is left."""
 
-    def __init__(self, problem: Problem, M: Operator, settings: Peeling) -> None:
-        self.problem, self.M, self.settings = problem, M, settings
+    def __init__(self, problem: Problem, M: Operator, settings: Peeling, power: float = 0.0) -> None:
+        self.problem, self.M, self.settings, self.power = problem, M, settings, power
         self.parts = [Part(atoms) for atoms in problem.atoms.parts]
         self.total = problem.budget.most
         self.limits = [budget.most for budget in problem.budget.for_parts(len(self.parts))]
@@ -110,7 +114,12 @@ class Peels:
     def top(self) -> float:
         """The largest alignment of all."""
         z = self._pulled(self.r)
-        return max(part.support(z) for part in self.parts)
+        return max(part.support(z) / unit for part, unit in zip(self.parts, self.units, strict=True))
+
+    @cached_property
+    def units(self) -> list[float]:
+        """What thresholds are multiplied by in each part: a power of what noise reaches there."""
+        return [reach**self.power for reach in self.reaches] if self.power else [1.0] * len(self.parts)
 
     # How far down to go -----------------------------------------------------------------------------------------------
 
@@ -165,7 +174,8 @@ class Peels:
             own = face.point(c).ravel()
             target = own + self._pulled(self.r)
             limit = self.limits[i] if t > 0 or self.limits[i] is not None else face.size
-            face, c = part.nearest(target, max(t, levels[i]) if limit is None else t, limit)
+            own_t = t * self.units[i]
+            face, c = part.nearest(target, max(own_t, levels[i]) if limit is None else own_t, limit)
             self.points[i] = face, c
             self.r = self.r + self.M.apply(own - face.point(c).ravel())
 
