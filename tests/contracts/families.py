@@ -147,7 +147,6 @@ def matrix_sets(p, q):
         "double rank one": 2.0 * RankOne(p, q),
         "turned rank one": -1.5 * RankOne(p, q),
         "rank one in blocks": BlockRankOne((p, q), (2, 3)),
-        "double rank one in blocks": 2.0 * BlockRankOne((p, q), (2, 2)),
         "two scales": BlockRankOne((p, q), (2, 2)) | 0.7 * RankOne(p, q),
         "low rank plus sparse": RankOne(p, q) + 0.5 * SignedOneHot((p, q)),
         "low rank or sparse": RankOne(p, q) | 0.7 * SignedOneHot(p * q),

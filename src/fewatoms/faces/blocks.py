@@ -16,7 +16,7 @@ from fewatoms.faces.base import Face, leading
 from fewatoms.faces.factors import RANK_TOLERANCE, Factors, FactorTurning
 from fewatoms.faces.tangents import LowRankTangent
 from fewatoms.faces.tiles import Tiles
-from fewatoms.kept import Kept
+from fewatoms.kept import Kept, Plain
 from fewatoms.reduced import Columns, Implicit, ReducedOperator
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ class BlockFactors(Face):
         return sum(face.inner(own, *theirs[block]) for block, (face, own) in mine if block in theirs)
 
     def kept(self) -> Kept:
-        told = {"shape": [*self.tiles.shape], "sides": [*self.tiles.sides]}
+        told: dict[str, Plain] = {"shape": [*self.tiles.shape], "sides": [*self.tiles.sides]}
         inner = tuple(face.kept() for face in self.faces)
         return Kept("block factors", told, {"blocks": self.blocks, "order": self.order}, inner)
 
