@@ -21,7 +21,7 @@ from fewatoms.kept import Kept
 if TYPE_CHECKING:
     from fewatoms.operators import Operator
 
-ROUNDED = 1e-14  # of singular values
+SAME_VALUE = 1e-14  # of singular values
 Triplets = tuple[int, Array, FloatArray, Array]  # a block, and U, s, V of it
 
 
@@ -146,7 +146,7 @@ class BlockRankOne(AtomicSet):
         inside = self._blocks(z)
         found = _leading(inside, max(1, min(least, most)))
         top = max(float(s[0]) for _, _, s, _ in found)
-        near = _above(inside, top - eps - ROUNDED * top)  # the same block, among others, need not round the same
+        near = _above(inside, top - eps - SAME_VALUE * top)  # the same block, among others, need not round the same
         count = sum(s.size for _, _, s, _ in near)
         return self._face(_best(near, most) if count >= max(1, least) else _best(found, max(1, least)))
 

@@ -139,3 +139,12 @@ def test_weights_that_differ_are_served_elsewhere():
     s = fa.fit(fa.Identity(b.shape), b, atoms=fa.BlockRankOne(b.shape, (6, 6)), k=3, loss=loss, max_iterations=20)
     assert s.loss == pytest.approx(0.5 * float(w @ (b - s.x).ravel() ** 2))
     assert s.cardinality <= 3
+
+
+def test_models_too_large_to_be_filled_in_are_left_to_others():
+    X = np.random.default_rng(12).standard_normal((6, 6))
+    atoms, small = fa.BlockRankOne((6, 6), (3, 3)), Demixing(search=Search(largest=10))
+    with pytest.raises(ValueError, match="method must be one for this problem"):
+        fa.fit(fa.Identity((6, 6)), X, atoms=atoms, k=2, method=small)
+    both = fa.fit(fa.Identity((6, 6)), X, atoms=atoms + fa.RankOne(6, 6), k=(2, 1), method=small)
+    assert both.cardinality <= 3

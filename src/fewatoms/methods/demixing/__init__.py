@@ -45,6 +45,8 @@ class Demixing(Method):
         given = any(not budget.open for budget in budgets if budget.parts or not problem.atoms.parts)
         if not _served(problem.atoms, budgets) or (given and weights_differ(problem)):
             return None
+        if not problem.atoms.parts and not self.search.suits(problem):
+            return None
         return DemixingJob(problem, budgets, self)
 
     def at(self, effort: Effort) -> Method:
