@@ -83,6 +83,9 @@ FIGURES: Mapping[str, Figure] = {
     "texture": Figure("relative error of the texture", over="max", floor=1e-7, percent=True),
     "low": Figure("relative error of L", floor=1e-7),
     "sparse": Figure("relative error of S", floor=1e-7),
+    "part": Figure("largest relative error of a part", floor=1e-7, percent=True),
+    "parts_found": Figure("whether all parts are found", "more", "mean"),
+    "as_good": Figure("whether the data are explained as well as by the planted parts", "more", "mean"),
     # phases
     "found": Figure("share of draws with an error of at most 1e-5", "more", "mean"),
     "trace": Figure("trace of the matrix"),

@@ -161,6 +161,10 @@ def _cases():
             entries, np.abs(values), {"atoms": fa.RankOne(12, 10, nonnegative=True), "k": 2, "ridge": 0.1}
         ),
         "low rank": Case(rng.standard_normal((90, 120)), None, {"atoms": fa.RankOne(12, 10), "k": 2}),
+        "blocks": Case(entries, values, {"atoms": fa.BlockRankOne((12, 10), (5, 4)), "k": 4}),
+        "two scales": Case(
+            fa.Identity((10, 8)), _mixture(), {"atoms": sum_ + fa.BlockRankOne((10, 8), (4, 4)), "k": (1, 3)}
+        ),
         "robust": Case(fa.Identity((10, 8)), _mixture(), {"atoms": sum_ + union, "k": (1, 5)}),
         "pursuit": Case(fa.Identity((10, 8)), _mixture(), {"atoms": sum_ | union, "misfit": 0.05}),
         "demixing": Case(

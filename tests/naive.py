@@ -10,6 +10,7 @@ from scipy.optimize import linprog, nnls
 
 from fewatoms import linalg
 from fewatoms.atoms import (
+    BlockRankOne,
     Groups,
     NonnegativeCone,
     NonnegativeOneHot,
@@ -275,6 +276,20 @@ def _(atoms: RankOne, x):
 
 
 @gauge_expression.register
+def _(atoms: BlockRankOne, x):
+    import cvxpy as cp
+
+    X = _matrix(x, atoms.shape)
+    return sum(cp.normNuc(X[window]) for window in windows(atoms)), []
+
+
+def windows(atoms):
+    """The rows and columns of each block."""
+    (p, q), (s, t) = atoms.shape, atoms.block
+    return [(slice(i, min(p, i + s)), slice(j, min(q, j + t))) for i in range(0, p, s) for j in range(0, q, t)]
+
+
+@gauge_expression.register
 def _(atoms: PSDRankOne, x):
     import cvxpy as cp
 
@@ -392,6 +407,14 @@ def _(atoms: Groups, w, t):
 @proximal.register
 def _(atoms: RankOne, w, t):
     return singular_threshold(w.reshape(atoms.shape), t).ravel()
+
+
+@proximal.register
+def _(atoms: BlockRankOne, w, t):
+    W = w.reshape(atoms.shape).copy()
+    for window in windows(atoms):
+        W[window] = singular_threshold(W[window], t)
+    return W.ravel()
 
 
 @proximal.register

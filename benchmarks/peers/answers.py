@@ -163,6 +163,10 @@ class Ours:
         return low.left @ low.right.T, few.x
 
     @property
+    def parts(self) -> tuple[Vector, ...]:
+        return tuple(part.x for part in self.solution.parts)
+
+    @property
     def vectors(self) -> tuple[Vector, Vector]:
         one, other = self.solution.parts
         return one.x.ravel(), other.x.ravel()

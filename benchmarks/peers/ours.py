@@ -215,6 +215,21 @@ def sky(problem: Any, ready: Any, *, tell: Sequence[str] = (), **words: Any) -> 
 
 
 @needs("fewatoms")
+def scales(problem: Any, ready: Any, **words: Any) -> Ours:
+    """Pixels, blocks of two sizes, and a matrix of low rank: told their numbers and nothing else."""
+    import fewatoms as fa
+
+    shape = problem.b.shape
+    blocks = [fa.BlockRankOne(shape, (side, side)) for side in (4, 16)]
+    atoms = fa.SignedOneHot(shape) + blocks[0] + blocks[1] + fa.RankOne(*shape)
+    seen = problem.seen
+    M = fa.Identity(shape) if seen is None else fa.Sampling(*np.nonzero(seen), shape)
+    b = problem.b if seen is None else problem.b[seen]
+    s = fa.fit(M, b, atoms=atoms, **spelled(fa, **{"k": problem.k, **words}))
+    return Ours(s, _facts(s))
+
+
+@needs("fewatoms")
 def phases(problem: Any, ready: Any, **words: Any) -> Array:
     import fewatoms as fa
 

@@ -4,6 +4,7 @@ from fewatoms import callbacks, methods, operators, oracles, phase, retrieval
 from fewatoms._renamed import tell_of_names
 from fewatoms.atoms import (
     AtomicSet,
+    BlockRankOne,
     Dictionary,
     FiniteSet,
     Groups,
@@ -40,6 +41,7 @@ __all__ = [
     "P3",
     "AtomicSet",
     "Biases",
+    "BlockRankOne",
     "Certificate",
     "Counting",
     "Dictionary",

@@ -20,6 +20,7 @@ from fewatoms import frames, kept
 from fewatoms._types import FloatArray
 from fewatoms.atoms import (
     AtomicSet,
+    BlockRankOne,
     NonnegativeCone,
     NonnegativeOneHot,
     PSDRankOne,
@@ -312,6 +313,11 @@ def set_of(known: Kept) -> AtomicSet | None:
     if known.kind == "RankOne":
         rows, cols = kept.shape(told["shape"])
         return RankOne(rows, cols, nonnegative=told["nonnegative"] is True)
+    if known.kind == "BlockRankOne":
+        barred = [kept.whole(block) for block in kept.rows(told["barred"])]
+        return BlockRankOne(kept.shape(told["shape"]), kept.shape(told["block"])).without(
+            np.array(barred, dtype=np.intp)
+        )
     if known.kind == "PSDRankOne":
         return PSDRankOne(kept.shape(told["shape"])[0])
     if known.kind == "Rows":

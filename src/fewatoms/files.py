@@ -23,6 +23,7 @@ from fewatoms import _checks, kept
 from fewatoms._types import Array, FloatArray
 from fewatoms.atoms.mapped import LinearMap
 from fewatoms.faces import (
+    BlockFactors,
     Cone,
     Coordinates,
     Explicit,
@@ -34,6 +35,7 @@ from fewatoms.faces import (
     ScaledFace,
     SumFace,
     SymmetricFactors,
+    Tiles,
 )
 from fewatoms.kept import Kept, Plain, flattened, gathered
 from fewatoms.whole import replacing, special
@@ -196,6 +198,23 @@ def _nonnegative(it: Kept) -> Face:
     return NonnegativeFactors(P, Q)
 
 
+def _block_factors(it: Kept) -> Face:
+    shape, sides = kept.shape(it.told["shape"]), kept.shape(it.told["sides"])
+    if len(shape) != 2 or len(sides) != 2 or min(*shape, *sides) < 1:
+        raise ValueError(f"there must be blocks of a matrix; got {sides} of {shape}")
+    tiles = Tiles((shape[0], shape[1]), (sides[0], sides[1]))
+    blocks = kept.places(it.arrays["blocks"], tiles.count, len(it.inner))
+    faces = [face_of(part) for part in it.inner]
+    for block, face in zip(blocks, faces, strict=True):
+        if not isinstance(face, Factors) or face.shape != tiles.size(block):
+            raise ValueError(f"block {block} must have factors of shape {tiles.size(block)}; got {face.shape}")
+    if (np.diff(blocks) <= 0).any():
+        raise ValueError(f"blocks must be told once each, rising; got {blocks}")
+    size = sum(face.size for face in faces)
+    order = kept.places(it.arrays["order"], size, size)
+    return BlockFactors(tiles, blocks, tuple(face for face in faces if isinstance(face, Factors)), order)
+
+
 def _sum(it: Kept) -> Face:
     faces = tuple(face_of(part) for part in it.inner)
     return SumFace(faces, it.told["joined"] is True, kept.shape(it.told["shape"]))
@@ -214,6 +233,7 @@ FACES: Mapping[str, Callable[[Kept], Face]] = {
     "groups": _groups,
     "explicit": _explicit,
     "factors": lambda it: Factors(kept.numbers(it.arrays["U"], 2), kept.numbers(it.arrays["V"], 2)),
+    "block factors": _block_factors,
     "nonnegative factors": _nonnegative,
     "symmetric factors": lambda it: SymmetricFactors(kept.numbers(it.arrays["V"], 2)),
     "sum": _sum,

@@ -7,6 +7,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import naive
 from fewatoms import (
+    BlockRankOne,
     Counting,
     Dictionary,
     Groups,
@@ -145,6 +146,8 @@ def matrix_sets(p, q):
         "rank one": RankOne(p, q),
         "double rank one": 2.0 * RankOne(p, q),
         "turned rank one": -1.5 * RankOne(p, q),
+        "rank one in blocks": BlockRankOne((p, q), (2, 3)),
+        "two scales": BlockRankOne((p, q), (2, 2)) | 0.7 * RankOne(p, q),
         "low rank plus sparse": RankOne(p, q) + 0.5 * SignedOneHot((p, q)),
         "low rank or sparse": RankOne(p, q) | 0.7 * SignedOneHot(p * q),
         "sum with a union": RankOne(p, q) + (0.4 * SignedOneHot(p * q) | NonnegativeOneHot(p * q)),

@@ -7,6 +7,7 @@ from scipy.sparse.linalg import aslinearoperator
 from contracts.families import generator, places
 from fewatoms import (
     Biases,
+    BlockRankOne,
     Dictionary,
     Groups,
     Huber,
@@ -98,6 +99,10 @@ def matrices():
         "low rank, seen": Problem.of(Identity((p, q)), X, atoms=low, k=2),
         "low rank, dense": Problem.of(M, M @ X.ravel(), atoms=low, k=2),
         "low rank + sparse": Problem.of(Identity((p, q)), X + spikes, atoms=low + SignedOneHot((p, q)), k=(2, 4)),
+        "blocks, sampled": Problem.of(S, seen, atoms=BlockRankOne((p, q), (3, 4)), k=5),
+        "two scales": Problem.of(
+            Identity((p, q)), X + spikes, atoms=BlockRankOne((p, q), (3, 4)) + RankOne(p, q), k=(3, 2)
+        ),
         "two bases": Problem.of(
             Identity(32), _two_bases(32), atoms=SignedOneHot(32) + Mapped(_cosines(32), SignedOneHot(32)), k=(2, 2)
         ),

@@ -11,6 +11,7 @@ from scipy.sparse.linalg import aslinearoperator
 import naive
 from contracts.families import few, generator, matrix_sets, over, square_sets, vector_sets
 from fewatoms import (
+    BlockRankOne,
     Dictionary,
     Groups,
     Joint,
@@ -56,7 +57,7 @@ def is_optimised(atoms):
 
 
 def holds_rank_one(atoms):
-    return any(isinstance(a, (RankOne, PSDRankOne)) for a in (atoms, *atoms.parts)) or (
+    return any(isinstance(a, (RankOne, PSDRankOne, BlockRankOne)) for a in (atoms, *atoms.parts)) or (
         isinstance(atoms, Image) and isinstance(atoms.inner, (RankOne, PSDRankOne))
     )
 
@@ -72,6 +73,7 @@ OTHERS = {
     "with an atom forced in": SignedOneHot(6).restricted(include=[2]),
     "with atoms left out": Groups([0, 1, 1, 2, 0, 2]).restricted(exclude=[1]),
     "an image with atoms left out": Mapped(np.eye(6)[:, ::-1] + 0.1, NonnegativeOneHot(6).restricted(exclude=[0, 5])),
+    "blocks left out": BlockRankOne((5, 4), (2, 2)).restricted(exclude=[(0, 1), (2, 0)]),
     "rays left out": NonnegativeCone(4).restricted(exclude=[1]),
     "in units of their own": Rescaled(Groups([0, 1, 1, 2]), np.array([1.0, 2.0, 0.5, 3.0])),
     "nonnegative factors": RankOne(3, 4, nonnegative=True),

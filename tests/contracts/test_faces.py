@@ -12,6 +12,7 @@ from contracts.families import generator, hermitian_dual, matrix_sets, over, squ
 from faces.small import FACES, NonnegativePairs
 from fewatoms import PSDRankOne, RankOne
 from fewatoms.faces import (
+    BlockFactors,
     Cone,
     Coordinates,
     Factors,
@@ -257,7 +258,7 @@ def test_duals_are_pulled_in_any_form(name, pair):
 @every_set
 def test_only_matrix_faces_turn(name, pair):
     face, _ = drawn(pair[0], 20, dual=pair[1])
-    turns = any(isinstance(f, (Factors, SymmetricFactors)) for f in leaves(face))
+    turns = any(isinstance(f, (BlockFactors, Factors, SymmetricFactors)) for f in leaves(face))
     assert (face.turning() is not None) == turns
 
 

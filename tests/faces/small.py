@@ -5,6 +5,7 @@ import numpy as np
 from contracts.families import generator
 from fewatoms.atoms.mapped import LinearMap
 from fewatoms.faces import (
+    BlockFactors,
     Cone,
     Coordinates,
     Explicit,
@@ -16,6 +17,7 @@ from fewatoms.faces import (
     ScaledFace,
     SumFace,
     SymmetricFactors,
+    Tiles,
 )
 from fewatoms.reduced import Implicit
 
@@ -50,6 +52,13 @@ def orthonormal(rng, n, r, complex_=False):
 
 def factors(rng, r=2, s=3, p=P, q=Q):
     return Factors(orthonormal(rng, p, r), orthonormal(rng, q, s))
+
+
+def block_factors(rng, sides=(3, 2)):
+    """Factors in three blocks, of which one is cut at the lower edge and one at the right one."""
+    tiles = Tiles((P, Q), sides)
+    each = [(int(b), factors(rng, 1, min(2, tiles.size(b)[1]), *tiles.size(b))) for b in rng.permutation(6)[:3]]
+    return BlockFactors.of(tiles, each)
 
 
 def nonnegative_factors(rng, r=3):
@@ -90,6 +99,11 @@ FACES = {
     "factors": factors,
     "factors, square": lambda rng: factors(rng, 3, 3),
     "factors of one row": lambda rng: factors(rng, 1, 2, p=1),
+    "block factors": block_factors,
+    "block factors of entries": lambda rng: BlockFactors.of(
+        Tiles((P, Q), (1, 1)), [(b, factors(rng, 1, 1, 1, 1)) for b in (3, 8)]
+    ),
+    "scaled block factors": lambda rng: ScaledFace(-1.5, block_factors(rng)),
     "nonnegative factors": nonnegative_factors,
     "symmetric": symmetric,
     "symmetric, complex": lambda rng: symmetric(rng, complex_=True),

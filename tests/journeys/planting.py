@@ -153,6 +153,19 @@ def _rank_one(rng):
     return Plan(fa.RankOne(P, Q), 2, low_rank(rng, P, Q, 2), rank)
 
 
+def _blocks(rng):
+    atoms, X = fa.BlockRankOne((P, Q), (4, 3)), np.zeros((P, Q))
+    X[:4, :3], X[4:, 3:] = low_rank(rng, 4, 3, 1), low_rank(rng, 3, 3, 1)
+    return Plan(atoms, 2, X, ranks_in_blocks)
+
+
+def ranks_in_blocks(s):
+    """The ranks of all blocks of a grid of 4 x 3 entries."""
+    blocks = [s.x[i : i + 4, j : j + 3] for i in (0, 4) for j in (0, 3)]
+    values = np.concatenate([np.linalg.svd(block, compute_uv=False) for block in blocks])
+    return int(np.sum(values > 1e-9 * max(values.max(), 1e-300)))
+
+
 def _low_rank_and_spikes(rng, join):
     L = low_rank(rng, P, Q, 1)
     S = spikes(rng, N, 2).reshape(P, Q)
@@ -184,6 +197,7 @@ VECTOR_SETS: dict[str, Callable[[Any], Plan]] = {
 }
 MATRIX_SETS: dict[str, Callable[[Any], Plan]] = {
     "rank-one": _rank_one,
+    "rank-one-in-blocks": _blocks,
     "low-rank+sparse": lambda rng: _low_rank_and_spikes(rng, SUM),
     "low-rank|sparse": lambda rng: _low_rank_and_spikes(rng, UNION),
 }

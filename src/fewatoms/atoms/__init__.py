@@ -1,6 +1,7 @@
 """A: atomic sets, one family per file."""
 
 from fewatoms.atoms.base import AtomicSet, FiniteSet, Listing
+from fewatoms.atoms.block_rank_one import BlockRankOne
 from fewatoms.atoms.groups import Groups
 from fewatoms.atoms.joint import Joint
 from fewatoms.atoms.mapped import Dictionary, Mapped, Rescaled
@@ -13,6 +14,7 @@ from fewatoms.atoms.sums import Sum, Union
 
 __all__ = [
     "AtomicSet",
+    "BlockRankOne",
     "Dictionary",
     "FiniteSet",
     "Groups",

@@ -86,8 +86,13 @@ def _around(values: FloatArray) -> tuple[float, float]:
 
 def kind_of(part: Point) -> str:
     """What a part of an answer is, in two words, and of how many atoms."""
-    what = "few entries" if _few_entries(part) else "low rank" if part.compact[0].spans() is None else "few atoms"
-    return f"{what} ({part.cardinality})"
+    return f"{_what(part)} ({part.cardinality})"
+
+
+def _what(part: Point) -> str:
+    if part.compact[0].spans() is None:
+        return "low rank in blocks" if part.indices.ndim == 2 else "low rank"
+    return "few entries" if _few_entries(part) else "few atoms"
 
 
 def titles_of(solution: Solution) -> list[str]:

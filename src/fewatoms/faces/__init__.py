@@ -11,6 +11,7 @@ says how.
 """
 
 from fewatoms.faces.base import Cone, Face
+from fewatoms.faces.blocks import BlockFactors, BlockTangent, BlockTurning
 from fewatoms.faces.coordinates import Coordinates
 from fewatoms.faces.explicit import Explicit
 from fewatoms.faces.factors import RANK_TOLERANCE, Factors, FactorTurning, NonnegativeFactors
@@ -23,18 +24,25 @@ from fewatoms.faces.symmetric import (
     hermitian_coordinates,
     upper_triangle,
 )
+from fewatoms.faces.tangents import Flat, LowRankTangent, Tangent
+from fewatoms.faces.tiles import Tiles
 from fewatoms.faces.turning import Still, Turning
 from fewatoms.faces.wrapped import MappedFace, ScaledFace, WrappedFace
 
 __all__ = [
     "RANK_TOLERANCE",
+    "BlockFactors",
+    "BlockTangent",
+    "BlockTurning",
     "Cone",
     "Coordinates",
     "Explicit",
     "Face",
     "FactorTurning",
     "Factors",
+    "Flat",
     "GroupCoordinates",
+    "LowRankTangent",
     "MappedFace",
     "NonnegativeFactors",
     "ScaledFace",
@@ -42,6 +50,8 @@ __all__ = [
     "SumFace",
     "SymmetricFactors",
     "SymmetricTurning",
+    "Tangent",
+    "Tiles",
     "Turning",
     "WrappedFace",
     "hermitian",

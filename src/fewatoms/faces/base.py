@@ -11,6 +11,7 @@ import numpy as np
 
 from fewatoms import ledger, linalg
 from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, Matrix, ModelDual
+from fewatoms.faces.tangents import Flat, Tangent
 from fewatoms.kept import Kept
 
 if TYPE_CHECKING:
@@ -119,6 +120,10 @@ class Face(ABC):
     def turning(self) -> Turning | None:
         """How the atoms themselves move within their set; None where they stay put."""
         return None
+
+    def tangent(self, c: FloatArray) -> Tangent | None:
+        """Where points with as many atoms lie, near `point(c)`; None where nobody has said how atoms move."""
+        return Flat(self, c) if self.turning() is None else None
 
     def spans(self) -> IntArray | None:
         """Where the coefficients of each atom begin, the end appended; None where atoms share coefficients, or are

@@ -11,6 +11,7 @@ from fewatoms import linalg
 from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, Matrix, ModelDual
 from fewatoms.capabilities import FactorFits, FactorImages
 from fewatoms.faces.base import Cone, Face, leading
+from fewatoms.faces.tangents import LowRankTangent
 from fewatoms.kept import Kept
 from fewatoms.reduced import Implicit, ReducedOperator
 
@@ -62,6 +63,11 @@ class Factors(Face):
         u, s, vh = np.linalg.svd(self.matrix(c), full_matrices=False)
         keep = s > RANK_TOLERANCE * s[0]
         return u[:, keep], s[keep], vh[keep].T
+
+    def triplets(self, c: FloatArray) -> tuple[Array, FloatArray, Array]:
+        """The singular triplets of `point(c)`, largest first, without what is rounding."""
+        u, s, v = self._svd(c)
+        return self.U @ u, s, self.V @ v
 
     def gauge(self, c: FloatArray) -> float:
         return float(self.values(c).sum())
@@ -115,6 +121,9 @@ class Factors(Face):
 
     def turning(self) -> FactorTurning:
         return FactorTurning(self)
+
+    def tangent(self, c: FloatArray) -> LowRankTangent:
+        return LowRankTangent(*self.triplets(c))
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ import numpy as np
 from fewatoms import linalg
 from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, ModelDual
 from fewatoms.faces.base import Face
+from fewatoms.faces.tangents import Tangent
 from fewatoms.faces.turning import Turning
 from fewatoms.kept import Kept
 
@@ -29,6 +30,10 @@ class WrappedFace(Face):
     @abstractmethod
     def around(self, inner: Face) -> WrappedFace:
         """The same map around another face."""
+
+    @abstractmethod
+    def carried(self, x: Array) -> Array:
+        """The map of a point of the inner face."""
 
     @abstractmethod
     def pulled(self, z: ModelDual) -> ModelDual:
@@ -106,6 +111,32 @@ class WrappedFace(Face):
         inner = self.inner_face.turning()
         return None if inner is None else WrappedTurning(self, inner)
 
+    def tangent(self, c: FloatArray) -> Tangent | None:
+        inner = self.inner_face.tangent(c)
+        return None if inner is None else WrappedTangent(self, inner)
+
+
+@dataclass(frozen=True, eq=False)
+class WrappedTangent:
+    """The directions of the inner face, seen through its map."""
+
+    face: WrappedFace
+    inner: Tangent
+
+    @property
+    def dim(self) -> int:
+        return self.inner.dim
+
+    def push(self, d: FloatArray) -> Array:
+        return self.face.carried(self.inner.push(d))
+
+    def pull(self, z: Array) -> FloatArray:
+        return self.inner.pull(np.asarray(self.face.pulled(z)).reshape(self.face.inner_face.shape))
+
+    def moved(self, d: FloatArray) -> tuple[Face, FloatArray]:
+        inner, c = self.inner.moved(d)
+        return self.face.around(inner), c
+
 
 @dataclass(frozen=True, eq=False)
 class WrappedTurning:
@@ -145,8 +176,11 @@ class ScaledFace(WrappedFace):
     def pulled(self, z: ModelDual) -> ModelDual:
         return self.scale * z
 
+    def carried(self, x: Array) -> Array:
+        return self.scale * x
+
     def point(self, c: FloatArray) -> Array:
-        return self.scale * self.inner_face.point(c)
+        return self.carried(self.inner_face.point(c))
 
     def contributions(self, c: FloatArray, norms: FloatArray | None = None) -> FloatArray:
         """In the units of the multiple. Norms know the scale, which the inner face must not meet twice."""
@@ -185,8 +219,11 @@ class MappedFace(WrappedFace):
     def pulled(self, z: ModelDual) -> ModelDual:
         return self.map.backward(linalg.as_flat(z))
 
+    def carried(self, x: Array) -> Array:
+        return self.map.forward(x.ravel()).reshape(self.shape)
+
     def point(self, c: FloatArray) -> Array:
-        return self.map.forward(self.inner_face.point(c).ravel()).reshape(self.shape)
+        return self.carried(self.inner_face.point(c))
 
     def restrict(self, M: Operator) -> ReducedOperator:
         return self.inner_face.restrict(M.after(self.map, self.inner_face.shape))

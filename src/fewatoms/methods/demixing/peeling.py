@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, lsmr
 
 from fewatoms import _checks, ledger, linalg
-from fewatoms._types import Array, FloatArray, IntArray
-from fewatoms.atoms import AtomicSet
-from fewatoms.budget import Budget
+from fewatoms._types import Array, FloatArray
 from fewatoms.candidates import Candidate, Iterate
-from fewatoms.capabilities import SeenAsIs, need
-from fewatoms.faces import Cone, Face
-from fewatoms.methods.base import Job, Method
-from fewatoms.methods.sums import NORMAL_MEDIAN, SumJob, dual_of, plain_squares, weights_differ
-from fewatoms.operators import Counting, Identity, Operator, Rows, Sampling
+from fewatoms.faces import Cone
+from fewatoms.methods.demixing.parts import Part, Point
+from fewatoms.methods.sums import NORMAL_MEDIAN, dual_of, weights_differ
+from fewatoms.operators import Operator
 from fewatoms.problem import Problem
-
-Point = tuple[Face, FloatArray]
 
 
 @dataclass(frozen=True)
@@ -67,7 +62,11 @@ class Peeling:
         _checks.number("tol", self.tol)
 
     def iterates(self, problem: Problem, M: Operator) -> Iterator[Iterate]:
-        run = Peels(problem, M, self)
+        return self.down(Peels(problem, M, self))
+
+    def down(self, run: Peels) -> Iterator[Iterate]:
+        """The ladder, and the passes that follow."""
+        problem = run.problem
         t = top = run.top()
         with ledger.stage("ladder of thresholds"):
             while run.short() and t > self.floor * top:
@@ -87,69 +86,11 @@ class Peeling:
                 return
 
 
-@dataclass(frozen=True)
-class Demixing(Method):
-    """A sum or union of parts with orthonormal atoms, data that are entries of x, least squares.
-
-    Not with weights that differ where every part has a number: steps of a majoriser see atoms on light data too
-    late, and relaxations tell the parts apart better (`General`). Budgets left open are found all the same.
-
-    peeling : how that is done
-    """
-
-    peeling: Peeling = field(default_factory=Peeling)
-
-    def open(self, problem: Problem, budgets: Sequence[Budget]) -> Job | None:
-        parts = problem.atoms.parts
-        if len(parts) < 2 or not plain_squares(problem) or problem.M.offers(SeenAsIs) is None:
-            return None
-        given = any(budget.parts and not budget.open for budget in budgets)
-        if not all(part.orthonormal for part in parts) or (given and weights_differ(problem)):
-            return None
-        return DemixingJob(problem, budgets, self.peeling)
-
-
-class DemixingJob(SumJob):
-    """The entries by themselves, whoever measured them, are kept for all budgets."""
-
-    def __init__(self, problem: Problem, budgets: Sequence[Budget], peeling: Peeling) -> None:
-        super().__init__(problem, budgets)
-        self.peeling = peeling
-        self._M: Operator | None = None
-
-    def iterates(self, course: Sequence[Budget]) -> Iterator[Iterate]:
-        (budget,) = course
-        if self._M is None:
-            self._M = Entries(self.problem.M, self.problem.atoms.shape)
-        return self.peeling.iterates(self.problem.with_budget(self.settled(budget)), self._M)
-
-    def forget(self) -> None:
-        self._M = None
-
-
-class Entries(Counting):
-    """Data that are entries of x, as such; products are charged to the operator that measured them."""
-
-    def __init__(self, M: Operator, shape: tuple[int, ...]) -> None:
-        super().__init__(_entries(need(M, SeenAsIs).places(), shape))
-        self.owner = M
-
-    def count(self, products: int) -> None:
-        self.owner.charge(products)
-
-
-def _entries(places: IntArray | None, shape: tuple[int, ...]) -> Operator:
-    if places is not None and len(shape) == 2:
-        return Sampling(*np.divmod(places, shape[1]), shape)
-    whole = Identity(shape if len(shape) == 2 else shape[0])
-    return whole if places is None else Rows(whole, places)
-
-
 class Peels:
     """The parts, what each has kept, and what is left."""
 
-    def __init__(self, problem: Problem, M: Operator, settings: Peeling) -> None:
-        self.problem, self.M, self.settings = problem, M, settings
+    def __init__(self, problem: Problem, M: Operator, settings: Peeling, power: float = 0.0) -> None:
+        self.problem, self.M, self.settings, self.power = problem, M, settings, power
         self.parts = [Part(atoms) for atoms in problem.atoms.parts]
         self.total = problem.budget.most
         self.limits = [budget.most for budget in problem.budget.for_parts(len(self.parts))]
@@ -173,7 +114,12 @@ class Peels:
     def top(self) -> float:
         """The largest alignment of all."""
         z = self._pulled(self.r)
-        return max(part.support(z) for part in self.parts)
+        return max(part.support(z) / unit for part, unit in zip(self.parts, self.units, strict=True))
+
+    @cached_property
+    def units(self) -> list[float]:
+        """What thresholds are multiplied by in each part: a power of what noise reaches there."""
+        return [reach**self.power for reach in self.reaches] if self.power else [1.0] * len(self.parts)
 
     # How far down to go -----------------------------------------------------------------------------------------------
 
@@ -228,7 +174,8 @@ class Peels:
             own = face.point(c).ravel()
             target = own + self._pulled(self.r)
             limit = self.limits[i] if t > 0 or self.limits[i] is not None else face.size
-            face, c = part.nearest(target, max(t, levels[i]) if limit is None else t, limit)
+            own_t = t * self.units[i]
+            face, c = part.nearest(target, max(own_t, levels[i]) if limit is None else own_t, limit)
             self.points[i] = face, c
             self.r = self.r + self.M.apply(own - face.point(c).ravel())
 
@@ -290,41 +237,3 @@ class Peels:
         point = self._candidate(self.points, self.r)
         ledger.keep(point)
         return Iterate(dual_of(self.problem, point), point)
-
-
-class Part:
-    """One part: its set without scale and map, which are put around faces again."""
-
-    def __init__(self, atoms: AtomicSet) -> None:
-        self.atoms = atoms
-        plain = atoms.unwrapped()
-        self.inner, self.maps, self.scale = plain.inner, plain.maps, plain.scale
-
-    def _pull(self, z: Array) -> Array:
-        for map_ in self.maps:
-            z = map_.backward(z)
-        return math.copysign(1.0, self.scale) * z.reshape(self.inner.shape)  # atoms of a cone have one sign
-
-    def support(self, z: Array) -> float:
-        return self.inner.ceiling(self._pull(z))
-
-    def nothing(self) -> Point:
-        return self.atoms.expose(np.zeros(self.atoms.shape), 0), np.zeros(0)
-
-    def nearest(self, target: Array, t: float, limit: int | None) -> Point:
-        """The atoms with coefficients from t on, the largest `limit` of them, with their coefficients."""
-        w = self._pull(target)
-        sigma = self.inner.ceiling(w)
-        if sigma < t or sigma == 0 or limit == 0:
-            return self.nothing()
-        face = self.inner.exposed(w, sigma - t, limit)
-        c = face.project(face.adjoint(w))
-        face, c = face.prune(c, face.size if limit is None else limit)
-        return self.atoms.around(face), c / abs(self.scale)
-
-    def sizes(self, face: Face, c: FloatArray) -> FloatArray:
-        """The lengths of the contributions of the atoms."""
-        values = face.values(c * self.scale)
-        if values.dtype == object:
-            return np.array([float(np.linalg.norm(v)) for v in values])
-        return np.linalg.norm(values, axis=1) if values.ndim == 2 else np.abs(values)
