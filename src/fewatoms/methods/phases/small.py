@@ -184,9 +184,9 @@ class SmallJob(GeneralJob):
         relaxed = self._relaxation()
         if relaxed is not None:
             found = self._descended(problem, _root(relaxed.X, k))
-            # as good as any number of atoms
-            as_good = self.method.nearly * problem.reference < found.loss <= relaxed.loss
-            yield replace(found, isolated=as_good)
+            yield found
+            if problem.alpha is None and self.method.nearly * problem.reference < found.loss <= relaxed.loss:
+                return  # as good as any number of atoms, at nearly no penalty
         if not determined:
             yield self._aligned(problem, k)
         rng, size = self.dice(), math.sqrt(max(self._gauge(), 1e-300) / (self.n * k))
