@@ -6,7 +6,7 @@ import pytest
 import fewatoms as fa
 from fewatoms.losses import LeastSquares
 from fewatoms.retrieval.by_forms import FormTurn
-from fewatoms.retrieval.damped import Damped, spread
+from fewatoms.retrieval.damped import Damped, _length, spread
 from fewatoms.retrieval.forms import enough, pair_forms, reads_pairs, semiforms, writes_out
 
 
@@ -88,6 +88,14 @@ def test_newton_stops_at_its_target():
     _, least = Damped().descend(F, v, 2)
     _, value = Damped().descend(F, v, 2, target=3 * least + 0.1)
     assert least < value <= 3 * least + 0.1
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-170, 1e-90, 1e150])
+def test_steps_of_any_size_have_a_length(size):
+    r, along = np.ones(3), np.array([1.0, 0.5, 0.2])
+    t, gain = _length(r, size * along, size**2 * along if size < 1 else np.full(3, np.inf))
+    assert 0 <= t < np.inf
+    assert 0 <= gain <= 1.5
 
 
 def test_enough():
