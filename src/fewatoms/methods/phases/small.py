@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 import numpy as np
 
@@ -151,9 +152,10 @@ class SmallJob(GeneralJob):
 
     def _searched(self, problem: Problem) -> Iterator[Candidate]:
         """With a bound that is not met, or data that are nearly met, fewer atoms are tried too: another landscape."""
-        best = math.inf
-        for k in range(min(problem.budget.single, sufficient(problem)), 0, -1):
-            for candidate in self._tried(self._asked(Budget(k))):
+        best, most = math.inf, min(problem.budget.single, sufficient(problem))
+        for k in range(most, 0, -1):
+            tries = 1 if problem.alpha is None and k < most else None  # without a bound the first of each will do
+            for candidate in islice(self._tried(self._asked(Budget(k))), tries):
                 best = min(best, candidate.loss)
                 yield candidate
             hopeless = self._central is not None and self._central.endless
