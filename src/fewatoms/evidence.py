@@ -219,7 +219,8 @@ class Evidence:
     def tau_lower(self) -> float:
         """Every x that meets alpha has a gauge of at least this: the best of all that is proven."""
         self.settle()
-        if self.relaxation is None or self.relaxation.name != "P3" or not self._own(self.relaxation):
+        bounded = self.relaxation is not None and self.relaxation.name == "P3" and self._own(self.relaxation)
+        if not bounded or not math.isfinite(self.dual):
             return self.levels.tau_low
         return max(self.levels.tau_low, -self.dual - ROUNDING * (abs(self.dual) + self.terms))
 

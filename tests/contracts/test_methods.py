@@ -5,7 +5,7 @@ import pytest
 
 from contracts.problems import every, ridged, vectors
 from fewatoms import General, Identity, Paper, Problem, ledger, paper_rule
-from fewatoms.methods import METHODS, Completion, Demixing, Exposed, Listed, Phases, Separation
+from fewatoms.methods import METHODS, Completion, Demixing, Exposed, Listed, Phases, Separation, SmallSemidefinite
 from fewatoms.oracles import Continuation, Corrective, LevelSet
 from fewatoms.testing import check_method
 from test_examples import module
@@ -19,6 +19,7 @@ OWN = {
     "separation": (Separation(), ["low rank + sparse"]),
     "demixing": (Demixing(), ["two bases"]),
     "phases": (Phases(), ["phases", "phases, complex"]),
+    "small semidefinite": (SmallSemidefinite(), ["phases", "phases, complex"]),
     "general": (General(), GENERAL),
     "general, corrective": (General(Corrective()), ["nonnegative", "groups"]),
     "general, continuation": (General(Continuation(), paper_rule()), ["signed", "low rank, dense"]),

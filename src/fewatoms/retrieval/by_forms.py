@@ -23,7 +23,7 @@ class FormTurn(Turn):
     problem : whose pairs they are, with any budget
     work : multiplications at most of a fit over all matrices, which is where as many atoms as there are begin
     agree : relative; two descents to losses this close have found what there is to be found
-    little : share of f(b): a loss that Newton's method leaves below is rounding in ill-conditioned data
+    little : share of f(b): two losses below are one, rounding in ill-conditioned data
     """
 
     problem: Problem = field(kw_only=True)
@@ -61,9 +61,9 @@ class FormTurn(Turn):
             return candidate
         known = self.ends.get(k, np.inf)
         self.ends[k] = min(loss, known)
-        again = turned.freedom < problem.m and abs(loss - known) <= self.agree * loss
-        rounding = loss <= self.little * problem.reference
-        return replace(Candidate.of(turned, c, residual, loss), isolated=again or rounding)
+        alike = turned.freedom < problem.m and abs(loss - known) <= self.agree * loss
+        nothing = max(loss, known) <= self.little * problem.reference
+        return replace(Candidate.of(turned, c, residual, loss), isolated=alike or nothing)
 
     def _able(self, problem: Problem, k: int) -> bool:
         """Whether that is cheap; what is not is turned by products."""

@@ -7,6 +7,7 @@ refused. Steps are solved for in the space of the unknowns or in that of the dat
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -123,7 +124,10 @@ def _length(r: FloatArray, along: FloatArray, square: FloatArray) -> tuple[float
     a1 = -float(along @ r)
     a2 = 0.5 * float(along @ along) - float(r @ square)
     a3, a4 = float(along @ square), 0.5 * float(square @ square)
-    roots = np.roots([4 * a4, 3 * a3, 2 * a2, a1]) if a4 > 0 else np.array([-0.5 * a1 / a2 if a2 > 0 else 0.0])
+    if not math.isfinite(a1 + a2 + a3 + a4):
+        return 0.0, 0.0
+    straight = a4 <= 1e-30 * abs(a2)  # a step so small that images do not bend along it, or none
+    roots = np.array([-0.5 * a1 / a2 if a2 > 0 else 0.0]) if straight else np.roots([4 * a4, 3 * a3, 2 * a2, a1])
     real = roots[np.abs(roots.imag) <= 1e-8 * np.abs(roots)].real
     tried = real[real > 0]
     if not tried.size:

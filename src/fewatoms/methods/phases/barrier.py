@@ -149,7 +149,7 @@ class _Walk:
         H += (mu / self.unit**2) * gram
         move = _solved(H, -slope)
         length = -float(slope @ move)
-        if not length > 0:
+        if not length >= 0:  # nothing that could be computed with is left
             return -1.0
         turn = root @ self._adjoint(move) @ root.conj().T
         turn = 0.5 * (turn + turn.conj().T)

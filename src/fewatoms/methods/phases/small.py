@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 import numpy as np
 
@@ -151,9 +152,10 @@ class SmallJob(GeneralJob):
 
     def _searched(self, problem: Problem) -> Iterator[Candidate]:
         """With a bound that is not met, or data that are nearly met, fewer atoms are tried too: another landscape."""
-        best = math.inf
-        for k in range(min(problem.budget.single, sufficient(problem)), 0, -1):
-            for candidate in self._tried(self._asked(Budget(k))):
+        best, most = math.inf, min(problem.budget.single, sufficient(problem))
+        for k in range(most, 0, -1):
+            tries = 1 if problem.alpha is None and k < most else None  # without a bound the first of each will do
+            for candidate in islice(self._tried(self._asked(Budget(k))), tries):
                 best = min(best, candidate.loss)
                 yield candidate
             hopeless = self._central is not None and self._central.endless
@@ -184,9 +186,9 @@ class SmallJob(GeneralJob):
         relaxed = self._relaxation()
         if relaxed is not None:
             found = self._descended(problem, _root(relaxed.X, k))
-            # as good as any number of atoms
-            as_good = self.method.nearly * problem.reference < found.loss <= relaxed.loss
-            yield replace(found, isolated=as_good)
+            yield found
+            if problem.alpha is None and self.method.nearly * problem.reference < found.loss <= relaxed.loss:
+                return  # as good as any number of atoms, at nearly no penalty
         if not determined:
             yield self._aligned(problem, k)
         rng, size = self.dice(), math.sqrt(max(self._gauge(), 1e-300) / (self.n * k))
