@@ -75,7 +75,7 @@ def test_numbers_of_columns_do_not_matter():
 
 
 def test_biases_of_columns_count(monkeypatch):
-    monkeypatch.setattr(ranking, "TOGETHER", 4)
+    monkeypatch.setattr(ranking, "SCORES_AT_ONCE", 4)
     rng = np.random.default_rng(0)
     biases = FittedBiases(3.0, rng.standard_normal(5), rng.standard_normal(4))
     model = LowRank(np.zeros((5, 1)), np.zeros((4, 1)), biases)

@@ -18,11 +18,13 @@ from fewatoms import kernels
 from fewatoms._types import Array, FloatArray, Foreign, IntArray
 from fewatoms.sides import Regressed, Side
 
-RANK = 1e-12  # of the largest eigenvalue of normal equations: others are rounding
-SOLVED = 0.1  # share of a residual that conjugate gradients may leave: each sweep begins where the one before ended
-USUAL = 8  # factors, for which loops are worth compiling as anywhere else; with more of them earlier
-CLOSELY = 1e-3  # the same for what is small, where sweeps cost little
-PASSES = 50  # of coordinate descent, where factors must not be negative
+ROUNDED_EIGENVALUE = 1e-12  # of the largest eigenvalue of normal equations: others are rounding
+LEFT_BY_LOOPS = (
+    0.1  # share of a residual that conjugate gradients may leave: each sweep begins where the one before ended
+)
+USUAL_WIDTH = 8  # factors, for which loops are worth compiling as anywhere else; with more of them earlier
+LEFT_ELSEWHERE = 1e-3  # the same for what is small, where sweeps cost little
+DESCENT_PASSES = 50  # of coordinate descent, where factors must not be negative
 
 
 @cache
@@ -74,12 +76,12 @@ class Backed:
 
     def _compiled(self, width: int) -> bool:
         """Whether there is enough to do that compiled loops repay the import of numba."""
-        return self.side.others.size * max(width, USUAL) >= kernels.WORTHWHILE * USUAL
+        return self.side.others.size * max(width, USUAL_WIDTH) >= kernels.WORTHWHILE * USUAL_WIDTH
 
     def _alike(self, V: Array, base: FloatArray) -> Regressed:
         """Where entries weigh as much as other cells, all rows have the same normal equations."""
         h = kernels.scattered(self.pull, V, self.side.starts, self.side.others)
-        x = h @ np.linalg.pinv(base, rcond=RANK, hermitian=True)
+        x = h @ np.linalg.pinv(base, rcond=ROUNDED_EIGENVALUE, hermitian=True)
         return Regressed(x, kernels.NONE, self.nothing - np.einsum("ia,ia->i", h, x))
 
     def _free(self, V: Array, base: FloatArray, begin: FloatArray, left: FloatArray) -> FloatArray:
@@ -88,7 +90,7 @@ class Backed:
         side, (forth, back) = self.side, _whitened(base)
         Y, out = np.ascontiguousarray(V @ forth), np.ascontiguousarray(begin @ back)
         if self._compiled(V.shape[1]):
-            head = (self.beyond, self.pull, Y, side.starts, side.others, SOLVED)
+            head = (self.beyond, self.pull, Y, side.starts, side.others, LEFT_BY_LOOPS)
             kernels.run("solves", _loops().solves, side.starts, 6.0 * V.shape[1], head, (out, left))
         else:
             self._solved(Y, out, left)
@@ -109,7 +111,7 @@ class Backed:
         g = h - pressed(x)
         left -= np.einsum("ia,ia->i", x, h + g)
         p, square = g.copy(), np.einsum("ia,ia->i", g, g)
-        enough = CLOSELY**2 * square
+        enough = LEFT_ELSEWHERE**2 * square
         for _ in range(2 * Y.shape[1]):
             if not (square > enough).any():
                 break
@@ -126,7 +128,7 @@ class Backed:
     def _bound(self, V: Array, base: FloatArray, out: FloatArray, left: FloatArray) -> None:
         side, width = self.side, V.shape[1]
         if self._compiled(width):
-            head = (self.beyond, self.pull, V, base, side.starts, side.others, PASSES)
+            head = (self.beyond, self.pull, V, base, side.starts, side.others, DESCENT_PASSES)
             kernels.run("improvements", _loops().improvements, side.starts, 0.5 * (width + 1) ** 2, head, (out, left))
             return
         out[np.diff(side.starts) == 0] = 0.0  # nothing draws them away from zero
@@ -151,14 +153,14 @@ class Backed:
 def _whitened(base: FloatArray) -> tuple[FloatArray, FloatArray]:
     """T and S with T' base T = 1 and, where base is definite, T S' = 1: coordinates y = S'x, x = T y."""
     values, vectors = np.linalg.eigh(base)
-    there = values > RANK * values.max(initial=0.0)
+    there = values > ROUNDED_EIGENVALUE * values.max(initial=0.0)
     roots = np.sqrt(np.where(there, values, 0.0))
     return vectors * np.divide(1.0, roots, out=np.zeros_like(roots), where=there), vectors * roots
 
 
 def _descended(G: FloatArray, h: FloatArray, x: FloatArray) -> FloatArray:
     """Coordinate descent over x >= 0, all rows together."""
-    for _ in range(PASSES):
+    for _ in range(DESCENT_PASSES):
         before = x.copy()
         for a in range(x.shape[1]):
             d = G[:, a, a]

@@ -14,7 +14,7 @@ from fewatoms.kept import Kept
 from fewatoms.sides import NONE, Side
 
 CHUNK = 1 << 16  # entries of a row looked at together
-SETTLED = 20  # rounds of improving new rows at most, each a tenth as far off as the one before
+ROUNDS_OF_FOLDING = 20  # rounds of improving new rows at most, each a tenth as far off as the one before
 
 
 class LowRank:
@@ -223,7 +223,7 @@ class LowRank:
     def _among_all(self, side: Side, features: Array, lam: float) -> Array:
         """Factors of new rows (or columns) of which all cells count: improved until they stay."""
         backed, factors = Backed(side, self.background), np.zeros((side.starts.size - 1, features.shape[1]))
-        for _ in range(SETTLED):
+        for _ in range(ROUNDS_OF_FOLDING):
             before, factors = factors, backed.regress(features, lam, factors, bound=self.nonnegative).factors
             if np.abs(factors - before).max(initial=0.0) <= 1e-9 * np.abs(factors).max(initial=0.0):
                 break

@@ -14,8 +14,8 @@ import scipy.sparse as sp
 from fewatoms import _checks, kernels, ledger
 from fewatoms._types import Array, FloatArray, Foreign, IntArray
 
-TOGETHER = 1 << 22  # scores that are looked at together
-WAYS = ("precision", "recall", "ndcg")
+SCORES_AT_ONCE = 1 << 22  # scores that are looked at together
+FIGURES_OF_RANKS = ("precision", "recall", "ndcg")
 
 
 class Model(Protocol):
@@ -153,7 +153,7 @@ class Way(NamedTuple):
     @classmethod
     def read(cls, by: object) -> Way | None:
         """From "ndcg@10" and the like; None for anything else."""
-        found = re.fullmatch(rf"({'|'.join(WAYS)})@([1-9][0-9]*)", str(by))
+        found = re.fullmatch(rf"({'|'.join(FIGURES_OF_RANKS)})@([1-9][0-9]*)", str(by))
         return None if found is None else cls(found[1], int(found[2]))
 
 
@@ -170,7 +170,7 @@ def ranked(left: Array, right: Array, held: Lists, seen: Lists, col: FloatArray 
     col: a block of rows at a time, of those that hold something out."""
     every, (p, q) = np.flatnonzero(np.diff(held.starts)), (len(left), len(right))
     above, tied = np.empty(held.others.size, dtype=np.int64), np.empty(held.others.size, dtype=np.int64)
-    step, done = max(1, TOGETHER // max(1, q)), 0
+    step, done = max(1, SCORES_AT_ONCE // max(1, q)), 0
     for first in range(0, every.size, step):
         rows = every[first : first + step]
         scores = left[rows] @ right.T

@@ -12,7 +12,7 @@ import numpy as np
 
 from fewatoms._types import Array, FloatArray, Vector
 
-HIDDEN = 8 * np.finfo(float).eps  # share of all squares that rounding may hide in those of a part of them
+HIDDEN_IN_SQUARES = 8 * np.finfo(float).eps  # share of all squares that rounding may hide in those of a part of them
 
 
 class Spread:
@@ -95,7 +95,7 @@ class Spread:
             return 0.0
         R, S = np.linalg.qr(self.left)[1], np.linalg.qr(self.right)[1]
         total = float(np.sum((R @ S.T) ** 2))
-        return max(total - float(np.dot(self.under, self.under)), 0.0) + HIDDEN * total
+        return max(total - float(np.dot(self.under, self.under)), 0.0) + HIDDEN_IN_SQUARES * total
 
     def weighed(self, seen: FloatArray | float, rest: float) -> Spread:
         """The numbers at sampled entries times weights, all others times another one."""

@@ -439,7 +439,7 @@ TABLE = np.arange(12.0).reshape(4, 3)
         ({"biases": "yes"}, (TABLE,), {}, "biases must be True or False"),
         ({"clip": (5, 1)}, (TABLE,), {}, r"clip must be .* low < high.* got \(5, 1\)"),
         ({"clip": "range"}, (TABLE,), {}, "clip must be .* got 'range'"),
-        ({"duplicates": "first"}, (TABLE,), {}, "duplicates must be 'error', 'mean' or 'last'; got 'first'"),
+        ({"duplicates": "first"}, (TABLE,), {}, "duplicates must be 'error', 'mean', 'last' or 'sum'; got 'first'"),
         ({"ridge": -1}, (TABLE,), {}, "ridge must be a nonnegative number"),
     ],
 )

@@ -44,20 +44,23 @@ def test_certificates_hold_over_all_cells(words, scale):
     assert c.gap <= twin.certificate.gap + 0.02 * abs(twin.certificate.primal)
     if "ridge" in words:
         lowest = _optimum(it, words["ridge"] / abs(scale))
-        assert -c.dual <= lowest * (1 + 1e-9)
-        assert c.primal >= lowest * (1 - 1e-9)
+        assert -c.dual <= lowest * (1 + 1e-6)
+        assert c.primal >= lowest * (1 - 1e-6)
 
 
 def _optimum(it, lam):
     """That of (P1), by many proximal gradient steps on all cells."""
     X, L = np.zeros(it.shape), it.W.max()
-    for _ in range(3000):
+    for _ in range(1000):
         u, s, v = np.linalg.svd(X + it.W * (it.D - X) / L, full_matrices=False)
         X = (u * np.maximum(s - lam / L, 0.0)) @ v
     return 0.5 * np.sum(it.W * (it.D - X) ** 2) + lam * np.linalg.svd(X, compute_uv=False).sum()
 
 
-@pytest.mark.parametrize("kind", ["usual", "lighter than the others", "as heavy as the others"])
+SOAK = [pytest.param(kind, marks=pytest.mark.soak) for kind in ("usual", "as heavy as the others")]
+
+
+@pytest.mark.parametrize("kind", ["lighter than the others", *SOAK])
 def test_the_relaxation_is_that_of_cvxpy(kind):
     cp = pytest.importorskip("cvxpy")
     it, lam = clicks(kind, shape=(6, 5)), 1.2
@@ -103,8 +106,8 @@ def planted(seed=0, p=80, q=50, rank=3):
 
 
 def test_ridge_by_clicks_held_out():
-    shape, seen, held = planted()
-    words = {"atoms": fa.RankOne(*shape), "k": 6, "loss": fa.LeastSquares(np.full(seen[0].size, 3.0))}
+    shape, seen, held = planted(p=60, q=40)
+    words = {"atoms": fa.RankOne(*shape), "k": 4, "loss": fa.LeastSquares(np.full(seen[0].size, 3.0))}
     M, b = fa.Sampling(*seen, shape, background=1.0), np.ones(seen[0].size)
     s = fa.fit(M, b, ridge="auto", **words)
     figure = Ranking.of(s, held, seen).ndcg()
@@ -116,7 +119,7 @@ def test_ridge_by_clicks_held_out():
     assert figure > popular.ndcg()
     assert 0 < s.held_out < 1
     assert s.ridge[0] > 0
-    path = fa.fit_path(M, b, k=[1, 3], ridge="auto", atoms=words["atoms"], loss=words["loss"])
+    path = fa.fit_path(M, b, k=[1, 2], ridge="auto", atoms=words["atoms"], loss=words["loss"])
     path.choose_k("held-out")
     np.testing.assert_array_equal(path.scores["held-out"], [path[k].held_out for k in path.k])
     fa.choose_k(M, b, k=[1, 3], by="ndcg@5", folds=2, ridge=2.0, atoms=words["atoms"], loss=words["loss"])

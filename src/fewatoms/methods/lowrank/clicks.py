@@ -15,7 +15,7 @@ from fewatoms.sides import NONE, Regressed, Side, at_entries
 
 # Of the cells per unknown that descents need, since none is left open. Set by MovieLens, where at rank 64 descents from
 # singular vectors end .06 % above those down a ladder of penalties, in a third of the time.
-TOLD = 0.25
+CELLS_TOLD = 0.25
 
 
 class Clicks(Factored):
@@ -30,7 +30,7 @@ class Clicks(Factored):
 
     def determines(self, rank: int, ample: float) -> bool:
         p, q = self.shape
-        return p * q >= TOLD * ample * rank * (p + q - rank)
+        return p * q >= CELLS_TOLD * ample * rank * (p + q - rank)
 
     def _half(
         self, side: Side, V: Array, offset: FloatArray, lam: float, shrink: float, own: tuple[Array, FloatArray]
