@@ -15,7 +15,7 @@ from benchmarks.records import ABSENT, FIGURES, Case, Part, Record
 from benchmarks.results import Results, Verdict
 
 FOLDER = Path(__file__).resolve().parent / "results"
-TIMES = ("cpu", "signal", "first", "first_cpu", "first_call", "overhead")
+TIMES = ("cpu", "signal", "first", "first_cpu", "first_call", "overhead", "sweep")
 DIGITS = 6  # significant ones: more are noise, and make files that differ everywhere
 
 

@@ -64,6 +64,7 @@ FIGURES: Mapping[str, Figure] = {
     "last_error": Figure("error of the last iterate", percent=True),
     "rise": Figure("largest relative rise of the best loss from one iterate to the next", over="max"),
     "iterations": Figure("iterates", ""),
+    "sweep": Figure("CPU seconds of one sweep", "", "max"),
     "overhead": Figure("wall seconds of the first fit beyond those of the second"),
     "logged": Figure("log lines of the first fit", ""),
     # sums

@@ -70,6 +70,16 @@ def completion(problem: Any, ready: Any, *, tell: Sequence[str] = ("k",), **word
 
 
 @needs("fewatoms")
+def completion_swept(problem: Any, ready: Any, **words: Any) -> Ours:
+    """The same with the CPU seconds of a sweep, from the first one's end to the last one's."""
+    clock: dict[int, float] = {}
+    look = lambda progress: clock.setdefault(progress.iteration, time.process_time())  # noqa: E731
+    answer = completion.solve(problem, ready, callback=look, **words)
+    (first, began), *_, (last, ended) = sorted(clock.items())
+    return replace(answer, facts={**answer.facts, "sweep": (ended - began) / (last - first)})
+
+
+@needs("fewatoms")
 def completion_chosen(problem: Any, ready: Any, *, ranks: Sequence[int], **words: Any) -> Ours:
     """Rank and ridge by entries held out inside."""
     import fewatoms as fa

@@ -31,8 +31,9 @@ class Ladder:
     step, roughly : where entries are scarce, from rung to rung of the ladder, and how well each is solved
     awake : the least atom's share of the first from which none is asleep, to appear at a rung of its own: then a rung
         that lowers little, measured from where the last one ended, is left after one sweep
-    longer, easy : and where there are so many entries per unknown the next step is twice as long, in logarithms, after
-        a rung that took so many sweeps at most. With fewer entries longer steps end in other, at times worse, minima
+    longer, hardly, easy : and where there are so many entries per unknown rungs are solved less well, and the next step
+        is twice as long, in logarithms, after a rung that took so many sweeps at most. With fewer entries that ends in
+        other, at times worse, minima
     last : the last rung, in units of the first
     powers : of the weights, for further starts where weights over orders of magnitude leave few entries that count
     unsigned : how nonnegative factors begin where entries abound
@@ -43,8 +44,9 @@ class Ladder:
     amply: float = 10.0
     step: float = 0.5
     roughly: float = 1e-3
-    awake: float = 1e-2
+    awake: float = 0.05
     longer: float = 5.0
+    hardly: float = 1e-2
     easy: int = 2
     last: float = 1e-5
     powers: tuple[float, ...] = (0.0, 0.5)
@@ -102,10 +104,11 @@ class Ladder:
         """Down a ladder from where the first atom appears, each rung solved roughly: where entries are scarce, this
         finds what descents from elsewhere miss."""
         rung = top = float(at.s[0])
-        step, known, dense = self.step, math.inf, run.F.determines(run.asked.k, self.longer)
+        step, known, awake = self.step, math.inf, False
+        dense = run.F.determines(run.asked.k, self.longer)
         while (rung := step * rung) > max(lam, self.last * top):
-            before = run.made
-            at = yield from _down(run, at.alive(), rung, self.roughly, known - run.lam * at.gauge + rung * at.gauge)
+            before, known = run.made, known - (run.lam - rung) * at.gauge
+            at = yield from _down(run, at.alive(), rung, self.hardly if dense and awake else self.roughly, known)
             awake = float(at.s[-1]) > self.awake * float(at.s[0])
             known = run.objective if awake else math.inf
             step = step**2 if dense and awake and run.made - before <= self.easy else self.step
