@@ -19,7 +19,7 @@ import numpy as np
 from fewatoms._types import Array, FloatArray
 
 WORTHWHILE = 30_000  # from this many entries on, compiled loops repay the import of numba
-WORK = 1_000_000  # multiplications in regressions of all rows from which on they do so as well
+REGRESSED = 1_000_000  # multiplications in regressions of all rows from which on they do so as well
 PARALLEL = 2_000_000  # multiplications below which a second thread is not worth waking
 GATHER = 1 << 22  # numbers that the NumPy twins gather at a time
 
@@ -152,7 +152,7 @@ def row_solves(
     rows, r = starts.size - 1, features.shape[1]
     features = np.ascontiguousarray(features)
     out, left = np.empty((rows, r)), np.empty(rows)
-    if others.size >= WORTHWHILE or r * r * (others.size + r * rows) >= WORK:
+    if others.size >= WORTHWHILE or r * r * (others.size + r * rows) >= REGRESSED:
         head = (values, weights, offset, features, ridge, starts, others)
         _run("row_solves", starts, 0.5 * (r + 1) ** 2, head, (out, left))
         return out, left
