@@ -136,6 +136,6 @@ def test_regressions_in_pieces_are_the_same(monkeypatch):
     side = Side(starts, rng.integers(0, 12, starts[-1]).astype(np.int32), rng.standard_normal(starts[-1]), NONE)
     V, offset, ridge = rng.standard_normal((12, 3)), rng.standard_normal(12), np.full(3, 0.1)
     whole = side.solve(V, offset, ridge)
-    monkeypatch.setattr("fewatoms.sides.WORK", 100)
+    monkeypatch.setattr("fewatoms.sides.BETWEEN_TICKS", 100)
     for one, other in zip(whole, side.solve(V, offset, ridge), strict=True):
         np.testing.assert_array_equal(one, other)

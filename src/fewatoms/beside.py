@@ -18,7 +18,7 @@ from fewatoms.capabilities import SampledEntries, need
 from fewatoms.losses import Loss
 from fewatoms.names import Names
 from fewatoms.operators import Margins, Operator, Projected
-from fewatoms.profiled import Biased, Profiled
+from fewatoms.profiled import TRACE, Biased, Profiled
 
 
 def _as_it_is(values: FloatArray) -> FloatArray:
@@ -239,7 +239,10 @@ class RowsAndColumns:
         return self
 
     def eliminated(self, M: Operator, b: FloatArray, loss: Loss) -> Seen:
-        biased = Biased(loss, Margins(M, need(M, SampledEntries)), self.shrink or 0.0)
+        total = float(b.size if loss.weights is None else loss.weights.sum())
+        # where it is still to be chosen, a trace: nothing is asked of the loss yet, and without any it is dear
+        shrink = TRACE * total / sum(self.shape) if self.shrink is None else self.shrink
+        biased = Biased(loss, Margins(M, need(M, SampledEntries)), shrink)
         centred = b - self.center if self.centred is None else self.centred
         return Seen(M, centred, biased, left=biased.left, fitted=lambda image: biased.best_beside(centred, image))
 

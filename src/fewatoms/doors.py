@@ -98,7 +98,7 @@ def fit(
         atoms.restricted(include=..., exclude=...) for atoms that must be in the answer, where they count, or must not.
     k : int, or one per part of a sum or union, optional
         Atoms at most (None for parts left open). It may be left out where there is a bound and atoms can be listed or
-        are semidefinite, and for the sums above.
+        are semidefinite, or rank-one matrices with sampled entries, and for the sums above.
     alpha : float, optional
         Bound on the loss.
     misfit : float, optional

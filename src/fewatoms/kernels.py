@@ -18,7 +18,7 @@ import numpy as np
 from fewatoms._types import Array, FloatArray, Foreign
 
 WORTHWHILE = 30_000  # from this many entries on, compiled loops repay the import of numba
-WORK = 1_000_000  # multiplications in regressions of all rows from which on they do so as well
+REGRESSED = 1_000_000  # multiplications in regressions of all rows from which on they do so as well
 PARALLEL = 2_000_000  # multiplications below which a second thread is not worth waking
 LANES, LINE = 8, 64  # numbers that loops work on together; bytes of a line of the cache
 GATHER = 1 << 22  # numbers that the NumPy twins gather at a time
@@ -184,7 +184,7 @@ def row_solves(
     """
     rows, r = starts.size - 1, features.shape[1]
     out, left = np.empty((rows, r)), np.empty(rows)
-    if others.size >= WORTHWHILE or r * r * (others.size + r * rows) >= WORK:
+    if others.size >= WORTHWHILE or r * r * (others.size + r * rows) >= REGRESSED:
         head = (values, weights, offset, _table(features), ridge, starts, others)
         _run("row_solves", starts, 0.5 * (r + 1) ** 2, head, (out, left))
         return out, left

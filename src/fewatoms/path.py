@@ -53,9 +53,10 @@ def fit_path(M: object, b: npt.ArrayLike, *, k: Iterable[object], **words: Unpac
     """Fit for every k asked for, each begun from those beside it.
 
     Where dual vectors depend on neither k nor the bound, one run of them serves all. Where they do, budgets are served
-    one after the other, with what they share kept. For least squares over columns at hand supports grow from k to
-    k + 1 and shrink from k + 1 to k, each exchanged until no single exchange lowers the objective; the answer that is
-    chosen is then searched as `fit` would.
+    one after the other, with what they share kept: ranks of matrices from sampled entries from the smallest on, each
+    begun from the one before where entries abound or a ridge is chosen, for which entries are held out once. For least
+    squares over columns at hand supports grow from k to k + 1 and shrink from k + 1 to k, each exchanged until no
+    single exchange lowers the objective; the answer that is chosen is then searched as `fit` would.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fewatoms.solution import Solution
 
 GROSS = 3.0  # standard deviations, as the median tells them, beyond which an error counts as much as there
-NORMAL = 1.4826  # the standard deviation of normal errors, in units of the median of their sizes
+OF_MEDIAN = 1.4826  # the standard deviation of normal errors, in units of the median of their sizes
 
 
 def unit(loss: Loss) -> str:
@@ -58,7 +58,7 @@ def gross(problem: Problem) -> bool:
 def cut_off(loss: Loss, left: Sequence[FloatArray]) -> FloatArray:
     """Losses of what several answers leave of the same data, none of which counts for more than a gross error of the
     best of them."""
-    most = GROSS * NORMAL * min(float(np.median(np.abs(r))) for r in left)
+    most = GROSS * OF_MEDIAN * min(float(np.median(np.abs(r))) for r in left)
     return np.array([loss.value(np.clip(r, -most, most)) for r in left])
 
 

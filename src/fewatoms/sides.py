@@ -12,7 +12,7 @@ from fewatoms import kernels, ledger
 from fewatoms._types import Array, FloatArray
 
 NONE = kernels.NONE
-WORK = 2_000_000_000  # multiplications between two looks at the clock: about a second of one core
+BETWEEN_TICKS = 2_000_000_000  # multiplications between two looks at the clock: about a second of one core
 
 
 class Regressed(NamedTuple):
@@ -45,7 +45,7 @@ class Side:
     def solve(self, features: Array, offset: FloatArray, ridge: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Per row, the coefficients of its ridge regression on features of the other side, and twice the minimum."""
         rows, r = self.starts.size - 1, features.shape[1]
-        pieces = min(rows, 1 + (r + 1) * (r + 1) * self.values.size // WORK)
+        pieces = min(rows, 1 + (r + 1) * (r + 1) * self.values.size // BETWEEN_TICKS)
         if pieces == 1:
             return kernels.row_solves(self.values, self.weights, offset, features, ridge, self.starts, self.others)
         out, left = np.empty((rows, r)), np.empty(rows)

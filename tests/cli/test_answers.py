@@ -51,7 +51,7 @@ def test_a_fit_says_how_k_was_chosen(capsys):
     np.testing.assert_allclose([line["error"] for line in choice["scores"]], path.errors["cv"], rtol=1e-9)
     assert (choice["by"], choice["rule"]) == ("cv", "best")
     text = printed(capsys, "fit", "houses.csv", "--target", "price", "-k", "1:3")
-    assert "chosen: k = 3 among 1 to 3, the lowest loss on rows left out (5 folds)" in text
+    assert "chosen: k = 3 among 1 to 3, the lowest root mean square error on rows left out (5 folds)" in text
     assert "Asked: a number among 1 to 3. Chosen: at most 3 atoms." in text
     assert "cost: what the loss" in text
     assert re.search(r"3 +\S+ +\S+ +chosen", text)

@@ -17,12 +17,12 @@ from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.methods.lowrank.entries import Factored, Triple
 from fewatoms.sides import Side, at_entries
 
-BLOCK = 1 << 20  # entries looked at together
-TRACE = 1e-3  # of the coefficient without a penalty: what atoms begin with that it would leave nothing of
+ENTRIES_AT_ONCE = 1 << 20  # entries looked at together
+WAKING = 1e-3  # of the coefficient without a penalty: what atoms begin with that it would leave nothing of
 FADED = 1e-3  # times what a group would begin with: where sweeps have lost it
-BEYOND = 4  # columns more than are asked for: the last ones converge slowly
+SPARE = 4  # columns more than are asked for: the last ones converge slowly
 LARGE = 32  # lines from which on a group is worth a product of its own
-FAINT = 1e-12  # share of the largest eigenvalue that is rounding
+NO_WIDTH = 1e-12  # share of the largest eigenvalue that is rounding
 
 
 Groups = tuple[IntArray, IntArray, int]
@@ -65,7 +65,7 @@ def _blocks(side: Side) -> Iterator[tuple[int, int]]:
     """Ranges of lines with about as many entries each."""
     starts, first = side.starts, 0
     while first < starts.size - 1:
-        last = int(np.searchsorted(starts, starts[first] + BLOCK, side="right")) - 1
+        last = int(np.searchsorted(starts, starts[first] + ENTRIES_AT_ONCE, side="right")) - 1
         last = max(first + 1, min(last, starts.size - 1))
         yield first, last
         first = last
@@ -143,7 +143,7 @@ class _Apart:
 
 def _inverse(s: FloatArray) -> FloatArray:
     """1 / s, and 0 where s is rounding beside the first."""
-    there = s > np.sqrt(FAINT) * s[:, :1]
+    there = s > np.sqrt(NO_WIDTH) * s[:, :1]
     return np.where(there, 1.0 / np.where(there, s, 1.0), 0.0)
 
 
@@ -216,7 +216,7 @@ def widened(F: Factored, at: Triple, rank: int, lam: float, rounds: int = 3) -> 
         return at.cut(rank), 0.0
     where = groups(F)
     P, s, Q = _vectors(F, at, rank - at.rank, rounds, where)
-    c = np.maximum(s - lam, TRACE * s) * _inverse_sizes(F, P, Q, where)
+    c = np.maximum(s - lam, WAKING * s) * _inverse_sizes(F, P, Q, where)
     root = np.sqrt(c)
     U, V = P * root[where[0]], Q * root[where[1]]
     return F.beside(at, Triple(U, np.ones(U.shape[1]), V, at.row, at.col)), float(s.max(initial=0.0))
@@ -241,7 +241,7 @@ def _vectors(
     in_rows, in_cols, number = where
     rows, cols = _Apart(in_rows, number), _Apart(in_cols, number)
     U, V = at.halves()
-    width = min(count + BEYOND, *F.shape)
+    width = min(count + SPARE, *F.shape)
     Q = ledger.generator().standard_normal((F.shape[1], width))
     for _ in range(rounds):
         P = rows.orthonormal(_residual_times(F.rows, U, V, (at.row, at.col), Q))
