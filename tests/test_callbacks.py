@@ -79,7 +79,7 @@ def test_a_trace_names_what_the_run_is_doing(monkeypatch):
     monkeypatch.setattr(ledger, "EVERY", 0.0)
     trace = callbacks.Trace()
     cases()["completion, auto"].fit(callback=trace)
-    assert {"choosing the ridge", ""} <= {row.stage for row in trace.rows}
+    assert {"choosing the ridge", "sweeping"} <= {row.stage for row in trace.rows}
 
 
 def test_together_all_are_called_before_one_ends_the_run():

@@ -226,7 +226,7 @@ def test_other_errors_pass_through(name, every_tick):
 
 
 def test_the_choice_of_a_ridge_is_told_and_its_best_is_kept(every_tick):
-    for name, stop in (("completion, auto", 60), ("biases", 200)):
+    for name, stop in (("completion, auto", 120), ("biases", 300)):
         listening = Listening(stop)
         s = cases()[name].fit(callback=listening)
         assert {progress.stage for progress in listening.seen} == {"choosing the ridge"}

@@ -20,7 +20,6 @@ from fewatoms.choosing import (
     STEADY,
     apart,
     budgets_of,
-    cross_validated,
     grid_of,
     held_out,
     in_order,
@@ -36,7 +35,7 @@ from fewatoms.losses import Loss
 from fewatoms.methods import METHODS
 from fewatoms.price import Price
 from fewatoms.problem import Problem
-from fewatoms.recommended import metric_of, others, ranked_out, ranks
+from fewatoms.recommended import compared, metric_of, others, ranks, unit
 from fewatoms.report import path as reported
 from fewatoms.run import Callback, Way, solve, solve_priced
 from fewatoms.solution import Solution
@@ -298,11 +297,7 @@ class Path:
             if splits is None:
                 shown = scores = self._compared(by, _checks.number("gamma", gamma))[None]
             else:
-                left_out = (
-                    cross_validated(problem, self._budgets, self._prices, splits, way, times)
-                    if metric is None
-                    else ranked_out(problem, self._budgets, self._prices, splits, way, metric)
-                )
+                left_out = compared(problem, self._budgets, self._prices, splits, way, times, metric)
                 self.folds = 0 if left_out is None else left_out.folds, len(splits)
                 if left_out is None:
                     by, splits = "bic", None
@@ -335,8 +330,9 @@ class Path:
 
     @property
     def unit(self) -> str:
-        """What scores of rows left out are: root mean square errors for least squares, losses otherwise."""
-        return scoring.unit(self._problem.base_loss)
+        """What scores of rows left out are: root mean square errors for least squares, 1 - NDCG for clicks, otherwise
+        losses."""
+        return unit(self._problem)
 
     @property
     def _prices(self) -> list[Price]:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fewatoms import ledger, ranking
+from fewatoms import ledger, ranking, scoring
 from fewatoms._types import FloatArray
 from fewatoms.budget import Budget
 from fewatoms.capabilities import SampledEntries, need
-from fewatoms.choosing import LeftOut, Split
+from fewatoms.choosing import LeftOut, Split, cross_validated
 from fewatoms.effort import QUICK
 from fewatoms.losses import Loss
 from fewatoms.price import Price
@@ -46,6 +46,21 @@ def metric_of(problem: Problem, by: str) -> ranking.Way | None:
     if background and by in ("bic", "ebic"):
         raise ValueError(f"by must leave clicks out where all cells count (background), 'cv' or 'ndcg@10'; got {by!r}")
     return ranking.NDCG if background and by in ("cv", "held-out") else metric
+
+
+def unit(problem: Problem) -> str:
+    """What scores of data left out are."""
+    return "1 - NDCG" if problem.measured.background else scoring.unit(problem.base_loss)
+
+
+def compared(
+    problem: Problem, budgets: Sequence[Budget], prices: Sequence[Price], folds: Sequence[Split], way: Way, times: int,
+    metric: ranking.Way | None,
+) -> LeftOut | None:  # fmt: skip
+    """What data left out say of each price and budget: by how they are ranked, or else by their loss."""
+    if metric is None:
+        return cross_validated(problem, budgets, prices, folds, way, times)
+    return ranked_out(problem, budgets, prices, folds, way, metric)
 
 
 def ranked_out(

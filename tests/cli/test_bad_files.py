@@ -205,7 +205,6 @@ unmix square.npy --library square.npy -k 2            | open
 unmix cube.npy --library spectra.csv -k 2 --spectra columns | axes
 unmix houses.npz --library spectra.csv -k 2           | houses.npz
 unmix scene.npy --library spectra.csv -k 2 --out there.csv | --overwrite
-split frames                                          | --rank
 split nofolder --rank 1                               | nofolder
 split nothing --rank 1                                | nothing
 split letters --rank 1                                | letters

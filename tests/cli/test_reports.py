@@ -27,7 +27,13 @@ COMMANDS = {
     "fit": (["fit", *TABLE, "-k", "2"], ["area", "What is proven, and what is not", "How it was found"]),
     "fit, chosen": (
         ["fit", *TABLE, "-k", "1:3"],
-        ["area", "Every k", "score (cv)", "was chosen: the lowest loss on rows left out (5 folds)", "path-range"],
+        [
+            "area",
+            "Every k",
+            "score (cv)",
+            "was chosen: the lowest root mean square error on rows left out (5 folds)",
+            "path-range",
+        ],
     ),
     "fit, huber": (["fit", *TABLE, "-k", "2", "--loss", "huber"], ["area"]),
     "path": (["path", *TABLE, "-k", "1:3"], ["area", "Every k", "All of them side by side"]),

@@ -40,10 +40,11 @@ class Demixing(Method):
     search: Search = field(default_factory=Search)
 
     def open(self, problem: Problem, budgets: Sequence[Budget]) -> Job | None:
-        if not plain_squares(problem) or problem.M.offers(SeenAsIs) is None:
+        # the set is asked first: whether an array picks entries takes a look at the array
+        if not plain_squares(problem) or not _served(problem.atoms, budgets) or problem.M.offers(SeenAsIs) is None:
             return None
         given = any(not budget.open for budget in budgets if budget.parts or not problem.atoms.parts)
-        if not _served(problem.atoms, budgets) or (given and weights_differ(problem)):
+        if given and weights_differ(problem):
             return None
         if not problem.atoms.parts and not self.search.suits(problem):
             return None

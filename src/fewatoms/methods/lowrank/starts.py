@@ -17,7 +17,7 @@ from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.methods.lowrank.entries import Factored, Triple
 from fewatoms.sides import Side, at_entries
 
-ENTRIES_AT_ONCE = 1 << 20  # entries looked at together
+ENTRIES_AT_ONCE = 1 << 16  # entries looked at together
 WAKING = 1e-3  # of the coefficient without a penalty: what atoms begin with that it would leave nothing of
 FADED = 1e-3  # times what a group would begin with: where sweeps have lost it
 SPARE = 4  # columns more than are asked for: the last ones converge slowly
