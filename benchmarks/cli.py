@@ -92,6 +92,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             p.error(f"--only takes names as they stand in the tables, {', '.join(sorted(known))}; got {name}")
     report = Report(vars(asked))
     for part in _parts(p, asked.name):
+        if not part.shown(options.quick) and part.name != asked.name:
+            continue  # it has nothing to show in this form
         report.begin(part)
         results = rows_of(part, options, progress, lambda case, why, part=part: report.skip(part, case, why))
         report.show(part, results, options.quick)

@@ -260,7 +260,7 @@ def test_repetitions_end_when_enough_is_spent():
 
 def test_the_front_door_measures_every_part_and_says_what_failed(monkeypatch, tmp_path, capsys):
     asked = []
-    codes = {"phase.noise": [1], "vectors.cases": [-11, 0], "exact.fuzz": [-11, -11]}
+    codes = {"phase": [1], "vectors": [-11], "vectors.cases": [-11, 0], "exact": [-6], "exact.fuzz": [-11, -11]}
 
     def ran(command, **how):
         asked.append(command)
@@ -271,13 +271,25 @@ def test_the_front_door_measures_every_part_and_says_what_failed(monkeypatch, tm
     monkeypatch.setattr(front.page, "write", lambda folder: [page.PAGE])
     assert front.run(True, "somewhere", tmp_path) == 2
     names = [command[3] for command in asked]
-    for area in areas.AREAS:  # those of one area share a file: one after the other
-        in_turn = [p.name for p in areas.parts(area) if p.shown(True)]
-        assert list(dict.fromkeys(name for name in names if name.split(".")[0] == area)) == in_turn
-    assert {name: names.count(name) for name in codes} == {"phase.noise": 1, "vectors.cases": 2, "exact.fuzz": 2}
+    for area in areas.AREAS:  # in one process; where that was ended, one after the other: they share a file
+        in_turn = [p.name for p in areas.parts(area) if p.shown(True) and area in ("vectors", "exact")]
+        assert list(dict.fromkeys(name for name in names if name.split(".")[0] == area)) == [area, *in_turn]
+    assert {name: names.count(name) for name in codes} == {name: len(ends) for name, ends in codes.items()}
     assert all("--quick" in command and "somewhere" in command for command in asked)
     told = capsys.readouterr().out
     assert all(f"figures of {name}" in told for name in names)
-    assert "phase.noise ended with code 1" in told
+    assert "phase ended with code 1" in told
     assert "exact.fuzz ended with code -11" in told
-    assert "vectors.cases ended" not in told
+
+
+def test_the_full_form_measures_part_by_part(monkeypatch, tmp_path):
+    asked = []
+
+    def ran(command, **how):
+        asked.append(command[3])
+        return SimpleNamespace(returncode=0, stdout="")
+
+    monkeypatch.setattr(front.subprocess, "run", ran)
+    monkeypatch.setattr(front.page, "write", lambda folder: [])
+    assert front.run(False, None, tmp_path) == 0
+    assert sorted(asked) == sorted(p.name for p in areas.parts("all"))
