@@ -76,7 +76,7 @@ def warm_up(case: Case, who: Who) -> None:
         told["setting"] = who.settings[0]
     if who.solve.startswith("ours"):
         import_module("benchmarks.peers.ours").compiled()
-    ready = time.process_time() + (WARM if case.fits else 0.0)
+    ready = time.process_time() + (WARM if any(case.fits) else 0.0)
     while measure.timed(lambda: tool.solve(problem, tool.prepare(problem, **told), **told)).ok:
         if time.process_time() >= ready:
             break
