@@ -88,12 +88,12 @@ def _many(file):
 
 @cache
 def faces():
-    """Pictures of 48 x 40 pixels under 12 lights, with shadows, and what a fit of rank 3 makes of them."""
+    """Pictures of 48 x 40 pixels under 12 lights, with shadows, and what a fit of rank 2 makes of them."""
     y, x = np.mgrid[-1:1:48j, -1:1:40j]
     head = np.exp(-2.5 * (x / 0.8) ** 4 - 2.5 * y**4)
     marks = [np.exp(-60 * ((x - a) ** 2 + (y - b) ** 2)) for a, b in ((-0.35, -0.25), (0.35, -0.25), (0.0, 0.45))]
     skin = 180 * head - 90 * sum(marks)
-    angles = np.linspace(-1.2, 1.2, 12)
+    angles = np.linspace(-0.8, 0.8, 12)  # no side is dark: light alone is of rank 2
     lit = [np.maximum(0.0, skin * (np.cos(a) + 0.9 * np.sin(a) * x)) for a in angles]
     X = np.stack([one.ravel() for one in lit], axis=1) + np.random.default_rng(0).normal(0, 1.5, (48 * 40, 12))
     for j in range(12):  # a gleam that wanders, and a shadow
@@ -101,7 +101,7 @@ def faces():
         film[10:14, 3 * j : 3 * j + 4], film[30:33, 36 - 3 * j : 40 - 3 * j] = 250.0, 0.0
     X = np.clip(X, 0, 255).round()
     sets = fa.RankOne(*X.shape) + fa.SignedOneHot(X.shape)
-    return fa.fit(fa.Identity(X.shape), X, atoms=sets, k=(3, None))
+    return fa.fit(fa.Identity(X.shape), X, atoms=sets, k=(2, None))
 
 
 def _demo(file):
