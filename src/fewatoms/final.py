@@ -56,9 +56,7 @@ def _recomputed(problem: Problem, face: Face, c: FloatArray) -> tuple[Candidate,
     residual = _left(problem, problem.seen.image(image))
     squares = 0.0 if problem.ridged is None else problem.ridged.squares(face, c)
     final = Candidate.of(face, c, residual, problem.loss.value(residual), squares=squares)
-    if (
-        problem.measured.offers(SampledEntries) is not None
-    ):  # not kept by each answer of a path: one pass makes it again
+    if problem.measured.offers(SampledEntries) is not None:  # a path keeps many answers: one pass makes it again
         final = replace(final, left=lambda: _left(problem, problem.seen.image(_image(problem, face, c))))
     return final, beside
 

@@ -13,14 +13,20 @@ import fewatoms as fa
 BLURS = [(256, 3.0, 8, 0.02), (256, 4.0, 12, 0.005), (512, 6.0, 8, 0.01)]  # columns, width, spikes, noise
 
 
-def blurred(n, width, count, noise, seed):
-    """The blur, data with that share of noise, and the loss of the planted spikes."""
-    rng = np.random.default_rng(seed)
+def apart(rng, n, width, count):
+    """Places of spikes, two widths from each other."""
     places = [int(rng.integers(5, n - 5))]
     while len(places) < count:
         j = int(rng.integers(5, n - 5))
         if min(abs(j - i) for i in places) >= 2 * width:
             places.append(j)
+    return places
+
+
+def blurred(n, width, count, noise, seed):
+    """The blur, data with that share of noise, and the loss of the planted spikes."""
+    rng = np.random.default_rng(seed)
+    places = apart(rng, n, width, count)
     H = gaussian_filter1d(np.eye(n), width, axis=0, mode="constant")
     clean = H[:, places] @ (rng.uniform(1, 3, count) * rng.choice([-1, 1], count))
     e = rng.standard_normal(n)
@@ -57,11 +63,7 @@ def test_a_number_of_spikes_alone_is_enough(blur, seed):
 def two_sensors(n, width, count, noise, seed):
     """Spikes that two sensors see, each through a blur of its own and with a size of its own: groups of two columns."""
     rng = np.random.default_rng(seed)
-    places = [int(rng.integers(5, n - 5))]
-    while len(places) < count:
-        j = int(rng.integers(5, n - 5))
-        if min(abs(j - i) for i in places) >= 2 * width:
-            places.append(j)
+    places = apart(rng, n, width, count)
     M = np.zeros((2 * n, 2 * n))
     for sensor, share in enumerate((1.0, 0.8)):
         M[sensor * n : (sensor + 1) * n, sensor::2] = gaussian_filter1d(
