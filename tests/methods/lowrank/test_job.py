@@ -263,6 +263,12 @@ def by_hand(entries, budgets, parts, weights, **options):
     return np.sqrt(total / (seen.size if weights is None else weights[seen].sum()))
 
 
+def assert_no_worse(scores, alone):
+    """The same as for each k alone, but that the second rank, begun from the first, may end at a better minimum."""
+    np.testing.assert_allclose(scores[0], alone[0], rtol=2e-2)
+    assert 0.9 * alone[1] <= scores[1] <= 1.02 * alone[1]
+
+
 @pytest.mark.parametrize(
     ("options", "weighted"),
     [
@@ -279,10 +285,10 @@ def test_cross_validation_by_hand(options, weighted):
     path = e.path((1, 2), loss=fa.LeastSquares(w), **options)
     assert path.choose_k("cv", folds=2, rng=4) in (1, 2)
     parts = np.array_split(np.random.default_rng(4).permutation(e.b.size), 2)
-    np.testing.assert_allclose(path.scores["cv"], by_hand(e, (1, 2), parts, w, **options), rtol=0.06)
+    assert_no_worse(path.scores["cv"], by_hand(e, (1, 2), parts, w, **options))
     path.choose_k("held-out", share=0.25, rng=6)
     held = np.random.default_rng(6).permutation(e.b.size)[: round(0.25 * e.b.size)]
-    np.testing.assert_allclose(path.scores["held-out"], by_hand(e, (1, 2), [held], w, **options), rtol=0.06)
+    assert_no_worse(path.scores["held-out"], by_hand(e, (1, 2), [held], w, **options))
 
 
 @pytest.mark.parametrize("by", ["cv", "held-out", "bic", "ebic", "elbow"])
