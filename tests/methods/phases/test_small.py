@@ -65,6 +65,36 @@ def test_matrices_that_data_leave_open_have_the_smallest_gauge(complex_):
         assert exact.gauge <= 1.03 * solved(A, b, n, misfit=1e-6).certificate.tau_lower
 
 
+@pytest.mark.parametrize("complex_", [False, True])
+@pytest.mark.parametrize("bound", [{}, {"misfit": 0.1}])
+def test_where_no_atom_is_aligned_with_the_data_there_are_none(complex_, bound):
+    """M*b is negative semidefinite, or that up to rounding: nothing is better than x = 0."""
+    rng = np.random.default_rng(3)
+    for n, m, k in [(1, 1, 1), (2, 1, 1), (2, 1, 2), (6, 3, 2), (12, 3, 5)]:
+        A = draw(rng, (m, n), complex_).round(1) + 0.1
+        forms = A.conj()[:, :, None] * A[:, None, :]
+        b = -np.abs(rng.standard_normal(m))
+        with np.errstate(all="raise"):
+            s = fa.fit(_Forms(forms, complex_), b, atoms=fa.PSDRankOne(n), k=k, **bound)
+        assert s.cardinality == 0
+        assert not np.asarray(s.x).any()
+        assert s.loss == pytest.approx(0.5 * b @ b)
+
+
+class _Forms:
+    """Hermitian forms, as an operator of one's own."""
+
+    def __init__(self, Z, complex_):
+        self.Z, self.complex, self.model_shape = Z, complex_, Z.shape[1:]
+        self.shape = len(Z), Z[0].size
+
+    def apply(self, X):
+        return np.einsum("mij,ij->m", self.Z.conj(), X).real
+
+    def adjoint(self, y):
+        return np.einsum("m,mij->ij", y, self.Z)
+
+
 def test_a_larger_problem_whose_data_are_few():
     A, _, b = planted(np.random.default_rng(1), 100, 60, k=3)
     s = solved(A, b, 100, misfit=1e-3)

@@ -158,7 +158,7 @@ class SmallJob(GeneralJob):
             for candidate in islice(self._tried(self._asked(Budget(k))), tries):
                 best = min(best, candidate.loss)
                 yield candidate
-            hopeless = self._central is not None and self._central.endless
+            hopeless = self._top() == 0 or (self._central is not None and self._central.endless)
             worthwhile = problem.alpha is not None or best <= self.method.nearly * problem.reference
             if not worthwhile or self._ends(problem, best) or hopeless:
                 return
@@ -179,6 +179,9 @@ class SmallJob(GeneralJob):
     def _starts(self, problem: Problem) -> Iterator[Candidate]:
         """What data leave open is settled by the relaxation; elsewhere it comes second."""
         k = problem.budget.single
+        if self._top() == 0:  # no X is better than none, whatever the loss leaves
+            yield self._candidate(problem, np.zeros((self.n, 1), dtype=self.kind))
+            return
         face = self.atoms.spanned(np.eye(self.n, k, dtype=self.kind))
         determined = face.freedom < problem.m
         if determined:
@@ -267,8 +270,10 @@ class SmallJob(GeneralJob):
         return light if found is None or light is None else replace(light, endless=found.endless)
 
     def _top(self) -> float:
-        """The penalty at which the answer is zero."""
-        return float(linalg.top_eigh(self.forms.adjoint(self.forms.b), 1)[0][0])
+        """The penalty at which the answer is zero; 0 where, up to rounding, no atom is aligned with the data."""
+        z = self.forms.adjoint(self.forms.b)
+        top = float(linalg.top_eigh(z, 1)[0][0])
+        return top if top > self.n * np.finfo(float).eps * float(np.linalg.norm(z)) else 0.0
 
     def _gauge(self) -> float:
         """About that of an answer."""
