@@ -27,6 +27,7 @@ from fewatoms.atoms import (
     RankOne,
     SignedOneHot,
 )
+from fewatoms.atoms.pursuit import weighed
 from fewatoms.atoms.scaled import Scaled
 from fewatoms.atoms.sums import Sum, Union
 from fewatoms.beside import Biases
@@ -188,6 +189,7 @@ class Asked:
         problem = Problem.of(
             M, b, atoms=atoms, loss=loss, ridge=self.ridge, cap=self.cap, free=known if free is None else free
         )
+        problem = problem.over(weighed(problem.atoms))
         for name, mine, theirs in (
             ("atoms", self.atoms_told, repr(problem.atoms)),
             ("loss", self.loss_told, repr(problem.base_loss)),
