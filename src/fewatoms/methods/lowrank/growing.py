@@ -47,6 +47,8 @@ class Growing:
         """All sweeps: up to a rank that meets the bound, down to where two ways of beginning do not."""
         search = _Search(self, asked, F)
         found = yield from search.up(begin)
+        if found is None and search.short is not None and not search.short.signed:
+            found = yield from search.laddered(search.run(search.most), ladder)  # with signs that would be no news
         if found is not None:
             found = yield from search.down(found)
             yield from search.checked(found, ladder)
@@ -108,16 +110,19 @@ class _Search:
             run = self.run(max(1, found.rank - 1))
             if ladder.abounds(run):
                 run = self.run(found.rank)
-            met = None
-            for spot in ladder.stream(run, self.how.tol, None, None):
-                yield spot
-                if self.meets(run):
-                    met = spot.at
-                    break
+            met = yield from self.laddered(run, ladder)
             if met is None or met.rank >= found.rank:
                 return
             self.failed = 0
             found = yield from self.down(met)
+
+    def laddered(self, run: Sweeps, ladder: Ladder) -> Generator[Spot, None, Triple | None]:
+        """From nothing and down penalties, until the bound is met."""
+        for spot in ladder.stream(run, self.how.tol, None, None):
+            yield spot
+            if self.meets(run):
+                return spot.at
+        return None
 
     def _from(self, rank: int, at: Triple) -> Generator[Spot, None, Triple | None]:
         run = self.run(rank)
