@@ -26,7 +26,7 @@ from fewatoms.retrieval.newton import newton
 
 DENSE = 8_000_000  # numbers in a dense copy of sparse columns at most
 FORM = 3000  # columns of an implicit operator formed at most, where only a direct solve will do
-FAINT = 1e-14  # of the longest image of orthonormal directions: shorter ones are rounding
+BLIND = 1e-14  # of the longest image of orthonormal directions: shorter ones are rounding
 UNSEEN = 1e-20  # of the largest squared length of an image: of orthonormal directions such a short one is rounding
 
 Projection = Callable[[FloatArray], FloatArray]
@@ -101,7 +101,7 @@ def _rounding(face: Face, norms: FloatArray) -> FloatArray:
     """How long an image is at most that is nothing but rounding. Where atoms turn coefficients belong to orthonormal
     directions, and some of these may be unseen."""
     each = [
-        np.full(f.dim, FAINT * float(own.max(initial=0.0)) if f.turning() is not None else 0.0)
+        np.full(f.dim, BLIND * float(own.max(initial=0.0)) if f.turning() is not None else 0.0)
         for f, own in _leaves(face, norms)
     ]
     return np.concatenate(each)
