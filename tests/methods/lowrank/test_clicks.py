@@ -81,6 +81,44 @@ def test_nonnegative_factors():
     assert s.objective <= twin.objective * 1.01
 
 
+def apart(shape=(12, 9), background=1.5):
+    """Clicks of three kinds of rows on columns of their own: they share no row and no column."""
+    kind = np.arange(shape[0])[:, None] % 3 == np.arange(shape[1]) % 3
+    rows, cols = np.nonzero(kind)
+    D, W = np.where(kind, 1.0, 0.0), np.where(kind, 4.0, background)
+    M, loss = fa.Sampling(rows, cols, shape, background=background), fa.LeastSquares(np.full(rows.size, 4.0))
+    return M, np.ones(rows.size), loss, D, W
+
+
+@pytest.mark.parametrize("background", [1e-3, 1.5, 10.0])
+@pytest.mark.parametrize("nonnegative", [False, True])
+def test_clicks_that_share_nothing_need_atoms_of_their_own(background, nonnegative):
+    """All cells hang together: what joins two groups is a zero that counts."""
+    M, b, loss, D, W = apart(background=background)
+    atoms = fa.RankOne(12, 9, nonnegative=nonnegative)
+    s = fa.fit(M, b, loss=loss, atoms=atoms, k=3)
+    np.testing.assert_allclose(s.x, D, atol=1e-3)
+    assert s.misfit < 1e-3
+    for k in (1, 2):
+        s = fa.fit(M, b, loss=loss, atoms=atoms, k=k)
+        whole = D * (np.arange(9) % 3 < k)  # groups are as large as each other
+        assert s.loss <= 0.5 * np.sum(W * (D - whole) ** 2) * (1 + 1e-6)
+
+
+def test_a_background_that_is_hardly_there():
+    """Entries then tell of the matrix as they would without one: as many starts are tried for uneven weights."""
+    rng = np.random.default_rng(33)
+    here, there = [], []
+    for _ in range(4):
+        keep = rng.random((22, 12)) < 0.6
+        rows, cols = np.nonzero(keep)
+        w, b = rng.lognormal(0, 3, rows.size), rng.standard_normal(rows.size)
+        words = {"loss": fa.LeastSquares(w), "atoms": fa.RankOne(22, 12), "k": 3}
+        here.append(fa.fit(fa.Sampling(rows, cols, (22, 12), background=1e-9), b, **words).loss)
+        there.append(fa.fit(fa.Sampling(rows, cols, (22, 12)), b, **words).loss)
+    assert (np.array(here) <= 1.01 * np.array(there)).all()
+
+
 def test_compiled_loops_lead_to_the_same(monkeypatch):
     from fewatoms import kernels
 

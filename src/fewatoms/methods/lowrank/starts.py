@@ -2,7 +2,8 @@
 
 Entries may fall into groups that share no row and no column. Leading singular vectors then live in one of them, and
 factors that are zero in the others stay so, whatever sweeps do: vectors are found in each group by itself, and put one
-above the other. With a ridge on factors as without, groups are problems of their own over the same k columns.
+above the other. With a ridge on factors as without, groups are problems of their own over the same k columns. In front
+of a background they are not: what joins a row of one with a column of another is a zero that counts.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ Groups = tuple[IntArray, IntArray, int]
 
 def groups(F: Factored) -> Groups:
     """The group of each row and of each column, and how many there are. Lines without entries are in the first."""
+    if not F.falls_apart:
+        return np.zeros(F.shape[0], dtype=np.intp), np.zeros(F.shape[1], dtype=np.intp), 1
     label = np.arange(F.shape[0])
     seen = np.flatnonzero(np.diff(F.rows.starts))
     while True:
