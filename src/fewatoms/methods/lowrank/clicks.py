@@ -24,8 +24,6 @@ HARDLY = 1e-2  # times the weight of all entries: a background of so little alto
 class Clicks(Factored):
     """Least squares over all cells: `Factored` with zeros of weight `background` wherever there is no entry."""
 
-    falls_apart = False  # every cell counts, also where the row of one entry meets the column of another
-
     def __init__(self, rows: Side, shape: tuple[int, int], background: float, *, nonnegative: bool = False) -> None:
         super().__init__(rows, shape, nonnegative=nonnegative)
         self.background = background

@@ -107,7 +107,7 @@ class Factored:
     Passes over the entries tick the clock of the run; whoever makes them charges them.
     """
 
-    falls_apart = True  # entries that share no row and no column are problems of their own
+    background = 0.0  # weight of all other cells, as zeros
 
     def __init__(self, rows: Side, shape: tuple[int, int], *, biased: bool = False, nonnegative: bool = False) -> None:
         self.biased, self.nonnegative, self.shape = biased, nonnegative, shape

@@ -48,6 +48,8 @@ class HeldOut:
 
     many, share, folds : from so many entries on one split, which holds out a share of them, says enough; of fewer each
         is held out once, in so many parts
+    many_clicks : the same for clicks, each of which is held against all columns of its row: over 12 data sets of 1,000
+        to 5,000 clicks, ridges from one split ranked as well as those from five (NDCG .160 and .154) in a fourth of the time
     step : from one penalty to the next
     sweeps, clicks : for each penalty; the point before is near. More for clicks: points that lag behind their penalty
         rank well at one that is too low (over three splits of MovieLens the ridge chosen was .7 times the best with 3)
@@ -56,6 +58,7 @@ class HeldOut:
     ahead : atoms are swept once the penalty is below so many times their singular value at X = 0: before, they are
         nothing, and sweeps over k columns cost k^2
     patience : penalties in a row that predict worse than the best before the search ends
+    clearly : times the best score: a penalty at which clicks are ranked so much worse is the last
     hurried : the same for a further k, whose search begins near its end
     least : the last penalty, as a share of the first, unless each step still tells (it lowers the score to `telling`
         times that before): data without noise want none, down to `nothing`
@@ -67,6 +70,7 @@ class HeldOut:
     """
 
     many: int = 20_000
+    many_clicks: int = 500
     share: float = 0.1
     folds: int = 5
     step: float = 0.65
@@ -75,6 +79,7 @@ class HeldOut:
     ahead: float = 2.0
     clicks: int = 6
     patience: int = 3
+    clearly: float = 1.02
     hurried: int = 2
     least: float = 1e-4
     telling: float = 0.95
@@ -91,7 +96,8 @@ class HeldOut:
         m = asked.problem.m
         if m < 2:
             raise ValueError(f'ridge="auto" needs at least 2 entries, some to hold out; got {m}')
-        return Trial(self, asked, self._parts(m) if parts is None else parts)
+        how = replace(self, many=self.many_clicks) if asked.problem.measured.background else self
+        return Trial(how, asked, how._parts(m) if parts is None else parts)
 
     def choose(self, trial: Trial, asked: Asked, whole: Callable[[], Factored], before: Choice | None = None) -> Choice:
         """Shrink biases as predicts entries held out best alone, go down a ladder of penalties on the others.
@@ -169,6 +175,10 @@ class _Fold:
         """How many for each penalty, while scores fall steeply and after that."""
         return 1, how.sweeps
 
+    def last(self, how: HeldOut, score: float, best: float) -> bool:
+        """Whether a score ends a ladder at once."""
+        return False
+
     def first(self, at: Triple) -> float:
         """The first penalty, from the leading singular values of M*y at x = 0."""
         return float(at.s[0])
@@ -204,6 +214,9 @@ class _ClicksFold(_Fold):
 
     def sweeps(self, how: HeldOut) -> tuple[int, int]:
         return how.clicks, how.clicks
+
+    def last(self, how: HeldOut, score: float, best: float) -> bool:
+        return score > how.clearly * best
 
     def first(self, at: Triple) -> float:
         """Past the first atom: that one is what everybody clicks on. It stays alone down to far lower penalties, and a
@@ -308,7 +321,7 @@ class Trial:
         nothing = self.nothing(shrink)
         if nothing.score <= best.score:
             return nothing
-        return replace(best, lam=best.lam * self.how.step ** _lowest(scores))
+        return self._turned(best, scores)
 
     def _ladder(
         self, points: list[Triple], starts: list[Triple], first: float, shrink: float, patience: int
@@ -333,6 +346,8 @@ class Trial:
                 self.keep(here.points[0])
             else:
                 since += 1
+                if self.folds[0].last(how, here.score, best.score):
+                    break
         return best, scores
 
     def down_to(self, starts: list[Triple], lam: float, shrink: float) -> Choice:
@@ -354,15 +369,18 @@ class Trial:
             return self._descended([*points], lam, shrink)
         first = max(lam, *sizes) / step  # a step above where the first of the new atoms joins
         best, scores = self._ladder([*points], [*points], first, shrink, patience=self.how.hurried)
-        if len(scores) > 1 and best.score == scores[0]:
-            best = self.along(best, 1 / step, 1.0) or best
-        else:
-            best = replace(best, lam=best.lam * step ** _lowest(scores))
+        best = self._turned(best, scores)
         biases = asked.problem.beside.biases
         if biases is not None and biases.shrink is None and best.score < before.score:
             enough = self.how.matters
             best = self.along(best, 1.0, 1 / 3, enough) or self.along(best, 1.0, 3.0, enough) or best
         return best
+
+    def _turned(self, best: Choice, scores: list[float]) -> Choice:
+        """The best of a ladder, and where that was its first rung, above it; else between its neighbours."""
+        if len(scores) > 1 and best.score == scores[0]:
+            return self.along(best, 1 / self.how.step, 1.0) or best
+        return replace(best, lam=best.lam * self.how.step ** _lowest(scores))
 
     def _tells(self, scores: list[float]) -> bool:
         """Whether the last step was still worth much."""
