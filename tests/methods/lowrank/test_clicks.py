@@ -175,6 +175,45 @@ def test_a_popular_first_atom_does_not_end_the_search():
     assert Ranking.of(s, held, (rows, cols)).ndcg() > Ranking.of(one, held, (rows, cols)).ndcg() + 0.05
 
 
+def tried(monkeypatch, held, *, clicks=600):
+    """The penalties that are tried where clicks held out are ranked as told, and the one that is chosen."""
+    from fewatoms.methods.lowrank import held_out
+
+    rng = np.random.default_rng(3)
+    rows, cols = np.divmod(rng.choice(60 * 50, clicks, replace=False), 50)
+    M, b, lams = fa.Sampling(rows, cols, (60, 50), background=1.0), np.ones(clicks), []
+    usual, count = held_out.Trial._swept, []
+
+    def swept(self, points, lam, shrink, sweeps):
+        lams.append(lam)
+        count.append(len(self.folds))
+        choice = usual(self, points, lam, shrink, sweeps)
+        return held_out.replace(choice, score=held(lam / lams[0]))
+
+    monkeypatch.setattr(held_out.Trial, "_swept", swept)
+    s = fa.fit(M, b, atoms=fa.RankOne(60, 50), k=3, ridge="auto")
+    return np.array(lams) / lams[0], s.ridge[0] / lams[0], count[0]
+
+
+@pytest.mark.parametrize(("clicks", "folds"), [(499, 5), (500, 1)])
+def test_one_split_is_enough_where_there_are_some_hundred_clicks(monkeypatch, clicks, folds):
+    assert tried(monkeypatch, lambda lam: 0.5 + 0.001 * lam, clicks=clicks)[2] == folds
+
+
+def test_the_ridge_may_be_above_the_first_that_is_tried(monkeypatch):
+    lams, chosen, _ = tried(monkeypatch, lambda lam: 0.5 + 0.004 * np.log(lam / 2.5) ** 2)
+    assert chosen == pytest.approx(0.65**-2)
+    assert lams.max() > chosen
+
+
+def test_a_ladder_ends_where_clicks_are_ranked_clearly_worse(monkeypatch):
+    lams, chosen, _ = tried(monkeypatch, lambda lam: 0.5 + 0.4 * np.log(lam / 0.65) ** 2)
+    np.testing.assert_allclose(lams, 0.65 ** np.arange(3))
+    assert chosen == pytest.approx(0.65)
+    lams, *_ = tried(monkeypatch, lambda lam: 0.5 + 0.001 * np.log(lam / 0.65) ** 2)
+    assert lams.size == 5  # three in a row, where the difference is small
+
+
 @pytest.mark.parametrize("by", ["cv", "held-out", "elbow"])
 def test_paths(by):
     it = clicks(shape=(20, 15))

@@ -9,17 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fewatoms import ledger
-from fewatoms._types import Array, IntArray
-from fewatoms.capabilities import SampledEntries
+from fewatoms._types import IntArray
 from fewatoms.methods.lowrank.entries import AWAKE, Factored, Triple
-from fewatoms.methods.lowrank.starts import Seeds, leading, widened
+from fewatoms.methods.lowrank.folds import ClicksFold, Fold, marked
+from fewatoms.methods.lowrank.starts import leading, widened
 from fewatoms.methods.lowrank.sweeps import Asked
-from fewatoms.ranking import Lists, ranked
-from fewatoms.sides import Side, at_entries
-
-RANKED_CELLS = (
-    1 << 26
-)  # scores of clicks held out that are looked at for each penalty: of some rows where there are more
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +43,7 @@ class HeldOut:
     many, share, folds : from so many entries on one split, which holds out a share of them, says enough; of fewer each
         is held out once, in so many parts
     many_clicks : the same for clicks, each of which is held against all columns of its row: over 12 data sets of 1,000
-        to 5,000 clicks, ridges from one split ranked as well as those from five (NDCG .160 and .154) in a fourth of the time
+        to 5,000 clicks, one split led to ridges as good as five did (NDCG .160 and .154)
     step : from one penalty to the next
     sweeps, clicks : for each penalty; the point before is near. More for clicks: points that lag behind their penalty
         rank well at one that is too low (over three splits of MovieLens the ridge chosen was .7 times the best with 3)
@@ -58,7 +52,6 @@ class HeldOut:
     ahead : atoms are swept once the penalty is below so many times their singular value at X = 0: before, they are
         nothing, and sweeps over k columns cost k^2
     patience : penalties in a row that predict worse than the best before the search ends
-    clearly : times the best score: a penalty at which clicks are ranked so much worse is the last
     hurried : the same for a further k, whose search begins near its end
     least : the last penalty, as a share of the first, unless each step still tells (it lowers the score to `telling`
         times that before): data without noise want none, down to `nothing`
@@ -79,7 +72,6 @@ class HeldOut:
     ahead: float = 2.0
     clicks: int = 6
     patience: int = 3
-    clearly: float = 1.02
     hurried: int = 2
     least: float = 1e-4
     telling: float = 0.95
@@ -132,110 +124,6 @@ class HeldOut:
         return [np.sort(part) for part in parts]
 
 
-def _marked(entries: SampledEntries, out: IntArray, m: int) -> Array:
-    """Which entries are held out, row by row."""
-    marks = np.zeros(m, dtype=bool)
-    marks[out] = True
-    ledger.tick()
-    return entries.row_by_row(marks)[2].astype(bool, copy=False)
-
-
-class _Fold:
-    """Some entries held out, and the others to fit."""
-
-    def __init__(self, asked: Asked, entries: Side, out: Array) -> None:
-        rest, held = entries.parted(out)
-        ledger.tick()
-        # the centre without those held out
-        shift = float(np.average(rest.values, weights=rest.weights if rest.weights.size else None))
-        if asked.biased:
-            rest, held = (replace(side, values=side.values - shift) for side in (rest, held))
-        self.train, self.held = asked.factored(rest), held
-        ledger.tick()
-        self.seeds: Seeds | None = None
-        self.weight = float(held.weights.sum()) if held.weights.size else float(held.values.size)
-
-    def seeded(self, k: int, shrink: float) -> Triple:
-        """Where a ladder begins."""
-        row, col = self.train.biases(shrink)
-        self.seeds = Seeds.of(self.train, k, row, col, rounds=3)
-        return self.seeds.planted(row, col)
-
-    def awake(self, at: Triple, lam: float) -> Triple:
-        """A point with no group of entries lost that the penalty allows."""
-        return at if self.seeds is None else self.seeds.awake(at, lam)
-
-    def errors(self, at: Triple) -> tuple[float, float]:
-        """The weighted sum of the squares of the errors on the entries held out, and that of the weights."""
-        error = self.held.values - at_entries(self.held, at.P * at.s, at.Q, at.row, at.col)
-        w = self.held.weights
-        return float(np.dot(w * error if w.size else error, error)), self.weight
-
-    def sweeps(self, how: HeldOut) -> tuple[int, int]:
-        """How many for each penalty, while scores fall steeply and after that."""
-        return 1, how.sweeps
-
-    def last(self, how: HeldOut, score: float, best: float) -> bool:
-        """Whether a score ends a ladder at once."""
-        return False
-
-    def first(self, at: Triple) -> float:
-        """The first penalty, from the leading singular values of M*y at x = 0."""
-        return float(at.s[0])
-
-    @staticmethod
-    def joined(sums: list[tuple[float, float]]) -> float:
-        """The score of all folds from their errors and weights: the root of the mean square."""
-        return math.sqrt(sum(s for s, _ in sums) / sum(w for _, w in sums))
-
-
-class _ClicksFold(_Fold):
-    """Clicks held out count by where they stand among all that their rows have not clicked on: 1 - NDCG.
-
-    They are zeros like all others for the fit. Squares would say of clicks alone that they should be large, and so
-    would those of a model that says so of everything.
-    """
-
-    def __init__(self, asked: Asked, entries: Side, out: Array) -> None:
-        super().__init__(asked, entries, out)
-        held, rest, rows = self.held, self.train.rows, asked.entries.matrix_shape[0]
-        clicked = asked.sign * held.values > 0
-        where = np.repeat(np.arange(rows), np.diff(held.starts))[clicked]
-        most = max(1, RANKED_CELLS // asked.entries.matrix_shape[1])
-        some = np.unique(where)
-        if some.size > most:
-            some = np.sort(ledger.generator().choice(some, most, replace=False))
-        starts = np.concatenate([[0], np.cumsum(np.bincount(where, minlength=rows))])
-        self.rows, self.sign = some, asked.sign
-        self.wanted, self.seen = (
-            Lists(starts, held.others[clicked]).taken(some),
-            Lists(rest.starts, rest.others).taken(some),
-        )
-
-    def sweeps(self, how: HeldOut) -> tuple[int, int]:
-        return how.clicks, how.clicks
-
-    def last(self, how: HeldOut, score: float, best: float) -> bool:
-        return score > how.clearly * best
-
-    def first(self, at: Triple) -> float:
-        """Past the first atom: that one is what everybody clicks on. It stays alone down to far lower penalties, and a
-        ranking by it does not change meanwhile."""
-        return float(at.s[min(1, at.rank - 1)])
-
-    def errors(self, at: Triple) -> tuple[float, float]:
-        """1 - NDCG, times the rows that it is about, and their number."""
-        if not self.rows.size:
-            return 0.0, 0.0
-        found = ranked(self.sign * (at.P * at.s)[self.rows], at.Q, self.wanted, self.seen)
-        return (1.0 - found.ndcg()) * self.rows.size, float(self.rows.size)
-
-    @staticmethod
-    def joined(sums: list[tuple[float, float]]) -> float:
-        rows = sum(w for _, w in sums)
-        return sum(s for s, _ in sums) / rows if rows else 0.0
-
-
 class Trial:
     """Penalties tried on the entries that were not held out.
 
@@ -245,8 +133,8 @@ class Trial:
     def __init__(self, how: HeldOut, asked: Asked, parts: Sequence[IntArray]) -> None:
         self.how, self.charge = how, asked.problem.M.charge
         entries = asked.row_by_row()
-        kind: type[_Fold] = _ClicksFold if asked.problem.measured.background else _Fold
-        self.folds = [kind(asked, entries, _marked(asked.entries, part, entries.values.size)) for part in parts]
+        kind = ClicksFold if asked.problem.measured.background else Fold
+        self.folds = [kind(asked, entries, marked(asked.entries, part, entries.values.size)) for part in parts]
         self.keep: Callable[[Triple], None] = lambda at: None
 
     def starts(self, k: int, shrink: float) -> list[Triple]:
@@ -270,7 +158,7 @@ class Trial:
 
     def at(self, points: list[Triple], lam: float, shrink: float) -> Choice:
         """A few sweeps at these penalties."""
-        return self._swept(points, lam, shrink, self.folds[0].sweeps(self.how)[1])
+        return self._swept(points, lam, shrink, self.folds[0].sweeps(self.how.sweeps, self.how.clicks)[1])
 
     def _swept(self, points: list[Triple], lam: float, shrink: float, sweeps: int) -> Choice:
         points = [fold.awake(at, lam) for fold, at in zip(self.folds, points, strict=True)]
@@ -330,7 +218,7 @@ class Trial:
         the starts join when their time comes."""
         how, lam = self.how, first
         best, since = Choice(first, shrink, math.inf, points), 0
-        sweeps, full = self.folds[0].sweeps(how)
+        sweeps, full = self.folds[0].sweeps(how.sweeps, how.clicks)
         scores: list[float] = []
         while since < patience and lam > (how.nothing if self._tells(scores) else how.least) * first:
             lam *= how.step
@@ -346,7 +234,7 @@ class Trial:
                 self.keep(here.points[0])
             else:
                 since += 1
-                if self.folds[0].last(how, here.score, best.score):
+                if self.folds[0].last(here.score, best.score):
                     break
         return best, scores
 

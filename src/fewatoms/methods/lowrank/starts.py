@@ -196,7 +196,11 @@ class Seeds:
     def _apart(self, U: FloatArray, V: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The largest ones of all groups, each an atom by itself."""
         group, which = np.unravel_index(np.argsort(-self.s, axis=None, kind="stable")[: U.shape[1]], self.s.shape)
-        return tuple(np.where(g[:, None] == group, X[:, which], 0.0) for g, X in zip(self.where[:2], (U, V), strict=True))
+        rows, cols, _ = self.where
+        return (
+            np.where(rows[:, None] == group, U[:, which], 0.0),
+            np.where(cols[:, None] == group, V[:, which], 0.0),
+        )
 
     def awake(self, at: Triple, lam: float) -> Triple:
         """A point with the factors of those groups begun anew that have faded though the penalty allows them."""
