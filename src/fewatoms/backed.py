@@ -99,13 +99,15 @@ class Backed:
     def _solved(self, Y: Array, x: FloatArray, left: FloatArray) -> None:
         """Conjugate gradients, all rows together: the twin of the loop `solves`."""
         side = self.side
-        rows, shape = np.repeat(np.arange(len(x)), np.diff(side.starts)), (len(x), len(Y))
+        rows, there = np.repeat(np.arange(len(x)), np.diff(side.starts)), Y[side.others]
+        grid = sp.csr_array((self.pull, side.others, side.starts), shape=(len(x), len(Y)))
 
         def summed(values: FloatArray) -> FloatArray:
-            return np.asarray(sp.csr_array((values, side.others, side.starts), shape=shape) @ Y)
+            grid.data = values
+            return np.asarray(grid @ Y)
 
         def pressed(P: FloatArray) -> FloatArray:
-            return P + summed(self.beyond * np.einsum("ij,ij->i", Y[side.others], P[rows]))
+            return P + summed(self.beyond * np.einsum("ij,ij->i", there, P[rows]))
 
         h = summed(self.pull)
         g = h - pressed(x)

@@ -1,7 +1,7 @@
 """Low rank from sampled entries: matrix completion, by sweeps of small regressions on the factors.
 
-Who reads on: ladder.py (which penalties lead to the answer), entries.py (one sweep), held_out.py (how a ridge is
-chosen), sweeps.py (what a run keeps), lifting.py (where certificates come from).
+Who reads on: ladder.py (which penalties lead to the answer), entries.py (one sweep), held_out.py, folds.py
+(how a ridge is chosen), sweeps.py (what a run keeps), lifting.py (where certificates come from).
 """
 
 from __future__ import annotations

@@ -6,6 +6,8 @@ Koren and Volinsky, 2008). Nothing of the size of the matrix is formed.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from fewatoms._types import Array, FloatArray
@@ -16,21 +18,37 @@ from fewatoms.sides import NONE, Regressed, Side, at_entries
 # Of the cells per unknown that descents need, since none is left open. Set by MovieLens, where at rank 64 descents from
 # singular vectors end .06 % above those down a ladder of penalties, in a third of the time.
 CELLS_TOLD = 0.25
+HARDLY = 1e-2  # times the weight of all entries: a background of so little altogether tells nothing
 
 
 class Clicks(Factored):
     """Least squares over all cells: `Factored` with zeros of weight `background` wherever there is no entry."""
 
-    uneven = False  # every cell counts: none is left to a few heavy entries
-
     def __init__(self, rows: Side, shape: tuple[int, int], background: float, *, nonnegative: bool = False) -> None:
         super().__init__(rows, shape, nonnegative=nonnegative)
         self.background = background
         self._backed = {id(side): Backed(side, background) for side in (self.rows, self.cols)}
+        p, q = self.shape
+        w = rows.weights
+        entries = float(w.sum()) if w.size else float(rows.values.size)
+        self.told = background * p * q > HARDLY * entries  # or else entries alone tell of the matrix
 
     def determines(self, rank: int, ample: float) -> bool:
         p, q = self.shape
+        if not self.told:
+            return super().determines(rank, ample)
         return p * q >= CELLS_TOLD * ample * rank * (p + q - rank)
+
+    @property
+    def uneven(self) -> bool:
+        """Every cell counts, so that none is left to a few heavy entries: unless the background is hardly there."""
+        return not self.told and super().uneven
+
+    def tempered(self, power: float) -> Clicks:
+        w = self.rows.weights
+        unit = float(w.sum()) / float(np.sum(w**power))
+        rows = replace(self.rows, weights=unit * w**power)
+        return Clicks(rows, self.shape, unit * self.background**power, nonnegative=self.nonnegative)
 
     def _half(
         self, side: Side, V: Array, offset: FloatArray, lam: float, shrink: float, own: tuple[Array, FloatArray]

@@ -107,6 +107,8 @@ class Factored:
     Passes over the entries tick the clock of the run; whoever makes them charges them.
     """
 
+    background = 0.0  # weight of all other cells, as zeros
+
     def __init__(self, rows: Side, shape: tuple[int, int], *, biased: bool = False, nonnegative: bool = False) -> None:
         self.biased, self.nonnegative, self.shape = biased, nonnegative, shape
         self.rows, self.cols = rows, _transposed(rows, shape)

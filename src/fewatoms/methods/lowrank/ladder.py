@@ -36,7 +36,8 @@ class Ladder:
         other, at times worse, minima
     last : the last rung, in units of the first
     powers : of the weights, for further starts where weights over orders of magnitude leave few entries that count
-    unsigned : how nonnegative factors begin where entries abound
+    unsigned, enough : how nonnegative factors begin where there are so many entries per unknown; with fewer, those of
+        any sign fit what is seen by what nonnegative ones could not
     """
 
     ample: float = 10.0
@@ -51,6 +52,7 @@ class Ladder:
     last: float = 1e-5
     powers: tuple[float, ...] = (0.0, 0.5)
     unsigned: Unsigned = field(default_factory=Unsigned)
+    enough: float = 2.0
 
     def abounds(self, run: Sweeps) -> bool:
         """Whether there are many entries for each unknown."""
@@ -62,11 +64,11 @@ class Ladder:
         lift : lets the factors grow beyond k columns, as (P1) or (P3) needs
         """
         ample, lam, bounded = self.abounds(run), run.asked.lam, run.asked.problem.alpha is not None
-        unsigned = begin is None and ample and run.F.nonnegative and not bounded
+        unsigned = begin is None and run.F.nonnegative and not bounded and (ample or self._suffice(run))
         if begin is not None:
             at = run.F.judged(run.fitted(begin))
         elif unsigned:
-            at = self._unsigned(run)
+            at = self._unsigned(run, ample)
         else:
             at = leading(run.F, run.asked.k, run.shrink, rounds=2 if ample else 5)
         if begin is None and bounded:
@@ -94,11 +96,18 @@ class Ladder:
                 yield run.spot(at)
         return at
 
-    def _unsigned(self, run: Sweeps) -> Triple:
+    def _suffice(self, run: Sweeps) -> bool:
+        """Whether factors of any sign are near nonnegative ones."""
+        return not run.F.background and run.F.determines(run.asked.k, self.enough)
+
+    def _unsigned(self, run: Sweeps, ample: bool) -> Triple:
         """From factors of any sign, which settle in a few sweeps, to nonnegative ones of the same matrix."""
-        other = Sweeps(run.asked, run.F.signed())
-        at = _ended(self._quickly(other, other.F.leading(run.asked.k, run.shrink, rounds=2)))
-        return self.unsigned.start(other.descend(at, run.asked.lam, self.roughly))
+        other, k, lam = Sweeps(run.asked, run.F.signed()), run.asked.k, run.asked.lam
+        if ample:
+            at = _ended(self._quickly(other, other.F.leading(k, run.shrink, rounds=2)))
+        else:
+            at = _ended(self._slowly(other, leading(other.F, k, run.shrink, rounds=5), lam))
+        return self.unsigned.start(other.descend(at, lam, self.roughly))
 
     def _slowly(self, run: Sweeps, at: Triple, lam: float) -> Stream:
         """Down a ladder from where the first atom appears, each rung solved roughly: where entries are scarce, this

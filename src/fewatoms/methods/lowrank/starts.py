@@ -2,7 +2,9 @@
 
 Entries may fall into groups that share no row and no column. Leading singular vectors then live in one of them, and
 factors that are zero in the others stay so, whatever sweeps do: vectors are found in each group by itself, and put one
-above the other. With a ridge on factors as without, groups are problems of their own over the same k columns.
+above the other. With a ridge on factors as without, groups are problems of their own over the same k columns. In front
+of a background they are not: what joins a row of one with a column of another is a zero that counts, and each vector is
+an atom by itself.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import numpy as np
 
 from fewatoms import kernels, ledger
 from fewatoms._types import Array, FloatArray, IntArray
-from fewatoms.methods.lowrank.entries import Factored, Triple
+from fewatoms.methods.lowrank.entries import Factored, Triple, normalised, without_signs
 from fewatoms.sides import Side, at_entries
 
 ENTRIES_AT_ONCE = 1 << 16  # entries looked at together
@@ -48,6 +50,12 @@ def groups(F: Factored) -> Groups:
     return rows, where, names.size
 
 
+def _joined(F: Factored) -> Groups:
+    """All in one group."""
+    p, q = F.shape
+    return np.zeros(p, dtype=np.intp), np.zeros(q, dtype=np.intp), 1
+
+
 def _least(side: Side, labels: IntArray) -> IntArray:
     """Per line the least label of the other side among its entries; more than any for lines without entries."""
     out = np.full(side.starts.size - 1, np.iinfo(np.intp).max, dtype=np.intp)
@@ -79,19 +87,19 @@ def _part(side: Side, first: int, last: int) -> Side:
 
 
 def _residual_times(
-    side: Side, own: Array, other: Array, biases: tuple[FloatArray, FloatArray], Q: Array
+    side: Side, own: Array, other: Array, biases: tuple[FloatArray, FloatArray], Q: Array, background: float
 ) -> FloatArray:
     """Z Q for the weighted residual Z of own other^T and biases, a block of lines at a time: Z is not kept."""
     out = np.empty((side.starts.size - 1, Q.shape[1]))
     mine, theirs = biases
     for first, last in _blocks(side):
         part = _part(side, first, last)
-        left = part.values - at_entries(part, own[first:last], other, mine[first:last], theirs)
-        out[first:last] = kernels.scattered(
-            part.weights * left if part.weights.size else left, Q, part.starts, part.others
-        )
+        x = at_entries(part, own[first:last], other, mine[first:last], theirs)
+        left = part.values - x
+        pull = part.weights * left if part.weights.size else left
+        out[first:last] = kernels.scattered(pull + background * x, Q, part.starts, part.others)
         ledger.tick()
-    return out
+    return out - background * (own @ (other.T @ Q)) if background else out
 
 
 class _Apart:
@@ -124,10 +132,14 @@ class _Apart:
         """X with the columns of each group multiplied by a matrix of its own."""
         if self.count == 1:
             return np.asarray(X @ T[0])
-        out = np.empty((len(X), T.shape[2]))
-        for first in range(0, len(X), 1 << 14):
-            some = slice(first, first + (1 << 14))
-            out[some] = np.einsum("ia,iab->ib", X[some], T[self.group[some]])
+        out, sizes = np.empty((len(X), T.shape[2])), np.diff(self.starts)
+        for g in np.flatnonzero(sizes >= LARGE):
+            lines = self.order[self.starts[g] : self.starts[g + 1]]
+            out[lines] = X[lines] @ T[g]
+        small = np.flatnonzero((sizes < LARGE)[self.group])
+        for first in range(0, small.size, 1 << 14):
+            lines = small[first : first + (1 << 14)]
+            out[lines] = np.einsum("ia,iab->ib", X[lines], T[self.group[lines]])
         return out
 
     def principal(self, X: Array) -> tuple[FloatArray, FloatArray]:
@@ -174,11 +186,25 @@ class Seeds:
     def planted(self, row: FloatArray, col: FloatArray) -> Triple:
         """All of them."""
         root = np.sqrt(self.s)
-        return self.F.of(self.P * root[self.where[0]], self.Q * root[self.where[1]], row, col)
+        U, V = self.P * root[self.where[0]], self.Q * root[self.where[1]]
+        if self.F.background and self.where[2] > 1:
+            U, V = self._apart(U, V)
+            if self.F.nonnegative:
+                return _without_mixing(U, V, row, col)
+        return self.F.of(U, V, row, col)
+
+    def _apart(self, U: FloatArray, V: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The largest ones of all groups, each an atom by itself."""
+        group, which = np.unravel_index(np.argsort(-self.s, axis=None, kind="stable")[: U.shape[1]], self.s.shape)
+        rows, cols, _ = self.where
+        return (
+            np.where(rows[:, None] == group, U[:, which], 0.0),
+            np.where(cols[:, None] == group, V[:, which], 0.0),
+        )
 
     def awake(self, at: Triple, lam: float) -> Triple:
         """A point with the factors of those groups begun anew that have faded though the penalty allows them."""
-        if self.where[2] == 1:  # all entries hang together: nothing is lost there
+        if self.where[2] == 1 or self.F.background:  # all entries hang together: nothing is lost there
             return at
         U, V = at.halves()
         pairs = zip(self.where[:2], (U, V), strict=True)
@@ -195,6 +221,16 @@ class Seeds:
         return self.F.of(U, V, at.row, at.col)
 
 
+def _without_mixing(U: FloatArray, V: FloatArray, row: FloatArray, col: FloatArray) -> Triple:
+    """Nonnegative factors from columns as they are: balanced, those that tie would mix, and their signs with them.
+    Columns that are nothing, where M*y is of lower rank, begin anywhere, with a trace."""
+    P, s, Q = normalised(U, V)
+    none = s <= NO_WIDTH * s[0]
+    for X in (P, Q):
+        X[:, none] = ledger.generator().random((len(X), int(none.sum()))) / np.sqrt(len(X))
+    return without_signs(Triple(P, np.where(none, NO_WIDTH * s[0], s), Q, row, col))
+
+
 def leading(F: Factored, rank: int, shrink: float = 0.0, rounds: int = 3) -> Triple:
     """Roughly the leading singular triplets of M*y at X = 0, in each group of entries: a place to start."""
     row, col = F.biases(shrink)
@@ -203,7 +239,7 @@ def leading(F: Factored, rank: int, shrink: float = 0.0, rounds: int = 3) -> Tri
 
 def awake(F: Factored, at: Triple, lam: float) -> Triple:
     """A point whose groups of entries have not faded on the way to a penalty."""
-    if not at.rank or groups(F)[2] == 1:
+    if not at.rank or F.background or groups(F)[2] == 1:
         return at
     return Seeds.of(F, at.rank, at.row, at.col, rounds=3).awake(at, lam)
 
@@ -214,7 +250,7 @@ def widened(F: Factored, at: Triple, rank: int, lam: float, rounds: int = 3) -> 
     singular values: with a higher penalty none of them would be there."""
     if at.rank >= rank:
         return at.cut(rank), 0.0
-    where = groups(F)
+    where = _joined(F) if F.background else groups(F)
     P, s, Q = _vectors(F, at, rank - at.rank, rounds, where)
     c = np.maximum(s - lam, WAKING * s) * _inverse_sizes(F, P, Q, where)
     root = np.sqrt(c)
@@ -228,9 +264,10 @@ def _inverse_sizes(F: Factored, P: Array, Q: Array, where: Groups) -> FloatArray
     sizes = np.zeros((where[2], P.shape[1]))
     for first, last in _blocks(side):
         part = _part(side, first, last)
-        w = part.weights if part.weights.size else np.ones(part.others.size)
+        w = (part.weights if part.weights.size else np.ones(part.others.size)) - F.background
         shares = P[first:last] ** 2 * kernels.scattered(w, squares, part.starts, part.others)
         np.add.at(sizes, where[0][first:last], shares)
+    sizes += F.background  # vectors have length 1 in each group
     return np.where(sizes > 0, 1.0 / np.where(sizes > 0, sizes, 1.0), 0.0)
 
 
@@ -244,8 +281,8 @@ def _vectors(
     width = min(count + SPARE, *F.shape)
     Q = ledger.generator().standard_normal((F.shape[1], width))
     for _ in range(rounds):
-        P = rows.orthonormal(_residual_times(F.rows, U, V, (at.row, at.col), Q))
-        T = _residual_times(F.cols, V, U, (at.col, at.row), P)
+        P = rows.orthonormal(_residual_times(F.rows, U, V, (at.row, at.col), Q, F.background))
+        T = _residual_times(F.cols, V, U, (at.col, at.row), P, F.background)
         Q = cols.orthonormal(T)
     values, turn = cols.principal(T)  # M*y ~ P T^T in each group
     values, turn = values[:, :count], turn[:, :, :count]
