@@ -11,7 +11,7 @@ from fewatoms.kept import Kept
 from fewatoms.losses.base import Loss
 from fewatoms.spread import Spread, spread
 
-AT_ONCE = 1 << 20  # data that are weighed together: no product as long as all of them is formed
+WEIGHED_AT_ONCE = 1 << 20  # data that are weighed together: no product as long as all of them is formed
 
 
 class Quadratic(Loss):
@@ -55,7 +55,7 @@ class LeastSquares(Quadratic):
         w = self.weights
         if w is None:
             return 0.5 * float(np.dot(r, r))
-        parts = (slice(start, start + AT_ONCE) for start in range(0, r.size, AT_ONCE))
+        parts = (slice(start, start + WEIGHED_AT_ONCE) for start in range(0, r.size, WEIGHED_AT_ONCE))
         return 0.5 * sum(float(np.dot(r[some], w[some] * r[some])) for some in parts)
 
     def with_background(self, background: float) -> Loss:

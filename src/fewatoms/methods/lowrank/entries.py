@@ -126,7 +126,8 @@ class Factored:
         # single precision holds factors of usual sizes; where no loops are compiled it would save nothing
         self.single = values.size >= kernels.WORTHWHILE and 1 / HELD_SINGLY < unit < HELD_SINGLY
         self.unit = (float(np.float32(unit)) if self.single else unit) if biased else None
-        self.cols = _transposed(rows, shape, np.float32 if narrow and self.single else np.float64)
+        ordinary = not w.size or (w.min() > 1 / HELD_SINGLY and w.max() < HELD_SINGLY)
+        self.cols = _transposed(rows, shape, np.float32 if narrow and self.single and ordinary else np.float64)
 
     def determines(self, rank: int, ample: float) -> bool:
         """Whether there are so many entries for each unknown of a matrix of this rank."""

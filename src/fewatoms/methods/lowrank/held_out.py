@@ -9,17 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fewatoms import ledger
-from fewatoms._types import Array, IntArray
-from fewatoms.capabilities import SampledEntries
+from fewatoms._types import IntArray
 from fewatoms.methods.lowrank.entries import AWAKE, Factored, Triple
-from fewatoms.methods.lowrank.starts import Seeds, leading, widened
-from fewatoms.methods.lowrank.sweeps import Asked
-from fewatoms.ranking import Lists, ranked
-from fewatoms.sides import Side, at_entries
-
-RANKED_CELLS = (
-    1 << 26
-)  # scores of clicks held out that are looked at for each penalty: of some rows where there are more
+from fewatoms.methods.lowrank.folds import ClicksFold, Fold, marked
+from fewatoms.methods.lowrank.ladder import Ladder
+from fewatoms.methods.lowrank.starts import leading, widened
+from fewatoms.methods.lowrank.sweeps import Asked, Sweeps
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +58,8 @@ class HeldOut:
     worthwhile : times the score before: a further step that is worth its sweeps
     matters : the same for another shrinkage of the biases at a further k, where sweeps alone lower the score a little
     above : times the largest singular value of M*y at x = 0, roughly found: a penalty that leaves no atoms
-    settled : of descents at a penalty that is given: share of the objective that is not worth a sweep
+    settled, finely : of descents at a penalty that is given: share of the objective that is not worth a sweep, of many
+        entries and of few
     """
 
     many: int = 20_000
@@ -85,6 +81,7 @@ class HeldOut:
     matters: float = 1 - 1e-3
     above: float = 1.05
     settled: float = 1e-5
+    finely: float = 1e-6
 
     def trial(self, asked: Asked, parts: Sequence[IntArray] | None = None) -> Trial:
         """Entries held out, these or some drawn by the generator of the run: the same for every k."""
@@ -100,11 +97,25 @@ class HeldOut:
         stays. Where no atoms at all predict best, the penalty is one that leaves none: `whole` makes all entries in
         both orders, which are not there meanwhile.
 
-        before : the choice for a smaller k, from which atoms are added and penalties moved
+        before : the choice for a smaller k, from which atoms are added and penalties moved. Of few entries the same is
+            begun from nothing too, as for this k alone: the better of both
+
+        Where nothing is left to choose, few entries are fitted to as they would be for this k alone.
         """
+        given, few = asked.problem.price.ridge is not None, asked.problem.m < self.many
+        biases = asked.problem.beside.biases
+        if few and given and (biases is None or biases.shrink is not None):
+            return trial.fitted(asked)
+        if before is None or before.start is None:
+            return self._from_nothing(trial, asked, whole, before)
+        wider = trial.wider(before, asked, free=not given)
+        if not few:
+            return wider
+        return min(self._from_nothing(trial, asked, whole, None), wider, key=lambda choice: choice.score)
+
+    def _from_nothing(self, trial: Trial, asked: Asked, whole: Callable[[], Factored], before: Choice | None) -> Choice:
+        """Down from penalties that leave no atoms; `before` chose none."""
         problem, given = asked.problem, asked.problem.price.ridge
-        if before is not None and before.start is not None:
-            return trial.wider(before, asked, free=given is None)
         biases, weights = problem.beside.biases, problem.base_loss.weights
         unit = 1.0 if weights is None else float(weights.mean())
         shrink, free = (0.0, False) if biases is None else (biases.shrink or 0.0, biases.shrink is None)
@@ -126,119 +137,34 @@ class HeldOut:
         return [np.sort(part) for part in parts]
 
 
-def _marked(entries: SampledEntries, out: IntArray, m: int) -> Array:
-    """Which entries are held out, row by row."""
-    marks = np.zeros(m, dtype=bool)
-    marks[out] = True
-    ledger.tick()
-    return entries.row_by_row(marks)[2].astype(bool, copy=False)
-
-
-class _Fold:
-    """Some entries held out, and the others to fit."""
-
-    def __init__(self, asked: Asked, entries: Side, out: Array) -> None:
-        rest, held = entries.parted(out)
-        ledger.tick()
-        # the centre without those held out
-        shift = float(np.average(rest.values, weights=rest.weights if rest.weights.size else None))
-        if asked.biased:
-            rest, held = (replace(side, values=side.values - shift) for side in (rest, held))
-        self.train, self.held = asked.factored(rest), held
-        ledger.tick()
-        self.seeds: Seeds | None = None
-        self.weight = float(held.weights.sum()) if held.weights.size else float(held.values.size)
-
-    def seeded(self, k: int, shrink: float) -> Triple:
-        """Where a ladder begins."""
-        row, col = self.train.biases(shrink)
-        self.seeds = Seeds.of(self.train, k, row, col, rounds=3)
-        return self.seeds.planted(row, col)
-
-    def awake(self, at: Triple, lam: float) -> Triple:
-        """A point with no group of entries lost that the penalty allows."""
-        return at if self.seeds is None else self.seeds.awake(at, lam)
-
-    def errors(self, at: Triple) -> tuple[float, float]:
-        """The weighted sum of the squares of the errors on the entries held out, and that of the weights."""
-        error = self.held.values - at_entries(self.held, at.P * at.s, at.Q, at.row, at.col)
-        w = self.held.weights
-        return float(np.dot(w * error if w.size else error, error)), self.weight
-
-    def sweeps(self, how: HeldOut) -> tuple[int, int]:
-        """How many for each penalty, while scores fall steeply and after that."""
-        return 1, how.sweeps
-
-    def first(self, at: Triple) -> float:
-        """The first penalty, from the leading singular values of M*y at x = 0."""
-        return float(at.s[0])
-
-    @staticmethod
-    def joined(sums: list[tuple[float, float]]) -> float:
-        """The score of all folds from their errors and weights: the root of the mean square."""
-        return math.sqrt(sum(s for s, _ in sums) / sum(w for _, w in sums))
-
-
-class _ClicksFold(_Fold):
-    """Clicks held out count by where they stand among all that their rows have not clicked on: 1 - NDCG.
-
-    They are zeros like all others for the fit. Squares would say of clicks alone that they should be large, and so
-    would those of a model that says so of everything.
-    """
-
-    def __init__(self, asked: Asked, entries: Side, out: Array) -> None:
-        super().__init__(asked, entries, out)
-        held, rest, rows = self.held, self.train.rows, asked.entries.matrix_shape[0]
-        clicked = asked.sign * held.values > 0
-        where = np.repeat(np.arange(rows), np.diff(held.starts))[clicked]
-        most = max(1, RANKED_CELLS // asked.entries.matrix_shape[1])
-        some = np.unique(where)
-        if some.size > most:
-            some = np.sort(ledger.generator().choice(some, most, replace=False))
-        starts = np.concatenate([[0], np.cumsum(np.bincount(where, minlength=rows))])
-        self.rows, self.sign = some, asked.sign
-        self.wanted, self.seen = (
-            Lists(starts, held.others[clicked]).taken(some),
-            Lists(rest.starts, rest.others).taken(some),
-        )
-
-    def sweeps(self, how: HeldOut) -> tuple[int, int]:
-        return how.clicks, how.clicks
-
-    def first(self, at: Triple) -> float:
-        """Past the first atom: that one is what everybody clicks on. It stays alone down to far lower penalties, and a
-        ranking by it does not change meanwhile."""
-        return float(at.s[min(1, at.rank - 1)])
-
-    def errors(self, at: Triple) -> tuple[float, float]:
-        """1 - NDCG, times the rows that it is about, and their number."""
-        if not self.rows.size:
-            return 0.0, 0.0
-        found = ranked(self.sign * (at.P * at.s)[self.rows], at.Q, self.wanted, self.seen)
-        return (1.0 - found.ndcg()) * self.rows.size, float(self.rows.size)
-
-    @staticmethod
-    def joined(sums: list[tuple[float, float]]) -> float:
-        rows = sum(w for _, w in sums)
-        return sum(s for s, _ in sums) / rows if rows else 0.0
-
-
 class Trial:
     """Penalties tried on the entries that were not held out.
 
     keep : is shown each point that predicts better than those before
+    ladder : which penalties lead down where nothing is left to choose
     """
 
     def __init__(self, how: HeldOut, asked: Asked, parts: Sequence[IntArray]) -> None:
         self.how, self.charge = how, asked.problem.M.charge
         entries = asked.row_by_row()
-        kind: type[_Fold] = _ClicksFold if asked.problem.measured.background else _Fold
-        self.folds = [kind(asked, entries, _marked(asked.entries, part, entries.values.size)) for part in parts]
+        kind: type[Fold] = ClicksFold if asked.problem.measured.background else Fold
+        self.folds = [kind(asked, entries, marked(asked.entries, part, entries.values.size)) for part in parts]
         self.keep: Callable[[Triple], None] = lambda at: None
+        self.ladder = Ladder()
+        self.thrown = ledger.dice()  # each k draws its start vectors as it would alone
 
     def starts(self, k: int, shrink: float) -> list[Triple]:
         """Where ladders begin."""
-        return [fold.seeded(k, shrink) for fold in self.folds]
+        generator = self.thrown()
+        return [fold.seeded(k, shrink, generator) for fold in self.folds]
+
+    def fitted(self, asked: Asked) -> Choice:
+        """What fits for this k come to at penalties that are given."""
+        free, ended = replace(asked, problem=asked.problem.bounded()), []
+        for fold in self.folds:
+            spots = self.ladder.stream(Sweeps(free, fold.train), self.how.finely, None, None)
+            ended.append(min(spots, key=lambda spot: spot.loss + free.lam * spot.at.gauge).at)
+        return Choice(free.lam, free.shrink, self.score(ended), ended)
 
     def score(self, points: list[Triple]) -> float:
         """Of the points, one for each fold, on all entries held out: root mean square, or 1 - NDCG for clicks."""
@@ -257,7 +183,7 @@ class Trial:
 
     def at(self, points: list[Triple], lam: float, shrink: float) -> Choice:
         """A few sweeps at these penalties."""
-        return self._swept(points, lam, shrink, self.folds[0].sweeps(self.how)[1])
+        return self._swept(points, lam, shrink, self.folds[0].sweeps(self.how.sweeps, self.how.clicks)[1])
 
     def _swept(self, points: list[Triple], lam: float, shrink: float, sweeps: int) -> Choice:
         points = [fold.awake(at, lam) for fold, at in zip(self.folds, points, strict=True)]
@@ -317,7 +243,7 @@ class Trial:
         the starts join when their time comes."""
         how, lam = self.how, first
         best, since = Choice(first, shrink, math.inf, points), 0
-        sweeps, full = self.folds[0].sweeps(how)
+        sweeps, full = self.folds[0].sweeps(how.sweeps, how.clicks)
         scores: list[float] = []
         while since < patience and lam > (how.nothing if self._tells(scores) else how.least) * first:
             lam *= how.step

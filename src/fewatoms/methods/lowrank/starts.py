@@ -165,10 +165,19 @@ class Seeds:
     shares: FloatArray
 
     @classmethod
-    def of(cls, F: Factored, rank: int, row: FloatArray, col: FloatArray, rounds: int) -> Seeds:
+    def of(
+        cls,
+        F: Factored,
+        rank: int,
+        row: FloatArray,
+        col: FloatArray,
+        rounds: int,
+        generator: np.random.Generator | None = None,
+    ) -> Seeds:
+        """`generator` draws what products begin with; that of the run, where none is given."""
         where = groups(F)
         none = Triple(np.zeros((F.shape[0], 0)), np.zeros(0), np.zeros((F.shape[1], 0)), row, col)
-        P, s, Q = _vectors(F, none, rank, rounds, where)
+        P, s, Q = _vectors(F, none, rank, rounds, where, generator)
         return cls(F, where, P, s, Q, _inverse_sizes(F, P, Q, where))
 
     def planted(self, row: FloatArray, col: FloatArray) -> Triple:
@@ -235,14 +244,19 @@ def _inverse_sizes(F: Factored, P: Array, Q: Array, where: Groups) -> FloatArray
 
 
 def _vectors(
-    F: Factored, at: Triple, count: int, rounds: int, where: Groups
+    F: Factored,
+    at: Triple,
+    count: int,
+    rounds: int,
+    where: Groups,
+    generator: np.random.Generator | None = None,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Leading singular vectors of M*y at a point, orthonormal in each group, and the singular values of each group."""
     in_rows, in_cols, number = where
     rows, cols = _Apart(in_rows, number), _Apart(in_cols, number)
     U, V = at.halves()
     width = min(count + SPARE, *F.shape)
-    Q = ledger.generator().standard_normal((F.shape[1], width))
+    Q = (generator or ledger.generator()).standard_normal((F.shape[1], width))
     for _ in range(rounds):
         P = rows.orthonormal(_residual_times(F.rows, U, V, (at.row, at.col), Q))
         T = _residual_times(F.cols, V, U, (at.col, at.row), P)
