@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fewatoms import kernels, ledger, linalg
-from fewatoms._types import Array, FloatArray, Matrix
+from fewatoms._types import Array, FloatArray, IntArray, Matrix
 from fewatoms.capabilities import SampledEntries
 from fewatoms.sides import NONE, Regressed, Side, at_entries
 
@@ -127,6 +127,7 @@ class Factored:
         self.single = values.size >= kernels.WORTHWHILE and 1 / HELD_SINGLY < unit < HELD_SINGLY
         self.unit = (float(np.float32(unit)) if self.single else unit) if biased else None
         ordinary = not w.size or (w.min() > 1 / HELD_SINGLY and w.max() < HELD_SINGLY)
+        self.linked: tuple[IntArray, IntArray, int] | None = None  # which lines hang together, once somebody has looked
         self.cols = _transposed(rows, shape, np.float32 if narrow and self.single and ordinary else np.float64)
 
     def determines(self, rank: int, ample: float) -> bool:

@@ -58,6 +58,8 @@ class HeldOut:
     worthwhile : times the score before: a further step that is worth its sweeps
     matters : the same for another shrinkage of the biases at a further k, where sweeps alone lower the score a little
     above : times the largest singular value of M*y at x = 0, roughly found: a penalty that leaves no atoms
+    twice : fewer entries than that are searched a second time at a further k, from nothing: that takes fractions of a
+        second, and where ranks are close the better of two searches tells them apart
     settled, finely : of descents at a penalty that is given: share of the objective that is not worth a sweep, of many
         entries and of few
     """
@@ -82,6 +84,7 @@ class HeldOut:
     above: float = 1.05
     settled: float = 1e-5
     finely: float = 1e-6
+    twice: int = 50_000
 
     def trial(self, asked: Asked, parts: Sequence[IntArray] | None = None) -> Trial:
         """Entries held out, these or some drawn by the generator of the run: the same for every k."""
@@ -102,14 +105,14 @@ class HeldOut:
 
         Where nothing is left to choose, few entries are fitted to as they would be for this k alone.
         """
-        given, few = asked.problem.price.ridge is not None, asked.problem.m < self.many
+        given = asked.problem.price.ridge is not None
         biases = asked.problem.beside.biases
-        if few and given and (biases is None or biases.shrink is not None):
+        if asked.problem.m < self.many and given and (biases is None or biases.shrink is not None):
             return trial.fitted(asked)
         if before is None or before.start is None:
             return self._from_nothing(trial, asked, whole, before)
         wider = trial.wider(before, asked, free=not given)
-        if not few:
+        if asked.problem.m >= self.twice:
             return wider
         return min(self._from_nothing(trial, asked, whole, None), wider, key=lambda choice: choice.score)
 

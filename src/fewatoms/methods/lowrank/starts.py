@@ -30,6 +30,12 @@ Groups = tuple[IntArray, IntArray, int]
 
 def groups(F: Factored) -> Groups:
     """The group of each row and of each column, and how many there are. Lines without entries are in the first."""
+    if F.linked is None:
+        F.linked = _found(F)
+    return F.linked
+
+
+def _found(F: Factored) -> Groups:
     label = np.arange(F.shape[0])
     seen = np.flatnonzero(np.diff(F.rows.starts))
     while True:
@@ -61,11 +67,11 @@ def _least(side: Side, labels: IntArray) -> IntArray:
     return out
 
 
-def _blocks(side: Side) -> Iterator[tuple[int, int]]:
-    """Ranges of lines with about as many entries each."""
-    starts, first = side.starts, 0
+def _blocks(side: Side, table: int = 0) -> Iterator[tuple[int, int]]:
+    """Ranges of lines with about as many entries each; no fewer than there are numbers in a table that loops copy."""
+    starts, first, most = side.starts, 0, max(ENTRIES_AT_ONCE, table)
     while first < starts.size - 1:
-        last = int(np.searchsorted(starts, starts[first] + ENTRIES_AT_ONCE, side="right")) - 1
+        last = int(np.searchsorted(starts, starts[first] + most, side="right")) - 1
         last = max(first + 1, min(last, starts.size - 1))
         yield first, last
         first = last
@@ -84,9 +90,11 @@ def _residual_times(
     """Z Q for the weighted residual Z of own other^T and biases, a block of lines at a time: Z is not kept."""
     out = np.empty((side.starts.size - 1, Q.shape[1]))
     mine, theirs = biases
-    for first, last in _blocks(side):
+    for first, last in _blocks(side, Q.size):
         part = _part(side, first, last)
-        left = part.values - at_entries(part, own[first:last], other, mine[first:last], theirs)
+        left = part.values.astype(np.float64, copy=False)
+        if own.shape[1] or mine.size:
+            left = left - at_entries(part, own[first:last], other, mine[first:last], theirs)
         out[first:last] = kernels.scattered(
             part.weights * left if part.weights.size else left, Q, part.starts, part.others
         )
@@ -235,7 +243,7 @@ def _inverse_sizes(F: Factored, P: Array, Q: Array, where: Groups) -> FloatArray
     """1 / |M(u v^T)|^2 in the weights, for each group (rows) and pair of columns."""
     side, squares = F.rows, Q**2
     sizes = np.zeros((where[2], P.shape[1]))
-    for first, last in _blocks(side):
+    for first, last in _blocks(side, Q.size):
         part = _part(side, first, last)
         w = part.weights if part.weights.size else np.ones(part.others.size)
         shares = P[first:last] ** 2 * kernels.scattered(w, squares, part.starts, part.others)
