@@ -52,9 +52,12 @@ def _run(
     head: tuple[object, ...],
     tail: tuple[object, ...],
     rows: tuple[int, int] | None = None,
+    *,
+    narrow: bool = False,
 ) -> None:
-    """Call one of the loops of `_loops`."""
-    run(name, getattr(_loops(), name), starts, work, head, tail, rows)
+    """Call one of the loops of `_loops`; of regressions, where values and weights are `narrow`, on some at a time."""
+    loop = getattr(_loops(), name)
+    run(name, loop, starts, work, head, tail, rows, _Widened(loop) if narrow else None)
 
 
 class _Widened:
@@ -62,10 +65,6 @@ class _Widened:
 
     def __init__(self, loop: Foreign) -> None:
         self.loop = loop
-
-    @property
-    def stats(self) -> Foreign:
-        return getattr(self.loop, "stats", None)
 
     def __call__(self, values: Array, weights: Array, *rest: Array) -> None:
         *shared, starts, others, first, last, out, left = rest
@@ -79,12 +78,6 @@ def _double(values: Array) -> FloatArray:
     return values.astype(np.float64, copy=False)
 
 
-def _solving(name: str, values: Array) -> Foreign:
-    """A loop of regressions for values as they are kept."""
-    loop = getattr(_loops(), name)
-    return _Widened(loop) if values.dtype == np.float32 else loop
-
-
 def run(
     name: str,
     loop: Foreign,
@@ -93,22 +86,25 @@ def run(
     head: tuple[object, ...],
     tail: tuple[object, ...],
     rows: tuple[int, int] | None = None,
+    around: Foreign = None,
 ) -> None:
     """Call a loop for all rows (or a range), in as many threads as the work is worth, with as many entries each.
 
-    `work` counts multiplications per entry. Compilation is said in a log line.
+    `work` counts multiplications per entry; `around` is called instead of the loop, and calls it. Compilation is said
+    in a log line.
     """
+    called = loop if around is None else around
     first, last = (0, starts.size - 1) if rows is None else rows
     entries = starts[last] - starts[first]
     count = min(threads(), max(1, int(work * entries // PARALLEL)), max(1, last - first))
     misses, began = _misses(loop), time.perf_counter()
     if count == 1:
-        loop(*head, first, last, *tail)
+        called(*head, first, last, *tail)
     else:
         cuts = np.searchsorted(starts, np.linspace(starts[first], starts[last], count + 1)[1:-1])
         cuts = np.concatenate([[first], cuts, [last]])
         with ThreadPoolExecutor(count) as pool:
-            list(pool.map(lambda span: loop(*head, int(span[0]), int(span[1]), *tail), pairwise(cuts)))
+            list(pool.map(lambda span: called(*head, int(span[0]), int(span[1]), *tail), pairwise(cuts)))
     if _misses(loop) > misses:
         _log.info("compiled the loop %s in %.1f s", name, time.perf_counter() - began)
 
@@ -220,7 +216,7 @@ def row_solves(
     out, left = np.empty((rows, r)), np.empty(rows)
     if others.size >= WORTHWHILE or r * r * (others.size + r * rows) >= REGRESSED:
         head = (values, weights, offset, _table(features), ridge, starts, others)
-        run("row_solves", _solving("row_solves", values), starts, 0.5 * (r + 1) ** 2, head, (out, left))
+        _run("row_solves", starts, 0.5 * (r + 1) ** 2, head, (out, left), narrow=values.dtype == np.float32)
         return out, left
     for first, last in _blocks(starts, (r + 1) * (r + 1)):
         G, h, s = _moments(values, weights, offset, features, starts, others, first, last)
@@ -248,8 +244,8 @@ def row_solves_nonnegative(
     out, left = np.array(begin), np.empty(rows)
     if others.size >= WORTHWHILE:
         head = (values, weights, offset, _table(features), ridge, bound, starts, others)
-        loop = _solving("row_solves_nonnegative", values)
-        run("row_solves_nonnegative", loop, starts, 0.5 * (r + 1) ** 2, head, (out, left))
+        narrow = values.dtype == np.float32
+        _run("row_solves_nonnegative", starts, 0.5 * (r + 1) ** 2, head, (out, left), narrow=narrow)
         return out, left
     for first, last in _blocks(starts, (r + 1) * (r + 1)):
         G, h, s = _moments(values, weights, offset, features, starts, others, first, last)
