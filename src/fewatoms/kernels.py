@@ -22,6 +22,7 @@ REGRESSED = 1_000_000  # multiplications in regressions of all rows from which o
 PARALLEL = 2_000_000  # multiplications below which a second thread is not worth waking
 LANES, LINE = 8, 64  # numbers that loops work on together; bytes of a line of the cache
 GATHER = 1 << 22  # numbers that the NumPy twins gather at a time
+WIDENED = 1 << 16  # entries in single precision that loops are given at a time, in double: they stay in the cache
 
 _log = logging.getLogger("fewatoms")
 NONE: FloatArray = np.zeros(0)
@@ -51,9 +52,30 @@ def _run(
     head: tuple[object, ...],
     tail: tuple[object, ...],
     rows: tuple[int, int] | None = None,
+    *,
+    narrow: bool = False,
 ) -> None:
-    """Call one of the loops of `_loops`."""
-    run(name, getattr(_loops(), name), starts, work, head, tail, rows)
+    """Call one of the loops of `_loops`; of regressions, where values and weights are `narrow`, on some at a time."""
+    loop = getattr(_loops(), name)
+    run(name, loop, starts, work, head, tail, rows, _Widened(loop) if narrow else None)
+
+
+class _Widened:
+    """A loop of regressions over entries whose values and weights are kept in single precision, some rows at a time."""
+
+    def __init__(self, loop: Foreign) -> None:
+        self.loop = loop
+
+    def __call__(self, values: Array, weights: Array, *rest: Array) -> None:
+        *shared, starts, others, first, last, out, left = rest
+        for low, high in _ranges(starts, int(first), int(last), WIDENED):
+            some, here = slice(starts[low], starts[high]), starts[low : high + 1] - starts[low]
+            head = _double(values[some]), _double(weights[some]) if weights.size else NONE, *shared
+            self.loop(*head, here, others[some], 0, high - low, out[low:high], left[low:high])
+
+
+def _double(values: Array) -> FloatArray:
+    return values.astype(np.float64, copy=False)
 
 
 def run(
@@ -64,22 +86,25 @@ def run(
     head: tuple[object, ...],
     tail: tuple[object, ...],
     rows: tuple[int, int] | None = None,
+    around: Foreign = None,
 ) -> None:
     """Call a loop for all rows (or a range), in as many threads as the work is worth, with as many entries each.
 
-    `work` counts multiplications per entry. Compilation is said in a log line.
+    `work` counts multiplications per entry; `around` is called instead of the loop, and calls it. Compilation is said
+    in a log line.
     """
+    called = loop if around is None else around
     first, last = (0, starts.size - 1) if rows is None else rows
     entries = starts[last] - starts[first]
     count = min(threads(), max(1, int(work * entries // PARALLEL)), max(1, last - first))
     misses, began = _misses(loop), time.perf_counter()
     if count == 1:
-        loop(*head, first, last, *tail)
+        called(*head, first, last, *tail)
     else:
         cuts = np.searchsorted(starts, np.linspace(starts[first], starts[last], count + 1)[1:-1])
         cuts = np.concatenate([[first], cuts, [last]])
         with ThreadPoolExecutor(count) as pool:
-            list(pool.map(lambda span: loop(*head, int(span[0]), int(span[1]), *tail), pairwise(cuts)))
+            list(pool.map(lambda span: called(*head, int(span[0]), int(span[1]), *tail), pairwise(cuts)))
     if _misses(loop) > misses:
         _log.info("compiled the loop %s in %.1f s", name, time.perf_counter() - began)
 
@@ -92,10 +117,15 @@ def _misses(loop: Foreign) -> int:
 
 def _blocks(starts: Array, width: int) -> list[tuple[int, int]]:
     """Ranges of rows whose entries, `width` numbers each, fit in one gather (a longer row stands alone)."""
-    ranges, first, rows = [], 0, starts.size - 1
-    while first < rows:
-        last = int(np.searchsorted(starts, starts[first] + max(1, GATHER // max(1, width)), side="right")) - 1
-        last = min(rows, max(first + 1, last), first + max(1, GATHER // max(1, width)))
+    return _ranges(starts, 0, starts.size - 1, max(1, GATHER // max(1, width)))
+
+
+def _ranges(starts: Array, first: int, end: int, most: int) -> list[tuple[int, int]]:
+    """Ranges of no more rows and entries than that (a longer row stands alone)."""
+    ranges = []
+    while first < end:
+        last = int(np.searchsorted(starts, starts[first] + most, side="right")) - 1
+        last = min(end, max(first + 1, last), first + most)
         ranges.append((first, last))
         first = last
     return ranges
@@ -180,13 +210,13 @@ def row_solves(
 ) -> tuple[FloatArray, FloatArray]:
     """Per row, the x that minimises sum over its entries of w (value - offset[j] - <x, f>)^2 + sum ridge x^2, and the
     minimum. Empty weights are ones, an empty offset zeros; what entries leave undetermined is as short as can be.
-    Features may be in single precision; all else is in double.
+    Features may be in single precision, and so may values and weights, together; all else is in double.
     """
     rows, r = starts.size - 1, features.shape[1]
     out, left = np.empty((rows, r)), np.empty(rows)
     if others.size >= WORTHWHILE or r * r * (others.size + r * rows) >= REGRESSED:
         head = (values, weights, offset, _table(features), ridge, starts, others)
-        _run("row_solves", starts, 0.5 * (r + 1) ** 2, head, (out, left))
+        _run("row_solves", starts, 0.5 * (r + 1) ** 2, head, (out, left), narrow=values.dtype == np.float32)
         return out, left
     for first, last in _blocks(starts, (r + 1) * (r + 1)):
         G, h, s = _moments(values, weights, offset, features, starts, others, first, last)
@@ -214,7 +244,8 @@ def row_solves_nonnegative(
     out, left = np.array(begin), np.empty(rows)
     if others.size >= WORTHWHILE:
         head = (values, weights, offset, _table(features), ridge, bound, starts, others)
-        _run("row_solves_nonnegative", starts, 0.5 * (r + 1) ** 2, head, (out, left))
+        narrow = values.dtype == np.float32
+        _run("row_solves_nonnegative", starts, 0.5 * (r + 1) ** 2, head, (out, left), narrow=narrow)
         return out, left
     for first, last in _blocks(starts, (r + 1) * (r + 1)):
         G, h, s = _moments(values, weights, offset, features, starts, others, first, last)
@@ -246,7 +277,7 @@ def _moments(
     """Per row: sum of w f f', of w t f, and of w t^2, t = value - offset."""
     some = slice(starts[first], starts[last])
     j = others[some]
-    f, t = features[j].astype(np.float64, copy=False), values[some] - (offset[j] if offset.size else 0.0)
+    f, t = _double(features[j]), _double(values[some]) - (offset[j] if offset.size else 0.0)
     wf = weights[some, None] * f if weights.size else f
     wt = weights[some] * t if weights.size else t
     r = features.shape[1]

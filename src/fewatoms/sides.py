@@ -25,7 +25,8 @@ class Regressed(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """The entries row by row (or column by column): where rows start, the other index, value, weight (or none)."""
+    """The entries row by row (or column by column): where rows start, the other index, value, weight (or none); both of
+    these in double or in single precision."""
 
     starts: Array
     others: Array
@@ -104,6 +105,7 @@ class Side:
             left = at_entries(self, *nothing, own, other)
             values = np.subtract(values, left, out=left)
         values = self.weights * values if self.weights.size else values
+        values = values.astype(np.float64, copy=False)
         return kernels.scattered(values, features, self.starts, self.others)
 
 

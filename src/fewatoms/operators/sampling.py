@@ -279,16 +279,23 @@ def index_type(rows: int, cols: int, entries: int) -> Any:
     return np.int32 if max(rows, cols, entries) < 2**31 else np.int64
 
 
+def _ordered(rows: Array, cols: Array) -> bool:
+    """Whether entries come row by row, columns strictly rising: no entry twice. A part of them at a time."""
+    for start in range(0, rows.size, COUNTED):
+        i, j = rows[start : start + COUNTED + 1], cols[start : start + COUNTED + 1]
+        if ((i[1:] < i[:-1]) | ((i[1:] == i[:-1]) & (j[1:] <= j[:-1]))).any():
+            return False
+    return True
+
+
 def _by_rows(rows: Array, cols: Array, shape: tuple[int, int]) -> tuple[Array, Array, Array | None]:
     """The entries row by row, columns rising: where rows start, their columns, and their places in the order given
     (None if it was that order). Entries that occur twice are refused."""
     p, q = shape
     kind = index_type(p, q, rows.size)
-    ordered = bool(
-        (rows[1:] >= rows[:-1]).all() and (cols[1:] > cols[:-1])[rows[1:] == rows[:-1]].all()
-    )  # strictly: no entry twice
-    if ordered:
-        return np.searchsorted(rows, np.arange(p + 1)), cols.astype(kind), None
+    if _ordered(rows, cols):
+        # where rows start, in their own kind: they would be copied into another one
+        return np.searchsorted(rows, np.arange(p + 1, dtype=rows.dtype)), cols.astype(kind), None
     places = np.arange(rows.size, dtype=kind)
     grid = sp.coo_array((places, (rows.astype(kind, copy=False), cols.astype(kind, copy=False))), shape=shape).tocsr()
     if grid.nnz < rows.size:  # SciPy has added up the places of entries that occur more than once

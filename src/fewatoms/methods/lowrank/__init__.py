@@ -165,7 +165,7 @@ class CompletionJob(Job):
         with ledger.stage("choosing the ridge" if self._open else "predicting entries held out"):
             ledger.tell()
             trial = how.trial(self.asked, None if held is None else [held])
-            trial.keep = self._hold
+            trial.keep, trial.ladder = self._hold, self.method.ladder
             for i, budget in enumerate(budgets):
                 with ledger.counted("rank", i, len(budgets)):
                     before = how.choose(trial, self._asked(budget), lambda: self.entries, before)

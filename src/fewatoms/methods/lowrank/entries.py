@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fewatoms import kernels, ledger, linalg
-from fewatoms._types import Array, FloatArray, Matrix
+from fewatoms._types import Array, FloatArray, IntArray, Matrix
 from fewatoms.capabilities import SampledEntries
 from fewatoms.sides import NONE, Regressed, Side, at_entries
 
@@ -103,15 +103,24 @@ class Factored:
     rows, cols : the entries in both orders; shape : of the matrix
     biased : whether there are row and column biases
     nonnegative : whether U and V must not be negative
+    narrow : whether the second order may hold values and weights in single precision, where factors do: rounding then
+        moves what is reached by less than tolerances, but a bound might be missed by it
 
     Passes over the entries tick the clock of the run; whoever makes them charges them.
     """
 
     background = 0.0  # weight of all other cells, as zeros
 
-    def __init__(self, rows: Side, shape: tuple[int, int], *, biased: bool = False, nonnegative: bool = False) -> None:
-        self.biased, self.nonnegative, self.shape = biased, nonnegative, shape
-        self.rows, self.cols = rows, _transposed(rows, shape)
+    def __init__(
+        self,
+        rows: Side,
+        shape: tuple[int, int],
+        *,
+        biased: bool = False,
+        nonnegative: bool = False,
+        narrow: bool = False,
+    ) -> None:
+        self.biased, self.nonnegative, self.shape, self.rows = biased, nonnegative, shape, rows
         values, w = rows.values, rows.weights
         self.size = float(np.dot(values, w * values if w.size else values))  # twice the loss of nothing at all
         # the feature that carries biases, in the units of the others: the roots of those of the values
@@ -119,6 +128,9 @@ class Factored:
         # single precision holds factors of usual sizes; where no loops are compiled it would save nothing
         self.single = values.size >= kernels.WORTHWHILE and 1 / HELD_SINGLY < unit < HELD_SINGLY
         self.unit = (float(np.float32(unit)) if self.single else unit) if biased else None
+        ordinary = not w.size or (w.min() > 1 / HELD_SINGLY and w.max() < HELD_SINGLY)
+        self.linked: tuple[IntArray, IntArray, int] | None = None  # which lines hang together, once somebody has looked
+        self.cols = _transposed(rows, shape, np.float32 if narrow and self.single and ordinary else np.float64)
 
     def determines(self, rank: int, ample: float) -> bool:
         """Whether there are so many entries for each unknown of a matrix of this rank."""
@@ -205,6 +217,8 @@ class Factored:
         U, own = at.halves()
         V, col = (own, at.col) if ahead is None else ahead
         kind = self._kind(at)
+        if kind == np.float64 and self.cols.values.dtype != kind:  # from here on values are felt as they are
+            self.cols = _transposed(self.rows, self.shape)
         U, row, _ = self._half(self.rows, V.astype(kind, copy=False), col, lam, shrink, (U, at.row))
         U = U.astype(kind, copy=False)
         V, col, left = self._half(self.cols, U, row, lam, shrink, (V, col))
@@ -297,15 +311,16 @@ def without_signs(at: Triple) -> Triple:
     return replace(at, P=P[:, order], s=s[order], Q=Q[:, order], signed=False)
 
 
-def _transposed(side: Side, shape: tuple[int, int]) -> Side:
+def _transposed(side: Side, shape: tuple[int, int], kind: type[np.float32 | np.float64] = np.float64) -> Side:
     """The same entries column by column."""
 
     def turned(data: FloatArray) -> Matrix:
+        data = data.astype(kind, copy=False)
         grid = sp.csr_array((data, side.others, side.starts.astype(side.others.dtype, copy=False)), shape=shape)
         return grid.tocsc()
 
-    grid = turned(side.values)
     w = turned(side.weights).data if side.weights.size else NONE
+    grid = turned(side.values)
     return Side(grid.indptr.astype(np.int64), grid.indices, grid.data, w)
 
 

@@ -1,9 +1,8 @@
-"""Entries held out, the others to fit, and what tells how well: errors of values, ranks of clicks."""
+"""Entries held out of a matrix, and what they say of a fit to the others: errors, or where clicks stand in rankings."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
@@ -16,9 +15,7 @@ from fewatoms.methods.lowrank.sweeps import Asked
 from fewatoms.ranking import Lists, ranked
 from fewatoms.sides import Side, at_entries
 
-RANKED_CELLS = (
-    1 << 26
-)  # scores of clicks held out that are looked at for each penalty: of some rows where there are more
+RANKED_CELLS = 1 << 26  # scores of clicks held out that are looked at for each penalty: of some rows if there are more
 CLEARLY = 1.02  # times the best 1 - NDCG: a penalty at which clicks are ranked so much worse is the last
 
 
@@ -39,16 +36,17 @@ class Fold:
         # the centre without those held out
         shift = float(np.average(rest.values, weights=rest.weights if rest.weights.size else None))
         if asked.biased:
-            rest, held = (replace(side, values=side.values - shift) for side in (rest, held))
+            for side in (rest, held):
+                np.subtract(side.values, shift, out=side.values)  # they are copies
         self.train, self.held = asked.factored(rest), held
         ledger.tick()
         self.seeds: Seeds | None = None
         self.weight = float(held.weights.sum()) if held.weights.size else float(held.values.size)
 
-    def seeded(self, k: int, shrink: float) -> Triple:
+    def seeded(self, k: int, shrink: float, generator: np.random.Generator) -> Triple:
         """Where a ladder begins."""
         row, col = self.train.biases(shrink)
-        self.seeds = Seeds.of(self.train, k, row, col, rounds=3)
+        self.seeds = Seeds.of(self.train, k, row, col, rounds=3, generator=generator)
         return self.seeds.planted(row, col)
 
     def awake(self, at: Triple, lam: float) -> Triple:

@@ -12,8 +12,9 @@ from fewatoms import ledger
 from fewatoms._types import IntArray
 from fewatoms.methods.lowrank.entries import AWAKE, Factored, Triple
 from fewatoms.methods.lowrank.folds import ClicksFold, Fold, marked
+from fewatoms.methods.lowrank.ladder import Ladder
 from fewatoms.methods.lowrank.starts import leading, widened
-from fewatoms.methods.lowrank.sweeps import Asked
+from fewatoms.methods.lowrank.sweeps import Asked, Sweeps
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +60,10 @@ class HeldOut:
     worthwhile : times the score before: a further step that is worth its sweeps
     matters : the same for another shrinkage of the biases at a further k, where sweeps alone lower the score a little
     above : times the largest singular value of M*y at x = 0, roughly found: a penalty that leaves no atoms
-    settled : of descents at a penalty that is given: share of the objective that is not worth a sweep
+    twice : fewer entries than that are searched a second time at a further k, from nothing: that takes fractions of a
+        second, and where ranks are close the better of two searches tells them apart
+    settled, finely : of descents at a penalty that is given: share of the objective that is not worth a sweep, of many
+        entries and of few
     """
 
     many: int = 20_000
@@ -82,6 +86,8 @@ class HeldOut:
     matters: float = 1 - 1e-3
     above: float = 1.05
     settled: float = 1e-5
+    finely: float = 1e-6
+    twice: int = 50_000
 
     def trial(self, asked: Asked, parts: Sequence[IntArray] | None = None) -> Trial:
         """Entries held out, these or some drawn by the generator of the run: the same for every k."""
@@ -98,11 +104,25 @@ class HeldOut:
         stays. Where no atoms at all predict best, the penalty is one that leaves none: `whole` makes all entries in
         both orders, which are not there meanwhile.
 
-        before : the choice for a smaller k, from which atoms are added and penalties moved
+        before : the choice for a smaller k, from which atoms are added and penalties moved. Of few entries the same is
+            begun from nothing too, as for this k alone: the better of both
+
+        Where nothing is left to choose, few entries are fitted to as they would be for this k alone.
         """
+        given = asked.problem.price.ridge is not None
+        biases = asked.problem.beside.biases
+        if asked.problem.m < self.many and given and (biases is None or biases.shrink is not None):
+            return trial.fitted(asked)
+        if before is None or before.start is None:
+            return self._from_nothing(trial, asked, whole, before)
+        wider = trial.wider(before, asked, free=not given)
+        if asked.problem.m >= self.twice:
+            return wider
+        return min(self._from_nothing(trial, asked, whole, None), wider, key=lambda choice: choice.score)
+
+    def _from_nothing(self, trial: Trial, asked: Asked, whole: Callable[[], Factored], before: Choice | None) -> Choice:
+        """Down from penalties that leave no atoms; `before` chose none."""
         problem, given = asked.problem, asked.problem.price.ridge
-        if before is not None and before.start is not None:
-            return trial.wider(before, asked, free=given is None)
         biases, weights = problem.beside.biases, problem.base_loss.weights
         unit = 1.0 if weights is None else float(weights.mean())
         shrink, free = (0.0, False) if biases is None else (biases.shrink or 0.0, biases.shrink is None)
@@ -128,18 +148,30 @@ class Trial:
     """Penalties tried on the entries that were not held out.
 
     keep : is shown each point that predicts better than those before
+    ladder : which penalties lead down where nothing is left to choose
     """
 
     def __init__(self, how: HeldOut, asked: Asked, parts: Sequence[IntArray]) -> None:
         self.how, self.charge = how, asked.problem.M.charge
         entries = asked.row_by_row()
-        kind = ClicksFold if asked.problem.measured.background else Fold
+        kind: type[Fold] = ClicksFold if asked.problem.measured.background else Fold
         self.folds = [kind(asked, entries, marked(asked.entries, part, entries.values.size)) for part in parts]
         self.keep: Callable[[Triple], None] = lambda at: None
+        self.ladder = Ladder()
+        self.thrown = ledger.dice()  # each k draws its start vectors as it would alone
 
     def starts(self, k: int, shrink: float) -> list[Triple]:
         """Where ladders begin."""
-        return [fold.seeded(k, shrink) for fold in self.folds]
+        generator = self.thrown()
+        return [fold.seeded(k, shrink, generator) for fold in self.folds]
+
+    def fitted(self, asked: Asked) -> Choice:
+        """What fits for this k come to at penalties that are given."""
+        free, ended = replace(asked, problem=asked.problem.bounded()), []
+        for fold in self.folds:
+            spots = self.ladder.stream(Sweeps(free, fold.train), self.how.finely, None, None)
+            ended.append(min(spots, key=lambda spot: spot.loss + free.lam * spot.at.gauge).at)
+        return Choice(free.lam, free.shrink, self.score(ended), ended)
 
     def score(self, points: list[Triple]) -> float:
         """Of the points, one for each fold, on all entries held out: root mean square, or 1 - NDCG for clicks."""

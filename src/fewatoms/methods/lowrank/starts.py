@@ -32,6 +32,12 @@ Groups = tuple[IntArray, IntArray, int]
 
 def groups(F: Factored) -> Groups:
     """The group of each row and of each column, and how many there are. Lines without entries are in the first."""
+    if F.linked is None:
+        F.linked = _found(F)
+    return F.linked
+
+
+def _found(F: Factored) -> Groups:
     label = np.arange(F.shape[0])
     seen = np.flatnonzero(np.diff(F.rows.starts))
     while True:
@@ -69,11 +75,11 @@ def _least(side: Side, labels: IntArray) -> IntArray:
     return out
 
 
-def _blocks(side: Side) -> Iterator[tuple[int, int]]:
-    """Ranges of lines with about as many entries each."""
-    starts, first = side.starts, 0
+def _blocks(side: Side, table: int = 0) -> Iterator[tuple[int, int]]:
+    """Ranges of lines with about as many entries each; no fewer than there are numbers in a table that loops copy."""
+    starts, first, most = side.starts, 0, max(ENTRIES_AT_ONCE, table)
     while first < starts.size - 1:
-        last = int(np.searchsorted(starts, starts[first] + ENTRIES_AT_ONCE, side="right")) - 1
+        last = int(np.searchsorted(starts, starts[first] + most, side="right")) - 1
         last = max(first + 1, min(last, starts.size - 1))
         yield first, last
         first = last
@@ -92,12 +98,15 @@ def _residual_times(
     """Z Q for the weighted residual Z of own other^T and biases, a block of lines at a time: Z is not kept."""
     out = np.empty((side.starts.size - 1, Q.shape[1]))
     mine, theirs = biases
-    for first, last in _blocks(side):
+    for first, last in _blocks(side, Q.size):
         part = _part(side, first, last)
-        x = at_entries(part, own[first:last], other, mine[first:last], theirs)
-        left = part.values - x
+        left = part.values.astype(np.float64, copy=False)
+        beside = own.shape[1] > 0 or mine.size > 0
+        x = at_entries(part, own[first:last], other, mine[first:last], theirs) if beside else None
+        left = left if x is None else left - x
         pull = part.weights * left if part.weights.size else left
-        out[first:last] = kernels.scattered(pull + background * x, Q, part.starts, part.others)
+        pull = pull if x is None or not background else pull + background * x
+        out[first:last] = kernels.scattered(pull, Q, part.starts, part.others)
         ledger.tick()
     return out - background * (own @ (other.T @ Q)) if background else out
 
@@ -177,10 +186,19 @@ class Seeds:
     shares: FloatArray
 
     @classmethod
-    def of(cls, F: Factored, rank: int, row: FloatArray, col: FloatArray, rounds: int) -> Seeds:
+    def of(
+        cls,
+        F: Factored,
+        rank: int,
+        row: FloatArray,
+        col: FloatArray,
+        rounds: int,
+        generator: np.random.Generator | None = None,
+    ) -> Seeds:
+        """`generator` draws what products begin with; that of the run, where none is given."""
         where = groups(F)
         none = Triple(np.zeros((F.shape[0], 0)), np.zeros(0), np.zeros((F.shape[1], 0)), row, col)
-        P, s, Q = _vectors(F, none, rank, rounds, where)
+        P, s, Q = _vectors(F, none, rank, rounds, where, generator)
         return cls(F, where, P, s, Q, _inverse_sizes(F, P, Q, where))
 
     def planted(self, row: FloatArray, col: FloatArray) -> Triple:
@@ -262,7 +280,7 @@ def _inverse_sizes(F: Factored, P: Array, Q: Array, where: Groups) -> FloatArray
     """1 / |M(u v^T)|^2 in the weights, for each group (rows) and pair of columns."""
     side, squares = F.rows, Q**2
     sizes = np.zeros((where[2], P.shape[1]))
-    for first, last in _blocks(side):
+    for first, last in _blocks(side, Q.size):
         part = _part(side, first, last)
         w = (part.weights if part.weights.size else np.ones(part.others.size)) - F.background
         shares = P[first:last] ** 2 * kernels.scattered(w, squares, part.starts, part.others)
@@ -272,14 +290,19 @@ def _inverse_sizes(F: Factored, P: Array, Q: Array, where: Groups) -> FloatArray
 
 
 def _vectors(
-    F: Factored, at: Triple, count: int, rounds: int, where: Groups
+    F: Factored,
+    at: Triple,
+    count: int,
+    rounds: int,
+    where: Groups,
+    generator: np.random.Generator | None = None,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Leading singular vectors of M*y at a point, orthonormal in each group, and the singular values of each group."""
     in_rows, in_cols, number = where
     rows, cols = _Apart(in_rows, number), _Apart(in_cols, number)
     U, V = at.halves()
     width = min(count + SPARE, *F.shape)
-    Q = ledger.generator().standard_normal((F.shape[1], width))
+    Q = (generator or ledger.generator()).standard_normal((F.shape[1], width))
     for _ in range(rounds):
         P = rows.orthonormal(_residual_times(F.rows, U, V, (at.row, at.col), Q, F.background))
         T = _residual_times(F.cols, V, U, (at.col, at.row), P, F.background)

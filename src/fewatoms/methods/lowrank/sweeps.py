@@ -82,7 +82,7 @@ class Asked:
         shape, background, bound = self.entries.matrix_shape, self.problem.measured.background, self.pairs.nonnegative
         if background:
             return Clicks(rows, shape, background, nonnegative=bound)
-        return Factored(rows, shape, biased=self.biased, nonnegative=bound)
+        return Factored(rows, shape, biased=self.biased, nonnegative=bound, narrow=self.problem.alpha is None)
 
     def opened(self) -> Factored:
         """All of them."""
