@@ -65,14 +65,17 @@ class Standing:
             return math.inf
         return 2 * m * math.log(max(self._scale, rule.floor, math.ulp(0.0))) + rule.fitted * math.log(m)
 
-    def found(self, rank: int, *, whole: bool) -> tuple[Trims, Low]:
-        """From the start that leaves the smallest scale after some steps, on to the end."""
+    def found(self, rank: int, *, whole: bool, alone: bool = False) -> tuple[Trims, Low]:
+        """From the start that leaves the smallest scale after some steps, on to the end.
+
+        alone : from the rank below and nowhere else, where there is one
+        """
         settings = self.settings
         run = self._run = Trims(self.mixture, settings, None, rank=rank)
-        first, most = ledger.current().found is None, settings.finalists if self._small else 1
+        first, most = ledger.current().found is None, settings.finalists if self._small or alone else 1
         best: list[tuple[float, Low]] = []
         try:
-            for start in self._starts(run, rank, whole=whole):
+            for start in self._starts(run, rank, whole=whole, alone=alone):
                 self._seen(run, run.soften(start, settings.softened), best, most)
                 if best[0][0] <= run.rule.floor:
                     break
@@ -138,10 +141,13 @@ class Standing:
             at = Trims(self.mixture, settings, run.needed(at, floor)).settle(at, tol, steps)
         return Trims(self.mixture, settings, run.needed(at, settings.lag * floor)).settle(at, tol, steps)
 
-    def _starts(self, run: Trims, rank: int, *, whole: bool) -> Iterator[Low]:
+    def _starts(self, run: Trims, rank: int, *, whole: bool, alone: bool) -> Iterator[Low]:
         """Those of any budget; beside those that extend the rank below, the few that are not random."""
         most = None if whole else 1
         if self._before is not None and self._before[1].shape[1] == rank - 1:
+            if alone:
+                yield from self._either(run, self._before)
+                return
             yield from self._extended(run, self._before)
             most = 3 if whole else 1
         yield from islice(run.starts(rank), most)
@@ -168,7 +174,18 @@ class Standing:
             R = run.left(below)
             t = times * run.rule.deviation(R)
             if t > 0:
-                yield _joined(below, run.data.weighed(np.clip(R, -t, t, out=R)))
+                R = run.data.weighed(np.clip(R, -t, t, out=R))
+                yield _joined(below, R, leading_right(R, 1))
+
+    def _either(self, run: Trims, below: Low) -> Iterator[Low]:
+        """One atom more, of the two leading ones: what the residual has most of need not be what most entries agree
+        on."""
+        R = run.left(below)
+        t = self.settings.clipped[0] * run.rule.deviation(R)
+        R = run.data.weighed(np.clip(R, -t, t, out=R))
+        V = leading_right(R, min(2, R.shape[1]))
+        for i in range(V.shape[1]):
+            yield _joined(below, R, V[:, i : i + 1])
 
 
 def some_rows(mixture: Mixture, settings: Trimming) -> IntArray | None:
@@ -180,9 +197,19 @@ def some_rows(mixture: Mixture, settings: Trimming) -> IntArray | None:
     return np.sort(ledger.generator().choice(p, count, replace=False))
 
 
-def _joined(below: Low, R: Array) -> Low:
-    """The factors of one more than before: the leading pair of R beside them."""
+def even_rows(mixture: Mixture, settings: Trimming) -> IntArray | None:
+    """So many rows as tell ranks apart, evenly from the shortest to the longest; None where all there are will be
+    needed."""
+    p, q = mixture.data.D.shape
+    count = max(settings.rows * q, math.ceil(settings.compared_numbers / q))
+    if 2 * count > p:
+        return None
+    order = np.argsort(np.linalg.norm(mixture.data.nothing_explained, axis=1), kind="stable")
+    return np.sort(order[((np.arange(count) + 0.5) * (p / count)).astype(np.intp)])
+
+
+def _joined(below: Low, R: Array, v: Array) -> Low:
+    """The factors of one more than before: a right singular vector of R beside them."""
     left, right = below
-    v = leading_right(R, 1)
     V, T = np.linalg.qr(np.concatenate([right, v], axis=1))
     return np.concatenate([left, R @ v], axis=1) @ T.T, V

@@ -60,10 +60,9 @@ class Trimming:
     signs, nearer, redraws : of the median size of entries, where they are clipped for a start on small matrices; rounds
         in which lines are fitted to what most of their entries agree on, each `rung` as near as the last, and fits that
         are tried in each
-    held_out, aside : of the entries: those by which ranks are compared; of the rows: those that win or lose most by a
-        rank, and are not counted
-    charged : of the price of a number of L, what entries held out charge by themselves: 1 for what noise it brings
-        there, up to 1 more for what it takes from the others
+    compared_numbers : numbers of the rows among which ranks are compared
+    aside : of those rows: the ones that win or lose most by a rank, and are not counted
+    charged : of the price of a number of L, what entries held out charge by themselves: what noise it brings there
     clipped : standard deviations at which residuals are clipped to find an atom more
     level : of the scale of residuals: their mean square, in units of it, where no square counts more than 1
     filled : of the data: as many numbers of L as leave nothing to say about noise
@@ -74,7 +73,7 @@ class Trimming:
     met : of the data: a residual that meets any bound, rounding included
     exact : of the data: residuals, and atoms, that are rounding
     faint : of the largest entry: what never stands out
-    sampled : residuals that a median is taken of, about
+    sampled, glimpsed : residuals that a scale is taken of, about, and a median, which is wanted at every step
     near : how far below the last threshold the next one is looked for first, and then, as shares of it
     all_but : of the data: what may be left over where there is no noise
     nothing : of |b|^2: a loss beyond which none is better
@@ -106,9 +105,9 @@ class Trimming:
     signs: tuple[float, ...] = (0.4,)
     nearer: int = 8
     redraws: int = 5
-    held_out: float = 0.1
+    compared_numbers: int = 100_000
     aside: float = 0.1
-    charged: float = 1.5
+    charged: float = 1.0
     clipped: tuple[float, ...] = (1.0, 3.0)
     level: float = 0.45
     filled: float = 0.9
@@ -121,6 +120,7 @@ class Trimming:
     exact: float = 1e-14
     faint: float = 1e-11
     sampled: int = 200_000
+    glimpsed: int = 25_000
     near: tuple[float, float] = (0.02, 0.2)
     all_but: float = 1e-10
     nothing: float = 1e-24
