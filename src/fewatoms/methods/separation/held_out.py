@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -29,15 +30,14 @@ def chosen(mixture: Mixture, settings: Trimming) -> int:
     left are measured by a scale in which gross errors count, but no more the larger they are: so nothing is won by an L
     that gives up whole frames. Nor by one that learns what hides a few of the rows for a while: those that win and lose
     most are not counted. A rank pays if it lowers the scale by more than the price of its numbers, log(min(p, q)) for
-    each (Bai and Ng, "Determining the number of factors in approximate factor models", 2002), less what entries held
-    out charge for them by themselves.
+    each (Bai and Ng, "Determining the number of factors in approximate factor models", 2002).
     """
     ranks = _Ranks(mixture, settings)
-    best, worse, rank = ranks.tried(1), 0, 1
-    while worse < settings.patience and ranks.more(rank + 1):
-        rank += 1
-        trial = ranks.tried(rank)
+    best, worse = next(ranks), 0
+    for trial in ranks:
         best, worse = (trial, 0) if ranks.pays(best, trial) else (best, worse + 1)
+        if worse == settings.patience:
+            break
     return best.rank
 
 
@@ -59,21 +59,27 @@ class _Ranks:
         self._standing, self._rule = Standing(self._some, settings), Rule(self._some, settings, None)
         data = self._some.data
         self._seen = np.ones(data.D.shape, dtype=bool) if data.seen is None else data.seen
-        self._each = max(math.log(min(mixture.data.D.shape)) - settings.charged, 1.0) / (2 * data.count)
-        self._exact = False
+        self._each = max(math.log(min(mixture.data.D.shape)), 1.0) / (2 * data.count)
+        self._above: tuple[Trims, Low] | None = self._found(1)
 
-    def more(self, rank: int) -> bool:
-        """Whether something is left to explain by such a rank, and data to learn it from."""
-        data = self._some.data
+    def __iter__(self) -> Iterator[_Trial]:
+        return self
+
+    def __next__(self) -> _Trial:
+        """Of the next rank, while something is left to explain by it, and data to learn it from."""
+        if self._above is None:
+            raise StopIteration
+        run, at = self._above
+        data, rank = self._some.data, at[1].shape[1]
         p, q = data.D.shape
-        return rank <= min(p, q) and rank * (p + q - rank) <= self.settings.filled * data.count and not self._exact
+        more = rank < min(p, q) and (rank + 1) * (p + q - rank - 1) <= self.settings.filled * data.count
+        more = more and run.rule.scale(run.left(at)) > run.rule.floor
+        self._above = self._found(rank + 1) if more else None
+        return _Trial(rank, left_alone(run, at), self._each * run.rule.fitted)
 
-    def tried(self, rank: int) -> _Trial:
+    def _found(self, rank: int) -> tuple[Trims, Low]:
         with ledger.stage(f"rank {rank}"):
-            run, at = self._standing.found(rank, whole=False, alone=True)
-            sizes = left_alone(run, at)
-        self._exact = self._scale(sizes[self._seen]) <= self._rule.floor
-        return _Trial(rank, sizes, self._each * run.rule.fitted)
+            return self._standing.found(rank, whole=False, alone=True)
 
     def pays(self, best: _Trial, trial: _Trial) -> bool:
         """Whether the one beats the other, over the rows that neither win nor lose most by it."""

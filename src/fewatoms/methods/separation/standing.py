@@ -72,7 +72,7 @@ class Standing:
         """
         settings = self.settings
         run = self._run = Trims(self.mixture, settings, None, rank=rank)
-        first, most = ledger.current().found is None, settings.finalists if self._small or alone else 1
+        first, most = ledger.current().found is None, settings.finalists if self._small else 1
         best: list[tuple[float, Low]] = []
         try:
             for start in self._starts(run, rank, whole=whole, alone=alone):
@@ -81,7 +81,8 @@ class Standing:
                     break
             for _, at in best[:]:
                 at = run.soften(at, settings.compared)
-                at = self._agreed(run, at, settings.roughly, settings.compared, settings.counts)
+                tol, steps = (settings.roughly, settings.compared) if not alone else settings.nearly
+                at = self._agreed(run, at, tol, steps, settings.counts)
                 self._seen(run, at, best, most)
             at = best[0][1]
             if whole:
@@ -143,12 +144,13 @@ class Standing:
 
     def _starts(self, run: Trims, rank: int, *, whole: bool, alone: bool) -> Iterator[Low]:
         """Those of any budget; beside those that extend the rank below, the few that are not random."""
-        most = None if whole else 1
+        most, begun = None if whole else 1, False
         if self._before is not None and self._before[1].shape[1] == rank - 1:
-            if alone:
-                yield from self._either(run, self._before)
+            for start in self._extended(run, self._before):
+                begun = True
+                yield start
+            if alone and begun:
                 return
-            yield from self._extended(run, self._before)
             most = 3 if whole else 1
         yield from islice(run.starts(rank), most)
         if whole and self._small:
@@ -174,18 +176,7 @@ class Standing:
             R = run.left(below)
             t = times * run.rule.deviation(R)
             if t > 0:
-                R = run.data.weighed(np.clip(R, -t, t, out=R))
-                yield _joined(below, R, leading_right(R, 1))
-
-    def _either(self, run: Trims, below: Low) -> Iterator[Low]:
-        """One atom more, of the two leading ones: what the residual has most of need not be what most entries agree
-        on."""
-        R = run.left(below)
-        t = self.settings.clipped[0] * run.rule.deviation(R)
-        R = run.data.weighed(np.clip(R, -t, t, out=R))
-        V = leading_right(R, min(2, R.shape[1]))
-        for i in range(V.shape[1]):
-            yield _joined(below, R, V[:, i : i + 1])
+                yield _joined(below, run.data.weighed(np.clip(R, -t, t, out=R)))
 
 
 def some_rows(mixture: Mixture, settings: Trimming) -> IntArray | None:
@@ -202,14 +193,15 @@ def even_rows(mixture: Mixture, settings: Trimming) -> IntArray | None:
     needed."""
     p, q = mixture.data.D.shape
     count = max(settings.rows * q, math.ceil(settings.compared_numbers / q))
-    if 2 * count > p:
+    if count >= p:
         return None
     order = np.argsort(np.linalg.norm(mixture.data.nothing_explained, axis=1), kind="stable")
     return np.sort(order[((np.arange(count) + 0.5) * (p / count)).astype(np.intp)])
 
 
-def _joined(below: Low, R: Array, v: Array) -> Low:
-    """The factors of one more than before: a right singular vector of R beside them."""
+def _joined(below: Low, R: Array) -> Low:
+    """The factors of one more than before: the leading pair of R beside them."""
     left, right = below
+    v = leading_right(R, 1)
     V, T = np.linalg.qr(np.concatenate([right, v], axis=1))
     return np.concatenate([left, R @ v], axis=1) @ T.T, V

@@ -60,9 +60,9 @@ class Trimming:
     signs, nearer, redraws : of the median size of entries, where they are clipped for a start on small matrices; rounds
         in which lines are fitted to what most of their entries agree on, each `rung` as near as the last, and fits that
         are tried in each
-    compared_numbers : numbers of the rows among which ranks are compared
+    compared_numbers, nearly : numbers of the rows among which ranks are compared; the gain of a step that ends the way
+        to L there, and how many steps at most
     aside : of those rows: the ones that win or lose most by a rank, and are not counted
-    charged : of the price of a number of L, what entries held out charge by themselves: what noise it brings there
     clipped : standard deviations at which residuals are clipped to find an atom more
     level : of the scale of residuals: their mean square, in units of it, where no square counts more than 1
     filled : of the data: as many numbers of L as leave nothing to say about noise
@@ -105,9 +105,9 @@ class Trimming:
     signs: tuple[float, ...] = (0.4,)
     nearer: int = 8
     redraws: int = 5
-    compared_numbers: int = 100_000
+    compared_numbers: int = 150_000
+    nearly: tuple[float, int] = (3e-4, 60)
     aside: float = 0.1
-    charged: float = 1.0
     clipped: tuple[float, ...] = (1.0, 3.0)
     level: float = 0.45
     filled: float = 0.9
