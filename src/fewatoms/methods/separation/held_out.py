@@ -25,10 +25,10 @@ def chosen(mixture: Mixture, settings: Trimming) -> int:
     """The rank that L is to have.
 
     Ranks are tried in turn among some of the rows. Every entry is held out by itself, to first order: what L would
-    leave of it, had it not been seen, is its residual over 1 - h, where h is what it adds to the L that is fitted to it;
-    an entry that stands out is held out already. So each entry has its say, and no draw decides. The sizes of what is
-    left are measured by a scale in which gross errors count, but no more the larger they are: so nothing is won by an L
-    that gives up whole frames. Nor by one that learns what hides a few of the rows for a while: those that win and lose
+    leave of it, had it not been seen, is its residual over 1 - h, where h is its share in what L is there; an entry
+    that stands out is held out already. So each entry has its say, and none is drawn. The sizes of what is left are
+    measured by a scale in which gross errors count, but no more the larger they are: so nothing is won by an L that
+    gives up whole frames. Nor by one that learns what hides a few of the rows for a while: those that win and lose
     most are not counted. A rank pays if it lowers the scale by more than the price of its numbers, log(min(p, q)) for
     each (Bai and Ng, "Determining the number of factors in approximate factor models", 2002).
     """
@@ -97,8 +97,8 @@ class _Ranks:
 def left_alone(run: Trims, at: Low) -> Array:
     """The sizes of the residuals of all entries, each as if L had been fitted without it; 0 where nothing is seen.
 
-    Entries that stand out had no part in the fit. For the others, to first order in the change of L: h is the sum of the
-    leverages of an entry in the fit of its row and in that of its column.
+    Entries that stand out had no part in the fit. For the others, to first order: h is the sum of the leverages of an
+    entry in the fit of its row and in that of its column.
     """
     data, (left, V) = run.data, at
     R = run.left(at)

@@ -105,7 +105,7 @@ class Trimming:
     signs: tuple[float, ...] = (0.4,)
     nearer: int = 8
     redraws: int = 5
-    compared_numbers: int = 150_000
+    compared_numbers: int = 200_000
     nearly: tuple[float, int] = (3e-4, 60)
     aside: float = 0.1
     clipped: tuple[float, ...] = (1.0, 3.0)
