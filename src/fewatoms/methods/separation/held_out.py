@@ -30,7 +30,8 @@ def chosen(mixture: Mixture, settings: Trimming) -> int:
     measured by a scale in which gross errors count, but no more the larger they are: so nothing is won by an L that
     gives up whole frames. Nor by one that learns what hides a few of the rows for a while: those that win and lose
     most are not counted. A rank pays if it lowers the scale by more than the price of its numbers, log(min(p, q)) for
-    each (Bai and Ng, "Determining the number of factors in approximate factor models", 2002).
+    each (Bai and Ng, "Determining the number of factors in approximate factor models", 2002), less what entries held
+    out charge for them by themselves.
     """
     ranks = _Ranks(mixture, settings)
     best, worse = next(ranks), 0
@@ -59,7 +60,7 @@ class _Ranks:
         self._standing, self._rule = Standing(self._some, settings), Rule(self._some, settings, None)
         data = self._some.data
         self._seen = np.ones(data.D.shape, dtype=bool) if data.seen is None else data.seen
-        self._each = max(math.log(min(mixture.data.D.shape)), 1.0) / (2 * data.count)
+        self._each = max(math.log(min(mixture.data.D.shape)) - settings.charged, 1.0) / (2 * data.count)
         self._above: tuple[Trims, Low] | None = self._found(1)
 
     def __iter__(self) -> Iterator[_Trial]:

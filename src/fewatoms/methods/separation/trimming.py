@@ -63,6 +63,8 @@ class Trimming:
     compared_numbers, nearly : numbers of the rows among which ranks are compared; the gain of a step that ends the way
         to L there, and how many steps at most
     aside : of those rows: the ones that win or lose most by a rank, and are not counted
+    charged : of the price of a number of L, what entries held out charge by themselves: between nothing (of faces under
+        64 lights ranks 5 and 7 are chosen, by the rows) and the noise that it brings there, 1 (9, 12 and 15)
     clipped : standard deviations at which residuals are clipped to find an atom more
     level : of the scale of residuals: their mean square, in units of it, where no square counts more than 1
     filled : of the data: as many numbers of L as leave nothing to say about noise
@@ -108,6 +110,7 @@ class Trimming:
     compared_numbers: int = 200_000
     nearly: tuple[float, int] = (3e-4, 60)
     aside: float = 0.1
+    charged: float = 0.5
     clipped: tuple[float, ...] = (1.0, 3.0)
     level: float = 0.45
     filled: float = 0.9
