@@ -85,14 +85,14 @@ class Rule:
 
     def middle(self, R: Array) -> float:
         """The median size of residuals that are seen."""
-        a = self._some(R)
+        a = self._some(R, self._settings.glimpsed)
         half = a.size // 2
         low, high = np.partition(a, (max(half - 1, 0), half))[[max(half - 1, 0), half]]
         return float(high if a.size % 2 else 0.5 * (low + high))  # (np.median takes as long again, on small matrices)
 
     def scale(self, R: Array) -> float:
         """The s at which the mean of min((R / s)^2, 1), over as many as are left to noise, is `settings.level`."""
-        return self.scale_of(self._some(R))
+        return self.scale_of(self._some(R, self._settings.sampled))
 
     def scale_of(self, sizes: FloatArray) -> float:
         """That of some residuals, given by their sizes."""
@@ -103,10 +103,10 @@ class Rule:
         inside = room > 0
         return math.sqrt(float((np.cumsum(squares)[inside] / room[inside]).min()))
 
-    def _some(self, R: Array) -> FloatArray:
-        """Sizes of residuals that are seen, or of some of them where there are very many."""
+    def _some(self, R: Array, count: int) -> FloatArray:
+        """Sizes of residuals that are seen, or of about so many of them where there are more."""
         seen = self._kept.data.seen
-        apart = max(1, R.size // self._settings.sampled)
+        apart = max(1, R.size // count)
         while math.gcd(apart, R.shape[1]) > 1:  # entries of all columns
             apart += 1
         a = np.abs(R.ravel()[::apart])

@@ -60,10 +60,11 @@ class Trimming:
     signs, nearer, redraws : of the median size of entries, where they are clipped for a start on small matrices; rounds
         in which lines are fitted to what most of their entries agree on, each `rung` as near as the last, and fits that
         are tried in each
-    held_out, aside : of the entries: those by which ranks are compared; of the rows: those that win or lose most by a
-        rank, and are not counted
-    charged : of the price of a number of L, what entries held out charge by themselves: 1 for what noise it brings
-        there, up to 1 more for what it takes from the others
+    compared_numbers, nearly : numbers of the rows among which ranks are compared; the gain of a step that ends the way
+        to L there, and how many steps at most
+    aside : of those rows: the ones that win or lose most by a rank, and are not counted
+    charged : of the price of a number of L, what entries held out charge by themselves: between nothing (of faces under
+        64 lights ranks 5 and 7 are chosen, by the rows) and the noise that it brings there, 1 (9, 12 and 15)
     clipped : standard deviations at which residuals are clipped to find an atom more
     level : of the scale of residuals: their mean square, in units of it, where no square counts more than 1
     filled : of the data: as many numbers of L as leave nothing to say about noise
@@ -74,7 +75,7 @@ class Trimming:
     met : of the data: a residual that meets any bound, rounding included
     exact : of the data: residuals, and atoms, that are rounding
     faint : of the largest entry: what never stands out
-    sampled : residuals that a median is taken of, about
+    sampled, glimpsed : residuals that a scale is taken of, about, and a median, which is wanted at every step
     near : how far below the last threshold the next one is looked for first, and then, as shares of it
     all_but : of the data: what may be left over where there is no noise
     nothing : of |b|^2: a loss beyond which none is better
@@ -106,9 +107,10 @@ class Trimming:
     signs: tuple[float, ...] = (0.4,)
     nearer: int = 8
     redraws: int = 5
-    held_out: float = 0.1
+    compared_numbers: int = 200_000
+    nearly: tuple[float, int] = (3e-4, 60)
     aside: float = 0.1
-    charged: float = 1.5
+    charged: float = 0.5
     clipped: tuple[float, ...] = (1.0, 3.0)
     level: float = 0.45
     filled: float = 0.9
@@ -121,6 +123,7 @@ class Trimming:
     exact: float = 1e-14
     faint: float = 1e-11
     sampled: int = 200_000
+    glimpsed: int = 25_000
     near: tuple[float, float] = (0.02, 0.2)
     all_but: float = 1e-10
     nothing: float = 1e-24
