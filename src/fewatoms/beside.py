@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -168,20 +169,32 @@ class FreeColumns:
     def columns(self) -> FloatArray:
         return self.F
 
+    @cached_property
+    def _units(self) -> FloatArray:
+        """What columns are multiplied by to be of one size: powers of two, so that nothing is rounded."""
+        return np.ldexp(1.0, -np.frexp(np.abs(self.F).max(axis=0))[1])
+
+    @cached_property
+    def _alike(self) -> FloatArray:
+        """The columns in units in which they are of one size: no fit knows of any other ones."""
+        return self.F * self._units
+
     def eliminated(self, M: Operator, b: FloatArray, loss: Loss) -> Seen:
+        alike, units = self._alike, self._units
         if not loss.squares:
-            profiled = Profiled(loss, self.F)
-            return Seen(M, b, profiled, left=profiled.left, fitted=lambda image: profiled.best_free(b - image))
-        projected = Projected(M, self.F, loss.weights)
+            profiled = Profiled(loss, alike)
+            return Seen(M, b, profiled, left=profiled.left, fitted=lambda image: units * profiled.best_free(b - image))
+        projected = Projected(M, alike, loss.weights)
         root = np.ones(1) if loss.weights is None else np.sqrt(loss.weights)
 
         def fitted(image: FloatArray) -> FloatArray:
-            return np.asarray(np.linalg.lstsq(root[:, None] * self.F, root * (b - image), rcond=None)[0])
+            v: FloatArray = np.linalg.lstsq(root[:, None] * alike, root * (b - image), rcond=None)[0]
+            return units * v
 
         return Seen(projected, projected.seen(b), loss, image=projected.seen, fitted=fitted)
 
     def in_fits(self, loss: Loss) -> FloatArray | None:
-        return None if loss.squares else self.F
+        return None if loss.squares else self._alike
 
     def told(self, v: FloatArray) -> Told:
         return Told(v if self.vectors == 1 else v.reshape(-1, self.vectors), self.intercept)

@@ -17,7 +17,7 @@ from fewatoms._types import FloatArray, IntArray
 from fewatoms.atoms import AtomicSet, Listing
 from fewatoms.atoms.mapped import LinearMap, Rescaled
 from fewatoms.capabilities import ColumnBlocks
-from fewatoms.norms import dense
+from fewatoms.norms import block_lengths, dense
 from fewatoms.operators import Operator, Projected
 
 if TYPE_CHECKING:
@@ -55,9 +55,7 @@ def some_lengths(problem: Problem, listing: Listing, coordinates: IntArray) -> F
     M, weights = _past_free(problem, in_coefficients(problem.M, listing)), problem.base_loss.weights
     at_hand, distinct = M.offers(ColumnBlocks), np.unique(coordinates)
     block = dense(M.columns(distinct) if at_hand is None else at_hand.read(distinct))
-    root = np.ones(1) if weights is None else np.sqrt(weights)
-    lengths: FloatArray = np.linalg.norm(root[:, None] * block, axis=0)
-    return abs(listing.factor) * lengths[np.searchsorted(distinct, coordinates)]
+    return abs(listing.factor) * block_lengths(block, weights)[np.searchsorted(distinct, coordinates)]
 
 
 def scale_of(lengths: FloatArray) -> FloatArray:

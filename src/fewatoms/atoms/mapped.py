@@ -62,7 +62,7 @@ class LinearMap:
     def isometric(self) -> bool:
         """Whether B^T B is the identity, judged by one random vector: good enough to choose a method by."""
         v = np.random.default_rng(0).standard_normal(self.shape[1])
-        return bool(np.linalg.norm(self.backward(self.forward(v)) - v) <= 1e-9 * np.linalg.norm(v))
+        return linalg.length(self.backward(self.forward(v)) - v) <= 1e-9 * linalg.length(v)
 
     def same_as(self, other: LinearMap) -> bool:
         """Whether two maps are the same, as far as that can be seen without products."""

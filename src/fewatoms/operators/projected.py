@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from fewatoms import linalg
 from fewatoms._types import Array, FloatArray, IntArray, Matrix
 from fewatoms.capabilities import ColumnBlocks, FactorImages, Norms
+from fewatoms.norms import block_lengths, dense
 from fewatoms.operators.base import Operator
 from fewatoms.operators.wrapper import SeenColumns, SeenImages, Wrapper
 
@@ -57,17 +58,14 @@ class _Columns(SeenColumns):
         lengths, M = self.inner.column_lengths(weights), self.M
         if lengths is None or not M.projects_in(weights):
             return None if lengths is None else super().column_lengths(weights)
-        if np.isinf(lengths).any():  # beyond what can be measured: whoever asks refuses that
-            return lengths
-        inside = M.inner.adjoint_block(M.root[:, None] * M.basis)
-        left = np.maximum(lengths**2 - np.einsum("ij,ij->i", inside, inside), 0.0)
+        units = np.where(lengths > 0, lengths, 1.0)[:, None]
+        inside = M.inner.adjoint_block(M.root[:, None] * M.basis) / units
+        left = lengths * np.sqrt(np.maximum(1.0 - np.einsum("ij,ij->i", inside, inside), 0.0))
         # what is left of columns with a large offset is all cancellation: those are measured after the projection
-        near = np.flatnonzero(left < 1e-6 * lengths**2)
-        w = np.ones(1) if weights is None else weights
+        near = np.flatnonzero(left < 1e-3 * lengths)
         for some in np.array_split(near, max(1, near.size // 256)):
-            block = self.read(some)
-            left[some] = np.einsum("ij,ij->j", block, block * w[:, None])
-        return np.sqrt(np.where(left > 1e-24 * lengths**2, left, 0.0))  # less is rounding: F spans the column
+            left[some] = block_lengths(dense(self.read(some)), weights)
+        return np.where(left > 1e-12 * lengths, left, 0.0)  # less is rounding: F spans the column
 
 
 @dataclass(frozen=True, eq=False)
