@@ -18,6 +18,7 @@ from fewatoms._types import FloatArray, IntArray
 from fewatoms.capabilities import SampledEntries, need
 from fewatoms.losses import Loss
 from fewatoms.names import Names
+from fewatoms.norms import block_lengths
 from fewatoms.operators import Margins, Operator, Projected
 from fewatoms.profiled import TRACE, Biased, Profiled
 
@@ -194,7 +195,11 @@ class FreeColumns:
         return Seen(projected, projected.seen(b), loss, image=projected.seen, fitted=fitted)
 
     def in_fits(self, loss: Loss) -> FloatArray | None:
-        return None if loss.squares else self._alike
+        """In units in which they are about as long as images are, in the weights of the loss."""
+        if loss.squares:
+            return None
+        lengths = block_lengths(self._alike, loss.weights)
+        return np.asarray(self._alike * np.ldexp(1.0, -np.frexp(lengths)[1]))
 
     def told(self, v: FloatArray) -> Told:
         return Told(v if self.vectors == 1 else v.reshape(-1, self.vectors), self.intercept)
@@ -320,6 +325,7 @@ def _columns(free: object, m: int, loss: Loss) -> FreeColumns:
         raise ValueError(f"free must have fewer columns than there are data, {m}; got {F.shape[1]}")
     if not F.any(axis=0).all():
         raise ValueError("free must not hold a column of zeros")
+    _checks.ordinary("free", np.abs(F).max(axis=0))
     return FreeColumns(F, names=frames.names_of("free", free))
 
 

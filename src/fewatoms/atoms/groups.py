@@ -86,6 +86,7 @@ class Groups(FiniteSet):
             self.weights = _checks.real_vector("weights", listed, self.names.size, " (one per group)")
             if self.weights.min() <= 0:
                 raise ValueError(f"weights must be positive; got {self.weights.min()}")
+            _checks.ordinary("weights", self.weights)
 
     def __repr__(self) -> str:
         return f"Groups({self.count} groups of {self.n} coordinates)"

@@ -225,8 +225,15 @@ class Mapped(Image):
         return self.map, self.inner  # for copies and pickles, which go through __new__
 
 
-def _read(operator: object) -> LinearMap:
-    return operator if isinstance(operator, LinearMap) else LinearMap(operator, "operator")
+def _read(operator: object, name: str = "operator") -> LinearMap:
+    """A map as a user gives it, in units in which its products are numbers."""
+    if isinstance(operator, LinearMap):
+        return operator
+    map_ = LinearMap(operator, name)
+    if map_.matrix is not None:
+        entries = map_.matrix.data if sp.issparse(map_.matrix) else map_.matrix
+        _checks.ordinary(name, float(max(entries.max(initial=0.0), -entries.min(initial=0.0))) or 1.0)
+    return map_
 
 
 class Dictionary(Image):
@@ -241,7 +248,7 @@ class Dictionary(Image):
 
     def __init__(self, D: object, *, symmetric: bool) -> None:
         self.symmetric = _checks.flag("symmetric", symmetric)
-        map_ = LinearMap(D, "D")
+        map_ = _read(D, "D")
         super().__init__(map_, SignedOneHot(map_.shape[1]) if symmetric else NonnegativeOneHot(map_.shape[1]))
 
     def __repr__(self) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, TypeVar
 
+from fewatoms import _checks
 from fewatoms._types import Array, BudgetLike, FloatArray, ModelDual
 from fewatoms.atoms.base import AtomicSet, Combination, Listing, Unwrapped
 from fewatoms.capabilities import Gauge, Prox, Shrinkage, Spectrum, need
@@ -34,6 +35,7 @@ def scaled(scale: object, atoms: AtomicSet) -> AtomicSet:
     value = float(scale)
     if not math.isfinite(value) or value == 0.0:
         raise ValueError(f"{demand}; got {scale!r}")
+    _checks.ordinary("the scale of an atomic set", abs(value))
     return atoms.times(value)
 
 
