@@ -28,6 +28,10 @@ class Clicks(Factored):
         self.background = background
         self._backed = {id(side): Backed(side, background) for side in (self.rows, self.cols)}
 
+    @property
+    def heavy(self) -> float:
+        return 1.0  # most cells weigh what the background does, and entries are few
+
     def determines(self, rank: int, ample: float) -> bool:
         p, q = self.shape
         return p * q >= CELLS_TOLD * ample * rank * (p + q - rank)

@@ -173,7 +173,7 @@ class Seeds:
 
     def planted(self, row: FloatArray, col: FloatArray) -> Triple:
         """All of them."""
-        root = np.sqrt(self.s)
+        root = np.sqrt(self.s / self.F.heavy)
         return self.F.of(self.P * root[self.where[0]], self.Q * root[self.where[1]], row, col)
 
     def awake(self, at: Triple, lam: float) -> Triple:
