@@ -189,8 +189,8 @@ class FreeColumns:
         root = np.ones(1) if loss.weights is None else np.sqrt(loss.weights)
 
         def fitted(image: FloatArray) -> FloatArray:
-            v: FloatArray = np.linalg.lstsq(root[:, None] * alike, root * (b - image), rcond=None)[0]
-            return units * v
+            v = np.linalg.lstsq(root[:, None] * alike, root * (b - image), rcond=None)[0]
+            return np.asarray(units * v)
 
         return Seen(projected, projected.seen(b), loss, image=projected.seen, fitted=fitted)
 

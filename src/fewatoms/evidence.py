@@ -64,7 +64,7 @@ class LevelBounds:
                 self.tau_low, self.first_step = math.inf, 0.0  # no atom is aligned with y: no x changes the bound
             elif lower > self.alpha * (1 + ROUNDING):
                 self.tau_low = max(self.tau_low, (1 - ROUNDING) * (tau + (lower - self.alpha) / dual.support))
-                ratio = float(dual.support) * float(self._above(upper) - self.alpha) / float(lower - self.alpha)
+                ratio = float(dual.support) * (float(self._above(upper) - self.alpha) / float(lower - self.alpha))
                 self.inverse_beta_high = min(self.inverse_beta_high, ratio)
                 if self.first_step is None:
                     self.first_step = self.tau_low

@@ -17,15 +17,14 @@ from fewatoms.atoms import AtomicSet
 from fewatoms.beside import Beside, Seen, beside, spread
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate
-from fewatoms.capabilities import ColumnBlocks, Intensities
 from fewatoms.classes import Classes, Labels, found
 from fewatoms.losses import LeastSquares, Loss
 from fewatoms.operators import Metered, Operator, Several, as_operator
 from fewatoms.price import Price, price
 from fewatoms.ridged import Ridged
+from fewatoms.units import in_range
 
-LARGEST = 1e140  # the longest column whose square, and sums of such, are ordinary numbers
-FAINT = 1e-290  # a loss below this, or above its reciprocal, is no ordinary number: shares of it would be lost
+FAINT_LOSS = 1e-290  # a loss below this, or above its reciprocal, is no ordinary number: shares of it would be lost
 EXACT = 1e-28  # share of f(b) below which a loss is rounding: a misfit of 1e-14
 
 
@@ -101,7 +100,7 @@ class Problem:
         measured, atoms, vectors = _over_columns(measured, b, atoms, labels, loss)
         data, loss = _read(measured, b, labels, loss.without_labels())
         atoms = _fitted(atoms, measured)
-        _in_range(measured, atoms)
+        in_range(measured, atoms)
         free = free if vectors is None else spread(free, measured.shape[0] // vectors, vectors, loss)
         if cap is not None and atoms.listing() is None:
             raise ValueError(f"cap is for sets whose atoms can be listed; got {atoms!r}")
@@ -122,7 +121,7 @@ class Problem:
         seen = stands.eliminated(M, data, loss)
         with np.errstate(over="ignore"):
             reference, at_zero = loss.value(data), seen.loss.value(seen.b)
-        if not at_zero < 1 / FAINT or (loss.anchored and reference < FAINT and data.any()):
+        if not at_zero < 1 / FAINT_LOSS or (loss.anchored and reference < FAINT_LOSS and data.any()):
             what = "it" if loss.weights is None else "it, or its weights"
             raise ValueError(
                 f"b must be in units in which its loss is an ordinary number; got {at_zero}: rescale {what}"
@@ -363,20 +362,6 @@ def _over_classes(
             f"sign for every class; got {atoms!r}"
         )
     return Several(M, count), _rowwise(rows, atoms, M), count
-
-
-def _in_range(M: Operator, atoms: AtomicSet) -> None:
-    """Refuse a matrix in units whose squares (fourth powers, for intensities) are no ordinary numbers. Columns that are
-    atoms may differ: who lists them looks at their lengths."""
-    intensities, columns = M.offers(Intensities), M.offers(ColumnBlocks)
-    if atoms.listing() is not None or (intensities is None and columns is None):
-        return
-    squares = None if intensities is None else intensities.row_squares()
-    powers, sizes = ("fourth powers", squares) if columns is None else ("squares", columns.column_lengths())
-    largest = 0.0 if sizes is None else float(sizes.max(initial=0.0))
-    if largest and not 1 / LARGEST < largest < LARGEST:
-        told = _checks.UNITS.replace("squares", powers)
-        raise ValueError(told.format("large" if largest > 1 else "small"))
 
 
 def _rowwise(rows: AtomicSet, atoms: AtomicSet, M: Operator) -> AtomicSet:

@@ -95,7 +95,9 @@ def _groups(u: Units) -> fa.AtomicSet:
 def _classes(loss: fa.Loss, count: int, **words) -> Case:
     def ask(u: Units) -> Asked:
         M, b = _data(u, labels=True)
-        labels = np.digitize(b + np.random.default_rng(9).standard_normal(m), np.quantile(b, [0.5] if count == 2 else [0.3, 0.6]))
+        labels = np.digitize(
+            b + np.random.default_rng(9).standard_normal(m), np.quantile(b, [0.5] if count == 2 else [0.3, 0.6])
+        )
         said = {name: value(u) if callable(value) else value for name, value in words.items()}
         x = 1.0 / u.M / u.each(u.columns, n)
         asked = {"M": M, "b": labels, "atoms": _signed(u), "k": 2, "loss": loss, "ridge": 0.3, **said}
@@ -118,10 +120,10 @@ def _entries(**words) -> Case:
     return Case(("b", "weights"), ask)
 
 
-def _robust(join, k, noise=0.01, **words) -> Case:
+def _robust(join, k, **words) -> Case:
     def ask(u: Units) -> Asked:
         rng = np.random.default_rng(2)
-        X = low_rank(rng, 10, 8, 1) + noise * rng.standard_normal((10, 8))
+        X = low_rank(rng, 10, 8, 1) + 0.01 * rng.standard_normal((10, 8))
         X.flat[[3, 30, 61]] += np.array([4.0, -5.0, 6.0])
         atoms = join(fa.RankOne(10, 8), fa.SignedOneHot((10, 8)))
         asked = {"M": fa.Identity((10, 8)), "b": u.b * X, "atoms": atoms, "k": k, **words}
@@ -167,7 +169,9 @@ def _joint() -> Case:
     def ask(u: Units) -> Asked:
         M, b = _data(u)
         B = np.stack([b, b[::-1], 2 * b], axis=1)
-        return Asked({"M": M, "b": B, "atoms": fa.Joint(_signed(u)), "k": 3}, (u.b / u.M / u.each(u.columns, n))[:, None], u.b**2)
+        return Asked(
+            {"M": M, "b": B, "atoms": fa.Joint(_signed(u)), "k": 3}, (u.b / u.M / u.each(u.columns, n))[:, None], u.b**2
+        )
 
     return Case(("b", "M", "columns"), ask)
 
@@ -232,7 +236,7 @@ CASES: dict[str, Case] = {
     "entries with biases": _entries(ridge=lambda u: 0.5 * u.b * u.weights, free=lambda u: fa.Biases(0.3 * u.weights)),
     "low rank + sparse": _robust(lambda a, b: a + b, (1, 3)),
     "low rank + sparse, open": _robust(lambda a, b: a + b, (1, None)),
-    "pursuit": _robust(lambda a, b: a | b, None, noise=0.0),
+    "pursuit": _robust(lambda a, b: a | b, None, misfit=0.02),
     "low rank | sparse": _robust(lambda a, b: a | b, (1, 3)),
     "phases": _phases(False),
     "complex phases": _phases(True),

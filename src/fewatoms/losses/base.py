@@ -79,7 +79,7 @@ class Loss(ABC):
             given = _checks.real_vector("weights", weights)
             if given.size and given.min() <= 0:
                 raise ValueError(f"weights must be positive (leave rows of weight 0 out); got {given.min()}")
-            _checks.ordinary("weights", given.max(initial=1.0))
+            _checks.ordinary("weights", given.max() if given.size else 1.0)
             self.weights = given
 
     def __repr__(self) -> str:
