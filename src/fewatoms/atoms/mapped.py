@@ -19,6 +19,7 @@ from fewatoms.atoms.onehot import NonnegativeOneHot, SignedOneHot
 from fewatoms.capabilities import Gauge, Prox, Shrinkage, Spectrum, need
 from fewatoms.faces import Face, MappedFace
 from fewatoms.names import Names
+from fewatoms.rounding import Summed
 
 if TYPE_CHECKING:
     from fewatoms.operators import Operator
@@ -177,6 +178,13 @@ class Image(AtomicSet):
 
     def operator_norm(self, M: Operator) -> float | None:
         return self.inner.operator_norm(M.after(self.map, self.inner.shape))
+
+    def off_by(self, summed: Summed) -> float | None:
+        if self.map.matrix is None or summed.each is None:
+            return None
+        each = abs(self.map.matrix).T @ summed.each
+        terms = 2 * (summed.terms + self.map.shape[0]) + 8  # the lengths are summed as well
+        return self.inner.off_by(Summed(terms, linalg.length(each), each))
 
     def shrink(self, points: Combination, z: ModelDual, step: float) -> Shrinkage:
         inner = [(a, unmapped(f), c) for a, f, c in points]

@@ -14,6 +14,7 @@ from fewatoms.capabilities import Gauge, Prox, Shrinkage, Spectrum, need
 from fewatoms.faces import Face, ScaledFace
 from fewatoms.kept import Kept
 from fewatoms.names import Names
+from fewatoms.rounding import Summed
 
 if TYPE_CHECKING:
     from fewatoms.operators import Operator
@@ -120,6 +121,10 @@ class Scaled(AtomicSet):
     def operator_norm(self, M: Operator) -> float | None:
         norm = self.inner.operator_norm(M)
         return None if norm is None else abs(self.scale) * norm
+
+    def off_by(self, summed: Summed) -> float | None:
+        off = self.inner.off_by(replace(summed, terms=summed.terms + 2))
+        return None if off is None else abs(self.scale) * off
 
     def shrink(self, points: Combination, z: ModelDual, step: float) -> Shrinkage:
         inner = [(a, unscaled(f), c) for a, f, c in points]

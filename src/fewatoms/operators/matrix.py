@@ -9,13 +9,14 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from fewatoms import _checks, norms
+from fewatoms import _checks, linalg, norms
 from fewatoms._types import Array, FloatArray, IntArray, Matrix
 from fewatoms.capabilities import FactorImages, SeenAsIs, keeps
 from fewatoms.names import Names
 from fewatoms.operators.base import Operator
 from fewatoms.operators.boxes import refuse_complex
 from fewatoms.operators.ones import Picked, picked
+from fewatoms.rounding import Summed, gamma
 
 C = TypeVar("C")
 
@@ -138,6 +139,10 @@ class MatrixOperator(Operator):
         for some in np.array_split(odd, max(1, odd.size // norms.TOGETHER)):
             lengths[some] = norms.block_lengths(norms.dense(self.columns(some)), weights)
         return lengths
+
+    def summed(self) -> Summed:
+        lengths = self.column_lengths() * (1.0 + gamma(2 * self.shape[0] + 8))
+        return Summed(self.shape[0], linalg.length(lengths), lengths)
 
     def _column_squares(self, weights: FloatArray | None) -> FloatArray:
         A = self.matrix

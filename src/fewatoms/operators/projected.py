@@ -14,6 +14,7 @@ from fewatoms.capabilities import ColumnBlocks, FactorImages, Norms
 from fewatoms.norms import block_lengths, dense
 from fewatoms.operators.base import Operator
 from fewatoms.operators.wrapper import SeenColumns, SeenImages, Wrapper
+from fewatoms.rounding import Summed
 
 
 class Projected(Wrapper):
@@ -29,6 +30,14 @@ class Projected(Wrapper):
         whitened = F * self.root[:, None]
         lengths = np.linalg.norm(whitened, axis=0)
         self.basis = linalg.orthonormal(whitened / np.where(lengths > 0, lengths, 1.0))
+
+    def summed(self) -> Summed | None:
+        """Data are projected before: what that rounds is as long as they are, times what the weights differ by."""
+        known, uneven = self.inner.summed(), float(self.root.max() / self.root.min())
+        if known is None:
+            return None
+        factor, terms = 1.0 + 2.0 * uneven, known.terms + self.shape[0] + 2 * self.basis.shape[1] + 8
+        return Summed(terms, factor * known.whole, None if known.each is None else factor * known.each)
 
     def projects_in(self, weights: FloatArray | None) -> bool:
         """Whether the projection is an orthogonal one in the norm of these weights."""
