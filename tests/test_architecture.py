@@ -32,6 +32,7 @@ LAYERS = [
     {"candidates", "compressed", "files", "profiled", "units"},
     {"beside", "ridged"},
     {"lowrank", "points", "problem"},
+    {"doubts"},
     {"asked", "completed", "goals", "measures", "reach", "recession", "relaxations", "scoring"},
     {"evidence", "tables"},
     {"certificates", "final"},

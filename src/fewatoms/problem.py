@@ -291,6 +291,12 @@ class Problem:
         return float(np.linalg.norm(w * left) / np.linalg.norm(w * self.data))
 
     @cached_property
+    def off_by(self) -> float:
+        """By how much support(M*y) may be off as it is computed, for y of length 1; 0 where M does not say."""
+        summed = self.M.summed()
+        return 0.0 if summed is None else self.atoms.off_by(summed) or 0.0
+
+    @cached_property
     def adjoint_of_ones(self) -> FloatArray:
         """M*1, one product: where it is positive, it shifts dual vectors of the nonnegative cone into their cone."""
         return linalg.as_flat(self.M.adjoint(np.ones(self.m)))

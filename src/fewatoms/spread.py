@@ -6,6 +6,7 @@ the sampled entries, and -X everywhere else. Nothing of the size of the matrix i
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 
 import numpy as np
@@ -111,6 +112,14 @@ class Spread:
     def beyond(self) -> FloatArray:
         """What sampled entries have beyond left @ right.T: together they are the matrix."""
         return self.seen - self.under
+
+
+def length_of(r: Vector) -> float:
+    """The length of a vector that may be a `Spread`, also where its square is no number."""
+    if isinstance(r, Spread):
+        return math.hypot(length_of(r.seen), math.sqrt(r.rest))
+    largest = float(np.abs(r).max(initial=0.0))
+    return largest * float(np.linalg.norm(r / largest)) if 0.0 < largest < math.inf else largest
 
 
 def spread(r: Vector) -> Spread:

@@ -72,7 +72,7 @@ class OneHot(FiniteSet):
         return None if sizes is None else float(sizes.max())
 
     def off_by(self, summed: Summed) -> float:
-        return gamma(summed.terms) * (summed.whole if summed.each is None else float(summed.each.max()))
+        return gamma(summed.terms + 1) * (summed.whole if summed.each is None else float(summed.each.max()))
 
     def _combine(self, points: Combination, z: ModelDual, step: float) -> Array:
         w = step * linalg.as_flat(z)
