@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from fewatoms._types import Array, FloatArray, IntArray, Matrix
 from fewatoms.capabilities import ColumnBlocks, Norms
+from fewatoms.rounding import DECOMPOSED, gamma
 
 if TYPE_CHECKING:
     from fewatoms.operators import Operator
@@ -24,13 +25,18 @@ FAINT_SQUARES = 1e-270  # sums of squares below this, or above its reciprocal, a
 def column_norms(M: Operator) -> FloatArray | None:
     """|M e_i| for all i, or upper bounds; None where they are too dear. A black box is asked for every column."""
     known = _known(M)
-    return None if known is None else known.column_norms()
+    found = None if known is None else known.column_norms()
+    return None if found is None else found * (1.0 + gamma(2 * M.shape[0] + 16))
 
 
 def block_norms(M: Operator, blocks: Sequence[IntArray]) -> FloatArray | None:
     """Upper bounds of the spectral norms of groups of columns, or None."""
     known = _known(M)
-    return None if known is None else known.block_norms(blocks)
+    found = None if known is None else known.block_norms(blocks)
+    if found is None:
+        return None
+    widths = np.array([block.size for block in blocks])
+    return found + found * np.sqrt(widths) * gamma(DECOMPOSED * (M.shape[0] + int(widths.max(initial=0))))
 
 
 def rank_one_norm(M: Operator) -> float | None:

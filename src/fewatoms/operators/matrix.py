@@ -16,7 +16,7 @@ from fewatoms.names import Names
 from fewatoms.operators.base import Operator
 from fewatoms.operators.boxes import refuse_complex
 from fewatoms.operators.ones import Picked, picked
-from fewatoms.rounding import Summed, gamma
+from fewatoms.rounding import DECOMPOSED, Summed, gamma
 
 C = TypeVar("C")
 
@@ -183,8 +183,8 @@ class MatrixOperator(Operator):
             down, across = (np.asarray(size.sum(axis=i, dtype=np.float64)).max() for i in (0, 1))
             return min(frobenius, float(np.sqrt(down * across)))
         top = float(np.linalg.eigvalsh(_gram(A))[-1])
-        # an eigenvalue is computed to a few eps of the norm: round up, so that the bound stays one
-        return float(np.sqrt(top * (1 + 1e-12) + 1e-14 * frobenius**2))
+        # a Gram matrix and its eigenvalues are off by roundings of all squares: round up, so that the bound stays one
+        return float(np.sqrt(max(top, 0.0) + gamma(2 * max(self.shape) + DECOMPOSED * min(self.shape)) * frobenius**2))
 
 
 def _gram(A: Any) -> FloatArray:
