@@ -26,13 +26,13 @@ def of_support(problem: Problem, y: FloatArray, beta: float = 1.0) -> float:
     if not off:
         return 0.0
     out = 0.0 if problem.loss.squares else beta * length_of(y / beta - problem.loss.clip(y / beta))
-    summed = problem.M.summed() if out else None
+    summed = problem.summed if out else None
     most = 0.0 if summed is None else 2.0 * off / gamma(max(1, summed.terms))  # support(M*y) for y of length 1
     return off * length_of(y) * (1.0 + gamma(y.size + 4)) + most * out
 
 
 def of_entries(problem: Problem, y: FloatArray) -> FloatArray | float:
     """By how much entries of M*y may be off; 0 where M does not say."""
-    summed = problem.M.summed()
+    summed = problem.summed
     each = None if summed is None else summed.each
     return 0.0 if summed is None or each is None else each * (gamma(summed.terms) * length_of(y))

@@ -22,6 +22,7 @@ from fewatoms.losses import LeastSquares, Loss
 from fewatoms.operators import Metered, Operator, Several, as_operator
 from fewatoms.price import Price, price
 from fewatoms.ridged import Ridged
+from fewatoms.rounding import Summed
 from fewatoms.units import in_range
 
 FAINT_LOSS = 1e-290  # a loss below this, or above its reciprocal, is no ordinary number: shares of it would be lost
@@ -293,8 +294,12 @@ class Problem:
     @cached_property
     def off_by(self) -> float:
         """By how much support(M*y) may be off as it is computed, for y of length 1; 0 where M does not say."""
-        summed = self.M.summed()
-        return 0.0 if summed is None else self.atoms.off_by(summed) or 0.0
+        return 0.0 if self.summed is None else self.atoms.off_by(self.summed) or 0.0
+
+    @cached_property
+    def summed(self) -> Summed | None:
+        """What M*y is summed from: the lengths of the columns of a matrix are read once."""
+        return self.M.summed()
 
     @cached_property
     def adjoint_of_ones(self) -> FloatArray:

@@ -105,7 +105,7 @@ class Ridged:
     @cached_property
     def _off(self) -> float:
         """By how much z in units of the images may be off for y of length 1; 0 where M does not say what it sums."""
-        summed, maps = self.problem.M.summed(), self.listing.maps
+        summed, maps = self.problem.summed, self.listing.maps
         if summed is None or summed.each is None or self.lengths is None or any(m.matrix is None for m in maps):
             return 0.0
         each, terms = summed.each, summed.terms + sum(2 * m.shape[0] + 2 for m in maps)

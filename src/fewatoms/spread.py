@@ -116,10 +116,10 @@ class Spread:
 
 def length_of(r: Vector) -> float:
     """The length of a vector that may be a `Spread`, also where its square is no number."""
-    if isinstance(r, Spread):
-        return math.hypot(length_of(r.seen), math.sqrt(r.rest))
-    largest = float(np.abs(r).max(initial=0.0))
-    return largest * float(np.linalg.norm(r / largest)) if 0.0 < largest < math.inf else largest
+    cells = spread(r)
+    largest = float(np.abs(cells.seen).max(initial=0.0))
+    seen = largest * float(np.linalg.norm(cells.seen / largest)) if 0.0 < largest < math.inf else largest
+    return math.hypot(seen, math.sqrt(cells.rest))
 
 
 def spread(r: Vector) -> Spread:
