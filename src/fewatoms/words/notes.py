@@ -6,7 +6,7 @@ import math
 
 from fewatoms._types import IntArray
 
-SETTLED = "a ridge, or fewer atoms, would settle them"
+SETTLED_BY = "a ridge, or fewer atoms, would settle them"
 
 
 def idle_atoms(idle: IntArray) -> str:
@@ -26,10 +26,12 @@ def nearly_dependent(condition: float, *, grouped: bool) -> str:
             if grouped
             else "of many that fit alike these are some"
         )
-        return f"the images of the atoms depend on each other: their coefficients are not determined, {how}; {SETTLED}"
+        return (
+            f"the images of the atoms depend on each other: their coefficients are not determined, {how}; {SETTLED_BY}"
+        )
     digits = max(1, int(15.5 - math.log10(condition)))
     told = f"the images of the atoms are nearly dependent (condition about {condition:.0e})"
-    return f"{told}: of their coefficients {digits} digits are sure at best, of the loss all; {SETTLED}"
+    return f"{told}: of their coefficients {digits} digits are sure at best, of the loss all; {SETTLED_BY}"
 
 
 def left_out(count: int) -> str:

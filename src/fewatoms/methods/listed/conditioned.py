@@ -14,13 +14,13 @@ from fewatoms.words import nearly_dependent
 
 NOTABLE = 1e6  # a condition from which on fewer than ten digits of coefficients are sure
 BLURRED = 1e5  # one that the Gram matrix, which squares it, still tells to a few digits
-MOST = 400  # coefficients of which the condition is estimated
+ESTIMATED = 400  # coefficients of which the condition is estimated
 
 
 def notes(view: View, classes: IntArray, ridge: float) -> list[str]:
     """What has to be said of coefficients that are hardly determined by the images of these classes."""
     coordinates = int(view.sizes(classes).sum())
-    if not 1 < coordinates <= MOST or not view.images.fits(classes):
+    if not 1 < coordinates <= ESTIMATED or not view.images.fits(classes):
         return []
     known = condition(view, classes, ridge)
     return [nearly_dependent(known, grouped=view.blocks is not None)] if known > NOTABLE else []
