@@ -71,7 +71,9 @@ class LevelBounds:
                 self.tau_low = max(self.tau_low, below(tau + (lower - self.alpha) / sigma, 8))
                 ratio = sigma * (float(self._above(upper) - self.alpha) / float(lower - self.alpha))
                 self.inverse_beta_high = min(self.inverse_beta_high, above(ratio, 8))
-                if self.first_step is None:
+                if dual.support <= 0:
+                    self.first_step = 0.0  # as far as is seen no atom is aligned with y: going on finds none
+                elif self.first_step is None:
                     self.first_step = self.tau_low
         self.see_point(dual.loss, dual.gauge)
 
