@@ -131,7 +131,7 @@ class Relaxation(ABC):
     def radius(self, y: FloatArray, dual: float, gap_at: GapAt, beta: Bounds | None) -> float | None:
         """A bound of |y - y*| for y with this dual value, from the gap that it leaves; None if there is none."""
         gap = gap_at(dual)
-        return above(math.sqrt(2 * self.problem.loss.smoothness * gap)) if math.isfinite(gap) else None
+        return above(math.sqrt(2 * self.problem.loss.smoothness) * math.sqrt(gap)) if math.isfinite(gap) else None
 
     def level(self, y: FloatArray, sigma: Callable[[], float], beta: Bounds | None) -> float:
         """The alignment that atoms of solutions have with M*y, less what y may be off."""

@@ -79,6 +79,8 @@ class Loss(ABC):
             given = _checks.real_vector("weights", weights)
             if given.size and given.min() <= 0:
                 raise ValueError(f"weights must be positive (leave rows of weight 0 out); got {given.min()}")
+            if given.size:  # those that are small beside others are nobody's concern
+                _checks.ordinary("weights", max(1.0, float(given.max())))
             self.weights = given
 
     def __repr__(self) -> str:
