@@ -122,7 +122,8 @@ class Problem:
         seen = stands.eliminated(M, data, loss)
         with np.errstate(over="ignore"):
             reference, at_zero = loss.value(data), seen.loss.value(seen.b)
-        if not at_zero < 1 / FAINT_LOSS or (loss.anchored and reference < FAINT_LOSS and data.any()):
+        faint = loss.weights is not None and float(loss.weights.max()) < _checks.SMALLEST_SIZE
+        if not at_zero < 1 / FAINT_LOSS or (loss.anchored and data.any() and (faint or reference < FAINT_LOSS)):
             what = "it" if loss.weights is None else "it, or its weights"
             raise ValueError(
                 f"b must be in units in which its loss is an ordinary number; got {at_zero}: rescale {what}"
