@@ -248,12 +248,14 @@ def cross_validated(
 
 def _spread(found: FloatArray) -> FloatArray:
     """The standard deviation over the folds that each was in."""
-    return np.asarray(np.nanstd(found, axis=0, ddof=1))
+    unit = float(np.nanmax(np.abs(found))) or 1.0
+    return unit * np.asarray(np.nanstd(found / unit, axis=0, ddof=1))
 
 
 def ahead(losses: FloatArray) -> list[int]:
     """The prices (second axis) that may still be the best after some folds (first axis): each at its own best budget,
     no more behind the leader than chance may put it, and a few at most."""
+    losses = losses / (np.abs(losses).max() or 1.0)  # their squares are to be numbers
     total = losses.sum(axis=0)
     own = losses[:, np.arange(total.shape[0]), total.argmin(axis=1)]  # folds x prices
     behind = own - own[:, [int(own.sum(axis=0).argmin())]]

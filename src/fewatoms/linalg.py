@@ -154,6 +154,11 @@ def dot_of_sizes(a: FloatArray, b: FloatArray) -> float:
     return float(sum(np.abs(a[some] * b[some]).sum() for some in pieces))
 
 
+def length(v: Array) -> float:
+    """The length of a vector, also where its square is no number."""
+    return float(scipy.linalg.norm(v, check_finite=False))  # BLAS scales it; NumPy's norm does not
+
+
 # The largest entries -------------------------------------------------------------------------------------------------
 
 

@@ -22,7 +22,10 @@ from fewatoms.losses import LeastSquares, Loss
 from fewatoms.operators import Metered, Operator, Several, as_operator
 from fewatoms.price import Price, price
 from fewatoms.ridged import Ridged
+from fewatoms.rounding import Summed
+from fewatoms.units import in_range
 
+FAINT_LOSS = 1e-290  # a loss below this, or above its reciprocal, is no ordinary number: shares of it would be lost
 EXACT = 1e-28  # share of f(b) below which a loss is rounding: a misfit of 1e-14
 
 
@@ -98,6 +101,7 @@ class Problem:
         measured, atoms, vectors = _over_columns(measured, b, atoms, labels, loss)
         data, loss = _read(measured, b, labels, loss.without_labels())
         atoms = _fitted(atoms, measured)
+        in_range(measured, atoms)
         free = free if vectors is None else spread(free, measured.shape[0] // vectors, vectors, loss)
         if cap is not None and atoms.listing() is None:
             raise ValueError(f"cap is for sets whose atoms can be listed; got {atoms!r}")
@@ -118,7 +122,8 @@ class Problem:
         seen = stands.eliminated(M, data, loss)
         with np.errstate(over="ignore"):
             reference, at_zero = loss.value(data), seen.loss.value(seen.b)
-        if not math.isfinite(at_zero) or (loss.anchored and reference < 1e-290 and data.any()):
+        faint = loss.weights is not None and float(loss.weights.max()) < _checks.SMALLEST_SIZE
+        if not at_zero < 1 / FAINT_LOSS or (loss.anchored and data.any() and (faint or reference < FAINT_LOSS)):
             what = "it" if loss.weights is None else "it, or its weights"
             raise ValueError(
                 f"b must be in units in which its loss is an ordinary number; got {at_zero}: rescale {what}"
@@ -286,6 +291,16 @@ class Problem:
         w = np.ones(1) if self.loss.weights is None else np.sqrt(self.loss.weights)
         left = self.seen.left(candidate.residual)
         return float(np.linalg.norm(w * left) / np.linalg.norm(w * self.data))
+
+    @cached_property
+    def off_by(self) -> float:
+        """By how much support(M*y) may be off as it is computed, for y of length 1; 0 where M does not say."""
+        return 0.0 if self.summed is None else self.atoms.off_by(self.summed) or 0.0
+
+    @cached_property
+    def summed(self) -> Summed | None:
+        """What M*y is summed from: the lengths of the columns of a matrix are read once."""
+        return self.M.summed()
 
     @cached_property
     def adjoint_of_ones(self) -> FloatArray:

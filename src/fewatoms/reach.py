@@ -19,6 +19,7 @@ from fewatoms._types import FloatArray
 from fewatoms.capabilities import ColumnBlocks
 from fewatoms.norms import dense
 from fewatoms.problem import Problem
+from fewatoms.rounding import gamma
 
 WORK = 1e9  # of a factorisation of the columns, at most
 ASKED = 100  # columns that an operator is asked for, one product each
@@ -112,4 +113,4 @@ def _excess(y: FloatArray, b: FloatArray, bound: float) -> float:
 
 def _rounding(terms: int) -> float:
     """What the rounding of so many terms, and of making columns of length 1, comes to, as a share of their sizes."""
-    return (terms + 8) * float(np.finfo(np.float64).eps)
+    return gamma(2 * (terms + 8))

@@ -14,6 +14,7 @@ from fewatoms.faces import Factors
 from fewatoms.operators.base import Operator
 from fewatoms.operators.on_factors import IdentityFactors
 from fewatoms.reduced import ReducedOperator
+from fewatoms.rounding import Summed
 
 
 class Identity(Operator):
@@ -54,6 +55,9 @@ class Identity(Operator):
 
     def adjoint(self, y: FloatArray) -> ModelDual:
         return y.reshape(self._model_shape)
+
+    def summed(self) -> Summed:
+        return Summed(0, 1.0)  # nothing is
 
     def apply_block(self, X: Array) -> Array:
         return X

@@ -15,6 +15,7 @@ from fewatoms.faces import Factors
 from fewatoms.operators.base import Operator
 from fewatoms.operators.on_factors import SampledFactors
 from fewatoms.reduced import BLOCK, ReducedOperator
+from fewatoms.rounding import Summed
 from fewatoms.spread import Spread, spread
 
 COUNTED = 1 << 20  # entries counted together
@@ -197,6 +198,9 @@ class Sampling(Operator):
         y = spread(y)
         sparse, one = self._placed(y.beyond), np.eye(y.left.shape[1])
         return linalg.low_rank_plus([(1.0, y.left, one, y.right)], 1.0, sparse) if y.left.size else sparse
+
+    def summed(self) -> Summed:
+        return Summed(0, 1.0)  # each number has a place of its own
 
     def _placed(self, y: FloatArray) -> ModelDual:
         return sp.csr_array((self._sort(y), self._cols, self._starts), shape=self.matrix_shape)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from fewatoms._types import IntArray
+
+SETTLED_BY = "a ridge, or fewer atoms, would settle them"
 
 
 def idle_atoms(idle: IntArray) -> str:
@@ -12,6 +16,28 @@ def idle_atoms(idle: IntArray) -> str:
 
 def same_image(pair: tuple[int, int]) -> str:
     return f"atoms {pair[0]} and {pair[1]}, for one pair, have the same image: which one is used is arbitrary"
+
+
+def nearly_dependent(condition: float, *, grouped: bool) -> str:
+    """Of images that hardly differ from sums of each other."""
+    if condition > 1e15:
+        how = (
+            "of those that fit alike the shortest are told, in units of the images"
+            if grouped
+            else "of many that fit alike these are some"
+        )
+        return (
+            f"the images of the atoms depend on each other: their coefficients are not determined, {how}; {SETTLED_BY}"
+        )
+    digits = max(1, int(15.5 - math.log10(condition)))
+    told = f"the images of the atoms are nearly dependent (condition about {condition:.0e})"
+    return f"{told}: of their coefficients {digits} digits are sure at best, of the loss all; {SETTLED_BY}"
+
+
+def left_out(count: int) -> str:
+    """Of atoms in a fit that the others span."""
+    which = "1 atom that depends" if count == 1 else f"{count} atoms that depend"
+    return f"{which} on the others, as far as double precision can tell, {'was' if count == 1 else 'were'} left out"
 
 
 def same_parts(i: int, j: int) -> str:

@@ -59,7 +59,7 @@ def test_completions_are_as_good_as_those_of_descents_alone(words, noise, monkey
     asked = {"atoms": fa.RankOne(*X.shape, nonnegative=True), "k": 2, **words}
     s = fa.fit(M, b, **asked)
     assert min(s.left.min(), s.right.min()) >= 0
-    monkeypatch.setattr(Ladder, "_unsigned", lambda self, run: run.F.leading(run.asked.k, run.shrink))
+    monkeypatch.setattr(Ladder, "_unsigned", lambda self, run, ample: run.F.leading(run.asked.k, run.shrink))
     twin = fa.fit(M, b, **asked)
     assert s.objective <= twin.objective * 1.002 + 1e-6 * np.dot(b, b)
 

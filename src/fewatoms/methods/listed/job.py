@@ -15,6 +15,7 @@ from fewatoms.capabilities import ColumnBlocks, keeps
 from fewatoms.faces import Face
 from fewatoms.goals import FewestAtoms, Goal
 from fewatoms.methods.base import Job, Pace
+from fewatoms.methods.listed import conditioned
 from fewatoms.methods.listed.ladder import WorkingSet
 from fewatoms.methods.listed.retrieving import Retriever, Ways
 from fewatoms.methods.listed.view import View, image_room, kept_columns
@@ -155,7 +156,10 @@ class ListedJob(Job):
         forced = self.listing.forced
         idle = np.setdiff1d(forced, classes) if forced.size else forced
         pair = None if self._view is None or not face.dim else self._view.images.twins(classes)
-        return [*([idle_atoms(idle)] if idle.size else []), *([] if pair is None else [same_image(pair)])]
+        told = [*([idle_atoms(idle)] if idle.size else []), *([] if pair is None else [same_image(pair)])]
+        if self._view is not None and pair is None:
+            told += conditioned.notes(self._view, classes, problem.ridge)
+        return told
 
     def serves(self, problem: Problem) -> Job:
         """The images stay, turned to the other data."""

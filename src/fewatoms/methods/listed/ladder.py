@@ -123,6 +123,8 @@ class _Rung:
         self.problem, self.view, self.images, self.settings, self.relief = problem, view, view.images, settings, relief
         _, steps, tol = FINE_RUNGS if view.images.squares else COARSE_RUNGS
         self.steps, self.tol = settings.steps or steps, settings.tol or tol
+        # a unit of a class costs lam times its weight: what moves are small beside
+        self.fine = self.tol * (1.0 if view.weights is None else float(view.weights.min()))
         self.classes = np.empty(0, dtype=np.intp)  # the working set
         self.c = np.zeros(0)  # its coefficients, in units of the images
         self.v = np.zeros(0 if view.free is None else view.free.shape[1])
@@ -207,7 +209,7 @@ class _Rung:
             small = G[spots[:, None], spots]
             before = self.c[spots]
             shrink = self._shrinkage(self.classes[busy], price=None if price is None else price[busy])
-            after = accelerated(small, q[spots] + small @ before, before, lam, shrink, self.steps, self.tol)
+            after = accelerated(small, q[spots] + small @ before, before, lam, shrink, self.steps, self.fine)
             self.c[spots] = after
             q -= G[:, spots] @ (after - before)
             if even and not (self._busy(q, (1 + self.tol) * lam) & ~busy).any():
@@ -279,7 +281,7 @@ class _Rung:
             shrink = self._shrinkage(self.classes[busy], v.size)
             metric = 1.0 if view.blocks is not None else small.diagonal(H.diagonal) + paid
             h = small.adjoint(y) - paid * before + G @ before
-            after = accelerated(G, h, before, lam, shrink, self.steps, self.tol, metric)
+            after = accelerated(G, h, before, lam, shrink, self.steps, self.fine, metric)
             step = after - before
             image, t = small.apply(step), 1.0
             while True:

@@ -22,6 +22,7 @@ from fewatoms.methods.listed.view import View
 from fewatoms.problem import Problem
 from fewatoms.reduced import Bordered
 from fewatoms.retrieval.newton import newton
+from fewatoms.words import left_out
 
 INDEPENDENT = 1e-12  # share of a column's squared length that the others must leave for it to count as independent
 ILL_CONDITIONED = 1e-7  # the same share, from which on one step of refinement is enough
@@ -169,7 +170,8 @@ class SupportFits:
             return self._capped(classes, slots)
         squares = float(np.dot(c * c, images.gram.diagonal()[slots[kept]])) if self.ridge else 0.0
         loss = 0.5 * float(residual @ residual)
-        support = Support(view, classes[kept], c, residual, loss, factor, squares=squares, ridge=self.ridge)
+        note = "" if view.nonnegative or kept.size == classes.size else left_out(classes.size - kept.size)
+        support = Support(view, classes[kept], c, residual, loss, factor, note=note, squares=squares, ridge=self.ridge)
         if view.cap is None or kept.size == classes.size:
             return support
         # of two equal columns the second adds something where the first is at its cap

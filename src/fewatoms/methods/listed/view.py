@@ -21,7 +21,7 @@ from fewatoms.operators import MatrixOperator, Operator
 from fewatoms.problem import Problem
 from fewatoms.units import column_lengths, in_coefficients, in_units, scale_of
 
-LONGEST_COLUMN = 1e75  # fourth powers of this are still numbers
+LONGEST_COLUMN = 1e145  # squares of this, and some of them together, are still numbers
 COLUMNS = 16  # of a black box, asked for from one tick to the next
 SHORTEST_COLUMN = 1e-145  # squares of this hardly are
 
@@ -106,8 +106,9 @@ class View:
         if not longest < LONGEST_COLUMN:
             raise ValueError(_checks.UNITS.format("large"))
         if longest < SHORTEST_COLUMN:
-            z = np.abs(linalg.as_flat(self.listing.pulled(self.outer.adjoint(problem.b)))).max(initial=0.0)
-            if 0 < z < SHORTEST_COLUMN * problem.m * float(np.abs(problem.b).max(initial=0.0)):
+            y = problem.loss.gradient(problem.b)
+            z = np.abs(linalg.as_flat(self.listing.pulled(self.outer.adjoint(y)))).max(initial=0.0)
+            if 0 < z < SHORTEST_COLUMN * problem.m * float(np.abs(y).max(initial=0.0)):
                 raise ValueError(_checks.UNITS.format("small"))
         if self.cap is None:
             self.scale = scale_of(lengths)

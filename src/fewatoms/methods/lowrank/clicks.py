@@ -33,6 +33,10 @@ class Clicks(Factored):
         entries = float(w.sum()) if w.size else float(rows.values.size)
         self.told = background * p * q > HARDLY * entries  # or else entries alone tell of the matrix
 
+    @property
+    def heavy(self) -> float:
+        return 1.0  # most cells weigh what the background does, and entries are few
+
     def determines(self, rank: int, ample: float) -> bool:
         p, q = self.shape
         if not self.told:

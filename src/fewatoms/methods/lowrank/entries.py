@@ -8,6 +8,7 @@ Row and column biases are one more feature on each side, with coefficient 1 on t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, replace
@@ -132,6 +133,12 @@ class Factored:
         self.linked: tuple[IntArray, IntArray, int] | None = None  # which lines hang together, once somebody has looked
         self.cols = _transposed(rows, shape, np.float32 if narrow and self.single and ordinary else np.float64)
 
+    @property
+    def heavy(self) -> float:
+        """What entries weigh, about, as a power of two: singular values of M*y are so many times those of x."""
+        w = self.rows.weights
+        return 2.0 ** round(math.log2(float(w.mean()))) if w.size else 1.0
+
     def determines(self, rank: int, ample: float) -> bool:
         """Whether there are so many entries for each unknown of a matrix of this rank."""
         return self.rows.values.size >= ample * rank * (sum(self.shape) - rank)
@@ -184,7 +191,7 @@ class Factored:
             Q, R = np.linalg.qr(self.cols.times(P.astype(kind), col, row))
             ledger.tick()
         u, s, vh = np.linalg.svd(R.T)  # M*y ~ P R^T Q^T
-        at = Triple(P @ u, s, Q @ vh.T, row, col).cut(rank)
+        at = Triple(P @ u, s / self.heavy, Q @ vh.T, row, col).cut(rank)
         return without_signs(at) if self.nonnegative else at
 
     def of(self, U: Array, V: Array, row: FloatArray = NONE, col: FloatArray = NONE) -> Triple:

@@ -69,7 +69,7 @@ class Fold:
 
     def first(self, at: Triple) -> float:
         """The first penalty, from the leading singular values of M*y at x = 0."""
-        return float(at.s[0])
+        return self.train.heavy * float(at.s[0])
 
     @staticmethod
     def joined(sums: list[tuple[float, float]]) -> float:

@@ -133,7 +133,8 @@ class HeldOut:
         if free and best.start is not None:
             best = trial.adjusted(best, both=given is None)
         if best.start is None and given is None:
-            best = replace(best, lam=self.above * float(leading(whole(), 1, shrink, rounds=10).s[0]))
+            F = whole()
+            best = replace(best, lam=self.above * F.heavy * float(leading(F, 1, shrink, rounds=10).s[0]))
         return best
 
     def _parts(self, m: int) -> list[IntArray]:
@@ -248,13 +249,13 @@ class Trial:
     ) -> tuple[Choice, list[float]]:
         """The best of penalties below the first, each begun where the one before ended, and the scores of all. Atoms of
         the starts join when their time comes."""
-        how, lam = self.how, first
+        how, lam, heavy = self.how, first, self.folds[0].train.heavy
         best, since = Choice(first, shrink, math.inf, points), 0
         sweeps, full = self.folds[0].sweeps(how.sweeps, how.clicks)
         scores: list[float] = []
         while since < patience and lam > (how.nothing if self._tells(scores) else how.least) * first:
             lam *= how.step
-            points = [_grown(at, start, how.ahead / lam) for at, start in zip(points, starts, strict=True)]
+            points = [_grown(at, start, heavy * how.ahead / lam) for at, start in zip(points, starts, strict=True)]
             here = self._swept(points, lam, shrink, sweeps)
             if sweeps < full and scores and here.score > how.falling * scores[-1]:
                 here = self._swept(here.points, lam, shrink, full - sweeps)
@@ -273,10 +274,11 @@ class Trial:
     def down_to(self, starts: list[Triple], lam: float, shrink: float) -> Choice:
         """At a penalty that is given, down the ladder from above."""
         how = self.how
-        rung = top = max(float(at.s[0]) for at in starts)
+        heavy = self.folds[0].train.heavy
+        rung = top = heavy * max(float(at.s[0]) for at in starts)
         points = [at.cut(1) for at in starts]
         while (rung := how.step * rung) > max(lam, how.least * top):
-            points = [_grown(at, start, how.ahead / rung) for at, start in zip(points, starts, strict=True)]
+            points = [_grown(at, start, heavy * how.ahead / rung) for at, start in zip(points, starts, strict=True)]
             points = self._swept(points, rung, shrink, 1).points
         return self._descended([_grown(at, s, math.inf) for at, s in zip(points, starts, strict=True)], lam, shrink)
 

@@ -89,7 +89,7 @@ class Ladder:
 
     def _quickly(self, run: Sweeps, at: Triple) -> Stream:
         """A few sweeps at penalties on the way."""
-        unit = float(at.s[-1])
+        unit = run.F.heavy * float(at.s[-1])
         for share in self.rungs:
             if share * unit > run.asked.lam:
                 at = run.sweep(at, share * unit)
@@ -112,7 +112,7 @@ class Ladder:
     def _slowly(self, run: Sweeps, at: Triple, lam: float) -> Stream:
         """Down a ladder from where the first atom appears, each rung solved roughly: where entries are scarce, this
         finds what descents from elsewhere miss."""
-        rung = top = float(at.s[0])
+        rung = top = run.F.heavy * float(at.s[0])
         step, known, awake = self.step, math.inf, False
         dense = run.F.determines(run.asked.k, self.longer)
         while (rung := step * rung) > max(lam, self.last * top):
@@ -138,8 +138,8 @@ class Ladder:
         it, one of nearly smallest nuclear norm, as (P3) has it."""
         problem, floor, alpha = run.asked.problem, run.asked.lam, run.asked.problem.alpha
         assert alpha is not None
-        top = float(at.s[0])
-        lam = self.rungs[0] * float(at.s[-1]) if self.abounds(run) else self.step * top
+        top = run.F.heavy * float(at.s[0])
+        lam = self.rungs[0] * run.F.heavy * float(at.s[-1]) if self.abounds(run) else self.step * top
         for _ in range(2):
             at = run.sweep(at, lam)
         low = 0.0

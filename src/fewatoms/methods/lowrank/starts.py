@@ -203,7 +203,7 @@ class Seeds:
 
     def planted(self, row: FloatArray, col: FloatArray) -> Triple:
         """All of them."""
-        root = np.sqrt(self.s)
+        root = np.sqrt(self.s / self.F.heavy)
         U, V = self.P * root[self.where[0]], self.Q * root[self.where[1]]
         if self.F.background and self.where[2] > 1:
             U, V = self._apart(U, V)

@@ -107,7 +107,8 @@ class Spot:
     def kept(self) -> Triple:
         """Less atoms that are rounding beside the others or beside the data, or that a ridge has made nothing of."""
         at, problem, ridge = self.at, self.asked.problem, self.asked.lam
-        least = ROUNDED_ATOM * max(float(at.s[0]), math.sqrt(2 * problem.reference)) if at.rank else 0.0
+        size = math.sqrt(2 * problem.reference / problem.loss.smoothness)  # of the data, whatever entries weigh
+        least = ROUNDED_ATOM * max(float(at.s[0]), size) if at.rank else 0.0
         if ridge:  # without an atom of size s the objective rises by at most ridge s + L s^2 / 2
             share = WORTHLESS * (self.loss + ridge * at.gauge)
             least = max(least, min(share / ridge, math.sqrt(share / problem.loss.smoothness)))

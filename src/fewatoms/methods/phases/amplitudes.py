@@ -231,6 +231,6 @@ class Amplitudes:
         face, _ = candidate.face.prune(candidate.c, candidate.face.size - 1)
         without = reduced_fit(self.problem, face)
         margins = [(without.loss - candidate.loss) / max(candidate.loss, 1e-300)]
-        here, there = (float(np.sum((self.units * r) ** 2)) for r in (candidate.residual, without.residual))
-        margins.append((there - here) / max(here, 1e-300))
+        here, there = (linalg.length(self.units * r) for r in (candidate.residual, without.residual))
+        margins.append((min(there / here, 1e100) ** 2 - 1.0) if here else math.inf)
         return max(0.0, min(margins)) * self.spare(candidate.face) ** 3

@@ -212,7 +212,8 @@ class SmallJob(GeneralJob):
         values, vectors = self._leading(k)
         left = vectors * np.sqrt(np.maximum(values, 1e-3 * max(float(values[0]), 1e-300)))
         image = self.forms.image(_flat(left), k)
-        size = max(float(image @ self.forms.b), 0.0) / max(float(image @ image), 1e-300)
+        length = max(linalg.length(image), 1e-300)
+        size = max(float((image / length) @ self.forms.b), 0.0) / length
         return self._descended(problem, math.sqrt(size) * left)
 
     def _phased(self, problem: Problem, phases: PhasesJob) -> Candidate:
