@@ -27,7 +27,7 @@ from PIL import Image
 import fewatoms as fa
 from fewatoms import io
 
-ROOM = 190 * 10**6
+ROOM = 140 * 10**6
 SECONDS = 20
 Image.init()
 

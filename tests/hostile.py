@@ -787,4 +787,4 @@ def bombing(saved: dict[str, bytes]) -> Iterator[Attack]:
         *((f"{name}.npy", npy(array)) for name, array in told.items()),
         *((f"x{i}.npy", b"") for i in range(70_000)),
     ]
-    yield Attack("load", "many.answer", archive(many), "refused")
+    yield Attack("load", "crowded.answer", archive(many), "refused")

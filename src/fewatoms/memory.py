@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 PROCESS, GROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 UNLIMITED = 2**60  # what control groups without a limit say, or more
+SMALL = 64_000_000  # bytes that nobody asks about: looking takes longer than many a fit
+
+
+class NotEnough(MemoryError):
+    """What is asked for needs more memory than is free: said before the work, with both figures."""
 
 
 def free(process: Path = PROCESS, groups: Path = GROUPS) -> int | None:
     """Bytes that can still be used: of the machine, of the control group that this process is in, and below the limits
     that were set for it (`ulimit -v`, `ulimit -d`); None where nobody says."""
     return min([*_known(process, groups), *_limits(process)], default=None)
+
+
+def afford_fit(needs: Mapping[str, float], remedy: str) -> None:
+    """Refuse a fit that needs more memory than there is, before it begins.
+
+    needs : bytes, by what they are for, beside M and b, which are there
+    remedy : what would need less
+    """
+    total = sum(needs.values())
+    if total < SMALL:
+        return
+    there = free()
+    if there is not None and total > there:
+        largest = sorted(needs.items(), key=lambda pair: -pair[1])
+        parts = ", ".join(f"{told(size)} for {what}" for what, size in largest if size > 0.02 * total)
+        raise NotEnough(f"this fit needs about {told(total)} ({parts}); {told(there)} are free: {remedy}")
 
 
 def told(size: int) -> str:

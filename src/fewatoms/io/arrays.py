@@ -94,12 +94,13 @@ class Archive:
         with self._opened() as archive:
             refuse_strange(self.source, archive)
             for member in archive.infolist():
-                if member.filename.endswith(".npy"):
-                    with archive.open(member) as stream:
-                        name = member.filename.removesuffix(".npy")
-                        told = header(cast(BinaryIO, stream), f"{self.source}, array {name!r},")
-                        _whole(f"{self.source}, array {name!r},", told, member.file_size - stream.tell())
-                        yield name, told
+                if not member.filename.endswith(".npy"):
+                    continue
+                with archive.open(member) as stream:
+                    name = member.filename.removesuffix(".npy")
+                    told = header(cast(BinaryIO, stream), f"{self.source}, array {name!r},")
+                    _whole(f"{self.source}, array {name!r},", told, member.file_size - stream.tell())
+                    yield name, told
 
     @contextmanager
     def _opened(self) -> Iterator[zipfile.ZipFile]:
@@ -155,7 +156,7 @@ def in_rows(source: str, matrix: Matrix) -> Matrix:
 
 
 def refuse_strange(source: str, archive: zipfile.ZipFile) -> None:
-    """Refuse archives whose members lead out of them, are too many, or have one name."""
+    """Refuse archives whose members lead out of them, are too many, have one name, or are no arrays."""
     names = [member.filename for member in archive.infolist()]
     if len(names) > MOST_MEMBERS:
         raise Refused(f"{source} has {len(names)} members, more than {MOST_MEMBERS}: put its arrays together")
@@ -164,6 +165,9 @@ def refuse_strange(source: str, archive: zipfile.ZipFile) -> None:
     if len(set(names)) < len(names):
         twice = next(name for name, count in Counter(names).items() if count > 1)
         raise Refused(f"{source} has two members called {twice!r}: write it again")
+    others = [name for name in names if not name.endswith(".npy")]
+    if 0 < len(others) < len(names):
+        raise Refused(f"{source} holds {others[0]!r}, which is no array, beside arrays: take it out, or write it again")
 
 
 def refuse_climbing(source: str, name: str) -> None:

@@ -156,10 +156,21 @@ def _absent(value: object) -> bool:
 # Formats -------------------------------------------------------------------------------------------------------------
 
 
+class _Lines:
+    """Rows with ends of lines as Unix has them. The csv module quotes fields for the characters of its own ends of
+    lines, and \\r in a field must be quoted as well."""
+
+    def __init__(self, text: io.TextIOWrapper) -> None:
+        self.text = text
+
+    def write(self, row: str) -> None:
+        self.text.write(row[:-2] + "\n")
+
+
 def _separated(separator: str) -> Writer:
     def write(stream: BinaryIO, columns: Mapping[str, Array], source: str) -> None:
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
-        writer = csv.writer(text, delimiter=separator, lineterminator="\n")
+        writer = csv.writer(_Lines(text), delimiter=separator)
         writer.writerow(map(harmless, columns))
         rows = len(next(iter(columns.values())))
         for start in range(0, rows, ROWS_AT_ONCE):

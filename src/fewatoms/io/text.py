@@ -21,6 +21,7 @@ LONGEST_LINE = 2**24  # characters
 MOST_COLUMNS = 2**18
 MOST_BLANK = 10_000  # lines before that of the names
 BATCH_CELLS = 2**18
+PIECE = 2**20  # bytes that are looked at together
 PROBE = 2**16  # bytes that are looked at for what no text has
 END = "\x04 the end \x04"  # a row of our own after the last: an open quote swallows it
 
@@ -129,12 +130,13 @@ def opened(path: Path, source: str) -> BinaryIO:
     return cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, _Unpacked(path, source)), PROBE))
 
 
-def refuse_bomb(path: Path, source: str) -> None:
-    """Refuse a packed file that holds more than data can; what others unpack is unpacked once for that."""
-    if path.suffix.lower() == ".gz":
-        with opened(path, source) as stream:
-            while stream.read(PROBE):
-                pass
+def refuse_odd(path: Path, source: str) -> None:
+    """Refuse what is no text anywhere, or is packed and holds more than data can, before others read all of it."""
+    before = 0
+    with _unpacking(path, source), opened(path, source) as stream:
+        while some := stream.read(PIECE):
+            _refuse_zeros(some, before, source)
+            before += len(some)
 
 
 def unpacked(path: Path) -> int:
