@@ -48,13 +48,13 @@ def ask(m, n):
     "completion": (
         """
 def ask(p, q, count):
-    places = rng.permutation(p * q)[:count]
+    places = rng.permutation(np.unique(rng.integers(0, p * q, count)))
     rows, cols = np.divmod(places, q)
-    b = np.cos(rows) * np.sin(cols)
+    b = np.cos(rows) * np.sin(cols) + 0.1 * rng.standard_normal(places.size)
     return lambda: fa.fit(fa.Sampling(rows, cols, (p, q)), b, atoms=fa.RankOne(p, q), k=2)
 """,
         (500, 400, 150_000),
-        (2400, 1800, 4_000_000),
+        (9000, 8000, 4_000_000),
     ),
 }
 

@@ -79,7 +79,7 @@ class ListedJob(Job):
         """The columns of a black box, as they come and put together. All else is made as it is asked for, and has its
         room: `Listed.room`."""
         M = self.problem.measured
-        return {"the columns of the operator": 20.0 * M.shape[0] * M.shape[1]} if self._box else {}
+        return {"the columns of the operator": 30.0 * M.shape[0] * M.shape[1]} if self._box else {}
 
     def _fits_a_box(self) -> bool:
         """Whether the columns of a black box are few enough to be asked for."""
