@@ -125,20 +125,25 @@ def read(reader, path):
     return {**told, "seconds": time.perf_counter() - start}
 
 
+def tell(**words):
+    sys.stdout.write(json.dumps(words) + "\n")
+    sys.stdout.flush()
+
+
 def main():
     os.chdir(sys.argv[1])
     warnings.simplefilter("error")
     signal.signal(signal.SIGALRM, late)
     for line in sys.stdin:
         reader, name = line.split(maxsplit=1)
-        print(json.dumps({"began": name.strip()}), flush=True)
+        tell(began=name.strip())
         Path("/proc/self/clear_refs").write_text("5")
         before = status("VmRSS")
         limit = status("VmData") + ROOM
         resource.setrlimit(resource.RLIMIT_DATA, (limit, resource.RLIM_INFINITY))
         told = read(reader, name.strip())
         resource.setrlimit(resource.RLIMIT_DATA, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-        print(json.dumps({"name": name.strip(), **told, "more": status("VmHWM") - before}), flush=True)
+        tell(name=name.strip(), **told, more=status("VmHWM") - before)
 
 
 if __name__ == "__main__":

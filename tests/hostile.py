@@ -248,9 +248,25 @@ def arrays() -> Iterator[tuple[str, bytes]]:
     for told in ("O", "|O8", "V8", "<U99999999", "S99999999", "<c16", "<m8[s]", "<f8,<f8", "('<f8', (9,))", "x", "<f3"):
         yield f"type_{told}.npy".replace("|", "").replace("<", "").replace("/", ""), declared((2, 2), told, bytes(32))
     for place, shape in enumerate(
-        ["(-1, 4)", "(4.0, 1)", "(True, 2)", "((1, 2), 3)", f"({BIG}, {BIG})", "(2**62, 4)", "(1,) * 70", "'ab'", "None",
-         f"({2**63}, 1)", f"({2**64 + 2}, 2)", "(0, 10**18)", f"(0, {10**18})", "(99, 99)", "(2, 1)", str((1,) * 70)]
-    ):  # fmt: skip
+        [
+            "(-1, 4)",
+            "(4.0, 1)",
+            "(True, 2)",
+            "((1, 2), 3)",
+            f"({BIG}, {BIG})",
+            "(2**62, 4)",
+            "(1,) * 70",
+            "'ab'",
+            "None",
+            f"({2**63}, 1)",
+            f"({2**64 + 2}, 2)",
+            "(0, 10**18)",
+            f"(0, {10**18})",
+            "(99, 99)",
+            "(2, 1)",
+            str((1,) * 70),
+        ]
+    ):
         yield f"shape_{place}.npy", declared(shape, body=bytes(32))
     yield "code.npy", header(f"__import__('os').mkdir({MARK!r})")
     yield "code_in_shape.npy", declared(f"(__import__('os').mkdir({MARK!r}),)")
@@ -278,17 +294,33 @@ def archives() -> Iterator[tuple[str, bytes]]:
     yield "method.npz", _method(stored, 99)
     yield "overlapping.npz", _overlapping()
     yield "lzma.npz", lzma.compress(stored)
-    for number, (form, changes) in enumerate((
-        ("csr", {"shape": (3, -3)}), ("csr", {"shape": (10**15, 3)}), ("csc", {"shape": (10**15, 3)}),
-        ("csc", {"shape": (4 * 10**9, 3)}), ("csr", {"shape": (3.5, 3)}), ("csr", {"shape": (3,)}),
-        ("csr", {"shape": ("a", "b")}), ("csr", {"indices": np.array([0, 1, 2**40])}), ("csr", {"indptr": np.array([0, -1, 2, 3])}),
-        ("csr", {"indptr": np.array([0, 1, 2, 2**40])}), ("csr", {"data": np.ones(2)}), ("csr", {"data": np.array(["a", "b", "c"])}),
-        ("csr", {"indices": np.array([0.5, 1, 2])}), ("os", {}), ("__class__", {}), ("tocsr", {}), ("issparse", {}),
-        ("dia", {"offsets": np.array([0]), "data": np.ones((1, 3)), "shape": (4 * 10**9, 4 * 10**9)}),
-        ("coo", {"row": np.array([0, 1, 9]), "col": np.array([0, 1, 2])}),
-        ("coo", {"row": np.array([0, 1, -2]), "col": np.array([0, 1, 2])}),
-        ("bsr", {"data": np.ones((3, 2, 2))}), ("csc", {"indices": np.array([0, 1, 10**6])}), ("csc", {"indices": np.array([0, 1, -9])}),
-    )):  # fmt: skip
+    for number, (form, changes) in enumerate(
+        (
+            ("csr", {"shape": (3, -3)}),
+            ("csr", {"shape": (10**15, 3)}),
+            ("csc", {"shape": (10**15, 3)}),
+            ("csc", {"shape": (4 * 10**9, 3)}),
+            ("csr", {"shape": (3.5, 3)}),
+            ("csr", {"shape": (3,)}),
+            ("csr", {"shape": ("a", "b")}),
+            ("csr", {"indices": np.array([0, 1, 2**40])}),
+            ("csr", {"indptr": np.array([0, -1, 2, 3])}),
+            ("csr", {"indptr": np.array([0, 1, 2, 2**40])}),
+            ("csr", {"data": np.ones(2)}),
+            ("csr", {"data": np.array(["a", "b", "c"])}),
+            ("csr", {"indices": np.array([0.5, 1, 2])}),
+            ("os", {}),
+            ("__class__", {}),
+            ("tocsr", {}),
+            ("issparse", {}),
+            ("dia", {"offsets": np.array([0]), "data": np.ones((1, 3)), "shape": (4 * 10**9, 4 * 10**9)}),
+            ("coo", {"row": np.array([0, 1, 9]), "col": np.array([0, 1, 2])}),
+            ("coo", {"row": np.array([0, 1, -2]), "col": np.array([0, 1, 2])}),
+            ("bsr", {"data": np.ones((3, 2, 2))}),
+            ("csc", {"indices": np.array([0, 1, 10**6])}),
+            ("csc", {"indices": np.array([0, 1, -9])}),
+        )
+    ):
         told = "_".join(f"{key}{np.ravel(value)[0]}" for key, value in changes.items())
         yield f"sparse_{form}_{told}_{number}.npz".replace(" ", ""), sparse(form, **changes)
 
@@ -380,16 +412,36 @@ def slow_texts() -> Iterator[tuple[str, bytes]]:
 
 def markets() -> Iterator[tuple[str, bytes]]:
     for place, told in enumerate(
-        ("2 2 -1", "-2 2 1", f"{BIG} {BIG} 1", "2 2 99999999999999999999", "2 2 2.5", "2 2", "2 2 3 4", "a b c", "", "0 0 1", "2 2 0 x")
-    ):  # fmt: skip
+        (
+            "2 2 -1",
+            "-2 2 1",
+            f"{BIG} {BIG} 1",
+            "2 2 99999999999999999999",
+            "2 2 2.5",
+            "2 2",
+            "2 2 3 4",
+            "a b c",
+            "",
+            "0 0 1",
+            "2 2 0 x",
+        )
+    ):
         yield f"size_{place}.mtx", f"{MARKET}{told}\n1 1 1.5\n".encode()
         yield f"size_{place}.mtx.gz", gzip.compress(f"{MARKET}{told}\n1 1 1.5\n".encode())
     for place, line in enumerate(
         ("3 1 1", "1 3 1", "0 1 1", "-1 1 1", "1 1", "1 1 x", "1.5 1 1", "99999999999999999999 1 1", "1 1 1\n2 2 2")
     ):
         yield f"entry_{place}.mtx", f"{MARKET}2 2 1\n{line}\n".encode()
-    for place, kind in enumerate(("matrix coordinate quaternion general", "matrix cube real general", "vector coordinate real general",
-                                  "matrix coordinate real odd", "matrix array pattern general", "matrix coordinate complex hermitian")):  # fmt: skip
+    for place, kind in enumerate(
+        (
+            "matrix coordinate quaternion general",
+            "matrix cube real general",
+            "vector coordinate real general",
+            "matrix coordinate real odd",
+            "matrix array pattern general",
+            "matrix coordinate complex hermitian",
+        )
+    ):
         yield f"kind_{place}.mtx", f"%%MatrixMarket {kind}\n2 2 1\n1 1 1\n".encode()
     yield "array_short.mtx", b"%%MatrixMarket matrix array real general\n3 3\n1\n2\n3\n4\n5\n6\n7\n8\n"
     yield "array_huge.mtx", b"%%MatrixMarket matrix array real general\n900000 900000\n1\n"
@@ -401,9 +453,24 @@ def markets() -> Iterator[tuple[str, bytes]]:
 
 def labelled() -> Iterator[tuple[str, bytes]]:
     for place, line in enumerate(
-        ("1 99999999999:1", "1 4000000000:1", "1 2:1 1:1", "1 -3:1", "1 1:", "1 :1", "x 1:1", "1 1:1:1", "1 1:0x", "1,2 1:1", "1 1:1 1:2",
-         "1 99999999999999999999999:1", "\0 1:1", "1 1.5:1", "1 2147483646:1 1:1")
-    ):  # fmt: skip
+        (
+            "1 99999999999:1",
+            "1 4000000000:1",
+            "1 2:1 1:1",
+            "1 -3:1",
+            "1 1:",
+            "1 :1",
+            "x 1:1",
+            "1 1:1:1",
+            "1 1:0x",
+            "1,2 1:1",
+            "1 1:1 1:2",
+            "1 99999999999999999999999:1",
+            "\0 1:1",
+            "1 1.5:1",
+            "1 2147483646:1 1:1",
+        )
+    ):
         yield f"line_{place}.svm", f"{line}\n".encode()
 
 
@@ -494,17 +561,32 @@ def later() -> Iterator[tuple[str, bytes]]:
         file["S"].attrs["MATLAB_sparse"] = "three"
 
     writers: dict[str, Callable[..., None]] = {
-        "external": external, "outside": outside, "virtual": virtual, "hollow": hollow, "partly": partly, "contiguous": contiguous,
-        "hollow_huge": lambda file: hollow(file, (10**7, 10**7)), "soft": soft, "chained": chained, "records": records,
-        "strings": strings, "named": named,
-        "sparse_rows": lambda file: sparse_parts(file, rows=10**15), "sparse_rows_many": lambda file: sparse_parts(file, rows=10**9),
-        "sparse_negative": lambda file: sparse_parts(file, rows=-3), "sparse_few": lambda file: sparse_parts(file, rows=2),
-        "sparse_place": lambda file: sparse_parts(file, ir=(0, 1, 99)), "sparse_below": lambda file: sparse_parts(file, ir=(0, -1, 2)),
-        "sparse_jc": lambda file: sparse_parts(file, jc=(0, 3, 1, 3)), "sparse_jc_far": lambda file: sparse_parts(file, jc=(0, 1, 2, 99)),
-        "sparse_data": lambda file: sparse_parts(file, data=(1.0, 2.0)), "sparse_axes": lambda file: sparse_parts(file, data=eye),
+        "external": external,
+        "outside": outside,
+        "virtual": virtual,
+        "hollow": hollow,
+        "partly": partly,
+        "contiguous": contiguous,
+        "hollow_huge": lambda file: hollow(file, (10**7, 10**7)),
+        "soft": soft,
+        "chained": chained,
+        "records": records,
+        "strings": strings,
+        "named": named,
+        "sparse_rows": lambda file: sparse_parts(file, rows=10**15),
+        "sparse_rows_many": lambda file: sparse_parts(file, rows=10**9),
+        "sparse_negative": lambda file: sparse_parts(file, rows=-3),
+        "sparse_few": lambda file: sparse_parts(file, rows=2),
+        "sparse_place": lambda file: sparse_parts(file, ir=(0, 1, 99)),
+        "sparse_below": lambda file: sparse_parts(file, ir=(0, -1, 2)),
+        "sparse_jc": lambda file: sparse_parts(file, jc=(0, 3, 1, 3)),
+        "sparse_jc_far": lambda file: sparse_parts(file, jc=(0, 1, 2, 99)),
+        "sparse_data": lambda file: sparse_parts(file, data=(1.0, 2.0)),
+        "sparse_axes": lambda file: sparse_parts(file, data=eye),
         "sparse_start": lambda file: sparse_parts(file, jc=(1, 1, 2, 3)),
-        "nothing": lambda file: None, "group": lambda file: file.create_group("X"),
-    }  # fmt: skip
+        "nothing": lambda file: None,
+        "group": lambda file: file.create_group("X"),
+    }
     for name, write in writers.items():
         yield f"later_{name}.mat", hdf5(write)
     good = hdf5(lambda file: variable(file, "X", eye))
@@ -594,9 +676,13 @@ def pictures() -> Iterator[tuple[str, bytes]]:
     )
     yield "huge.pgm", b"P5 99999 99999 255\n" + bytes(10)
     yield "digits.pgm", b"P5 " + b"9" * 5000 + b" 1 255\n"
-    yield "huge.tiff", b"II*\0\x08\0\0\0" + struct.pack("<H", 3) + b"".join(
-        struct.pack("<HHII", tag, 4, 1, value) for tag, value in ((256, 2**20), (257, 2**20), (273, 8))
-    ) + bytes(4)  # fmt: skip
+    yield (
+        "huge.tiff",
+        b"II*\0\x08\0\0\0"
+        + struct.pack("<H", 3)
+        + b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in ((256, 2**20), (257, 2**20), (273, 8)))
+        + bytes(4),
+    )
     yield "cut.jpg", image("JPEG", (200, 200), "RGB")[:900]
     yield "cut.webp", image("WEBP", (200, 200), "RGB")[:400]
     yield "huge_shape.npy", declared((10**6, 10**6, 10**6))
@@ -702,7 +788,11 @@ def sound() -> dict[str, tuple[str, bytes, str]]:
         "entries.csv": ("entries", words.replace(b"word", b"item"), "sound"),
         "x.parquet": ("table", parquet(table), "sound"),
         "zstd.parquet": ("table", parquet(table, compression="zstd", write_page_checksum=True), "sound"),
-        "entries.parquet": ("entries", parquet({"u": np.arange(30), "i": np.arange(30) % 7, "r": np.ones(30)}), "sound"),
+        "entries.parquet": (
+            "entries",
+            parquet({"u": np.arange(30), "i": np.arange(30) % 7, "r": np.ones(30)}),
+            "sound",
+        ),
         "x.feather": ("table", feather(table), "sound"),
         "x.arrow": ("table", arrow_stream(table), "sound"),
         "x.mat": ("grid", mat(X=X), "sound"),
@@ -721,7 +811,7 @@ def sound() -> dict[str, tuple[str, bytes, str]]:
         "x.webp": ("stack", image("WEBP", (40, 30), "RGB"), "sound"),
         "x.pgm": ("stack", image("PPM"), "sound"),
         "frames.npz": ("stack", npz(frames=rng.random((3, 4, 5))), "same"),
-    }  # fmt: skip
+    }
 
 
 def bend(content, rng) -> bytes:
@@ -766,10 +856,19 @@ def bent(seed: int, each: int, saved: dict[str, bytes]) -> Iterator[Attack]:
 def by_hand(saved: dict[str, bytes]) -> Iterator[Attack]:
     """All that somebody thought of."""
     kinds = (
-        ("grid", "refused", arrays), ("grid", "refused", archives), ("table", "refused", texts), ("table", "sound", slow_texts),
-        ("grid", "refused", markets), ("grid", "refused", labelled), ("grid", "refused", matlab), ("grid", "refused", later),
-        ("table", "refused", arrowed), ("table", "sound", soundly_arrowed), ("stack", "refused", pictures), ("stack", "sound", soundly_drawn),
-    )  # fmt: skip
+        ("grid", "refused", arrays),
+        ("grid", "refused", archives),
+        ("table", "refused", texts),
+        ("table", "sound", slow_texts),
+        ("grid", "refused", markets),
+        ("grid", "refused", labelled),
+        ("grid", "refused", matlab),
+        ("grid", "refused", later),
+        ("table", "refused", arrowed),
+        ("table", "sound", soundly_arrowed),
+        ("stack", "refused", pictures),
+        ("stack", "sound", soundly_drawn),
+    )
     for reader, rule, make in kinds:
         for name, content in make():
             yield Attack(reader, name, content, rule)

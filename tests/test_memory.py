@@ -142,7 +142,7 @@ def test_both_figures_and_the_parts_are_told(monkeypatch):
     limited(monkeypatch, 20_000_000)
     with pytest.raises(
         memory.NotEnough,
-        match=r"about 73\.6 MB \(57\.6 MB for residuals and steps, 16 MB for the matrix\); 20 MB are free: separate some",
+        match=r"about 73\.6 MB \(57\.6 MB for residuals and steps, 16 MB for the matrix\); 20 MB are free: separate",
     ) as told:
         separated(2000, 1000)
     assert isinstance(told.value, MemoryError)

@@ -1,4 +1,4 @@
-"""How much memory is free: of the machine, of the control group, and within the limits that were set for this process."""
+"""How much memory is free, of the machine, of the control group and within this process's limits; what a fit needs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def afford_fit(needs: Mapping[str, float], remedy: str) -> None:
         raise NotEnough(f"this fit needs about {told(total)} ({parts}); {told(there)} are free: {remedy}")
 
 
-def told(size: int) -> str:
+def told(size: float) -> str:
     """A size for a message."""
     unit, name = next((pair for pair in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB")) if size >= pair[0]), (1e3, "kB"))
     return f"{size / unit:.3g} {name}"

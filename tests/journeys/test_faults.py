@@ -71,6 +71,7 @@ MATRICES = rng.standard_normal((26, P * Q))
 DATA = VECTORS[:, 3] - 2 * VECTORS[:, 9] + 0.1 * rng.standard_normal(16)
 PAIRS = MATRICES @ np.outer(np.arange(P), np.ones(Q)).ravel() + 0.1 * rng.standard_normal(26)
 LABELS = np.where(DATA > 0, 1.0, -1.0)
+GRADIENTS = fa.General(fa.oracles.ProximalGradient())
 FAMILIES = {
     "listed": (VECTORS, DATA, {"atoms": fa.SignedOneHot(N), "k": 2}),
     "listed, bound": (VECTORS, DATA, {"atoms": fa.SignedOneHot(N), "misfit": 0.3}),
@@ -79,7 +80,7 @@ FAMILIES = {
     "groups": (VECTORS, DATA, {"atoms": fa.Groups(np.arange(N) // 3), "k": 2}),
     "rank one": (MATRICES, PAIRS, {"atoms": fa.RankOne(P, Q), "k": 1}),
     "sum": (VECTORS, DATA, {"atoms": fa.SignedOneHot(N) + fa.Groups(np.arange(N) // 3), "k": (1, 1)}),
-    "general": (VECTORS, DATA, {"atoms": fa.SignedOneHot(N), "k": 2, "method": fa.General(fa.oracles.ProximalGradient())}),
+    "general": (VECTORS, DATA, {"atoms": fa.SignedOneHot(N), "k": 2, "method": GRADIENTS}),
 }  # fmt: skip
 
 
@@ -87,6 +88,14 @@ def asked(A, b, words):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
         return fa.fit(A, b, max_iterations=60, **words)
+
+
+def tried(A, b, words):
+    """The answer, or what was raised."""
+    try:
+        return asked(A, b, words), None
+    except (Broken, ValueError, TypeError) as error:
+        return None, error
 
 
 def honest(s, A, b, words, rel):
@@ -101,27 +110,23 @@ def honest(s, A, b, words, rel):
         assert np.linalg.norm(b - A @ x) <= words["misfit"] * np.linalg.norm(b) * (1 + rel)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize(
-    "at", [1, 2, 5, pytest.param(17, marks=pytest.mark.soak), pytest.param(40, marks=pytest.mark.soak)]
-)
+@pytest.mark.parametrize("at", [1, 2, 5, 17, 40])
 def test_what_an_operator_does_wrong_is_named(family, fault, at):
     A, b, words = FAMILIES[family]
     M = Faulty(A, fault, at)
-    try:
-        s = asked(M, b, words)
-    except Broken:
-        assert fault == "raises"
-    except (ValueError, TypeError) as error:
-        assert M.failed
-        assert fault not in SOUND | {"raises"}
-        assert "M." in str(error)
-        assert "\n" not in str(error)
-    else:
+    s, error = tried(M, b, words)
+    if error is None:
         assert fault in SOUND or not M.failed
         honest(s, A, b, words, 1e-4 if fault == "single" else 1e-6)
+    else:
+        assert M.failed
+        assert fault not in SOUND
+        assert isinstance(error, Broken) == (fault == "raises")
+        assert fault == "raises" or "M." in str(error)
+        assert "\n" not in str(error)
     assert ledger.current() is not None
     again, plain = asked(Faulty(A, fault, 0), b, words), asked(Faulty(A, fault, 0), b, words)
     np.testing.assert_array_equal(again.x, plain.x)

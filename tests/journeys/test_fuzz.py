@@ -8,10 +8,10 @@ import pytest
 import fuzzing
 
 
-@pytest.mark.parametrize("first", [0, 20])
+@pytest.mark.parametrize("first", [0, 6])
 def test_some_problems(first):
     assert [
-        judged for seed in range(first, first + 20) if (judged := fuzzing.judged(seed))[0] not in ("fine", "refused")
+        judged for seed in range(first, first + 6) if (judged := fuzzing.judged(seed))[0] not in ("fine", "refused")
     ] == []
 
 

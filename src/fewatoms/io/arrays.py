@@ -132,7 +132,7 @@ class Archive:
             return in_rows(self.source, found)
 
     def _refuse_odd_parts(self) -> None:
-        """What SciPy would take for something else: a format that is a name of anything, places that are no integers."""
+        """What SciPy would take for something else: a format that may be any name, places that are no integers."""
         kind = self.read("format").item()
         if (kind.decode("ascii") if isinstance(kind, bytes) else kind) not in FORMATS:
             raise ValueError(f"the format {kind!r} is none of {', '.join(sorted(FORMATS))}")

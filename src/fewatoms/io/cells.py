@@ -21,7 +21,7 @@ BOOLEANS = {"true": 1.0, "false": 0.0}
 COMMAS = re.compile(r"[+-]?\d*(,\d+)?(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)  # numbers with a decimal comma
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)  # or is that a decimal comma?
 
-# Words that spreadsheets take for formulas, or that were kept from being taken for some: an apostrophe goes before them.
+# Words that spreadsheets take for formulas, or that were kept from that: an apostrophe goes before them.
 FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 
 EMPTY, BOOL, NUMERIC, TEXT = "empty", "bool", "numeric", "text"

@@ -1,8 +1,8 @@
 """What a MATLAB file up to version 7 says of its variables, held against the bytes that follow: SciPy believes it.
 
-A file is a row of elements, each a tag (type, bytes) and content; a matrix is an element of elements: flags, dimensions,
-name, and its numbers; of a sparse one rows, columns' starts, and numbers. A variable that was packed is one element of
-zlib, of which only what stands before the numbers is unpacked here.
+A file is a row of elements, each a tag (type, bytes) and content; a matrix is an element of elements: flags,
+dimensions, name, and its numbers; of a sparse one rows, columns' starts, and numbers. A variable that was packed is one
+element of zlib, of which only what stands before the numbers is unpacked here.
 """
 
 from __future__ import annotations

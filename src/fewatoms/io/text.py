@@ -73,50 +73,57 @@ class Layout:
         return row[-1] == END and len(row) == len(self.names) and not any(row[:-1])
 
 
-class _Ended(io.RawIOBase):
+class _Stream(io.RawIOBase):
+    """Bytes that come in pieces of at most the size asked for; none at the end."""
+
+    def piece(self, size: int) -> bytes:
+        raise NotImplementedError
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
+        data = self.piece(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+class _Ended(_Stream):
     """A stream with a line of its own after the last one of another, which is text."""
 
     def __init__(self, inner: BinaryIO, last: bytes, source: str) -> None:
         self.inner, self.rest, self.newline, self.over = inner, last + b"\n", True, False
         self.source, self.seen = source, 0
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
-        data = b"" if self.over else self.inner.read(len(buffer))
+    def piece(self, size: int) -> bytes:
+        data = b"" if self.over else self.inner.read(size)
         if data:
             _refuse_zeros(data, self.seen, self.source)
             self.seen += len(data)
             self.newline = data.endswith((b"\n", b"\r"))
-        else:
-            if not self.over:
-                self.rest, self.over = (b"" if self.newline else b"\n") + self.rest, True
-            data, self.rest = self.rest[: len(buffer)], self.rest[len(buffer) :]
-        buffer[: len(data)] = data
-        return len(data)
+            return data
+        if not self.over:
+            self.rest, self.over = (b"" if self.newline else b"\n") + self.rest, True
+        data, self.rest = self.rest[:size], self.rest[size:]
+        return data
 
 
-class _Unpacked(io.RawIOBase):
+class _Unpacked(_Stream):
     """What is packed in a file, as long as it is no more than data can be."""
 
     def __init__(self, path: Path, source: str) -> None:
-        self.inner = gzip.open(path, "rb")
+        self.inner = gzip.GzipFile(path)
         self.source, self.count = source, 0
         self.most = max(UNPACKED, MOST_UNPACKED * path.stat().st_size)
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
-        data = self.inner.read1(len(buffer))
+    def piece(self, size: int) -> bytes:
+        data = self.inner.read1(size)
         self.count += len(data)
         if self.count > self.most:
             raise Refused(
                 f"{self.source} holds more than {MOST_UNPACKED} times its own size: do not trust it, or unpack it first"
             )
-        buffer[: len(data)] = data
-        return len(data)
+        return data
 
     def close(self) -> None:
         self.inner.close()

@@ -113,8 +113,8 @@ class CompletionJob(Job):
         self._entries: Factored | None = None
 
     def needs(self) -> dict[str, float]:
-        """Measured with 3 to 4 million entries, those of the data in no order: 17 to 32 bytes an entry, and ten times the
-        factors while they are turned."""
+        """Measured with 3 to 4 million entries, those of the data in no order: 17 to 32 bytes an entry, and ten times
+        the factors while they are turned."""
         asked, count = self.asked, float(self.problem.m)
         atoms = max((budget.most or 1 for budget in self.budgets), default=1)
         weighted = self.problem.base_loss.weights is not None
