@@ -8,7 +8,7 @@ from pathlib import Path
 
 PROCESS, GROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 UNLIMITED = 2**60  # what control groups without a limit say, or more
-SMALL = 64_000_000  # bytes that nobody asks about: looking takes longer than many a fit
+UNASKED = 64_000_000  # bytes that nobody asks about: looking takes longer than many a fit
 
 
 class NotEnough(MemoryError):
@@ -28,7 +28,7 @@ def afford_fit(needs: Mapping[str, float], remedy: str) -> None:
     remedy : what would need less
     """
     total = sum(needs.values())
-    if total < SMALL:
+    if total < UNASKED:
         return
     there = free()
     if there is not None and total > there:

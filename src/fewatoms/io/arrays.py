@@ -20,7 +20,7 @@ from fewatoms.io.refused import Refused, reading
 
 SPARSE = {"format", "shape", "data"}  # members of a sparse array that SciPy saved
 PLACES = {"indices", "indptr", "row", "col", "offsets", "shape"}  # those that are whole numbers
-FORMATS = {"csr", "csc", "coo", "bsr", "dia"}
+SPARSE_FORMATS = {"csr", "csc", "coo", "bsr", "dia"}
 LONGEST_HEADER = 2**16  # bytes; NumPy refuses those of ten thousand, when it has read them
 MOST_MEMBERS = 2**16
 
@@ -134,8 +134,8 @@ class Archive:
     def _refuse_odd_parts(self) -> None:
         """What SciPy would take for something else: a format that may be any name, places that are no integers."""
         kind = self.read("format").item()
-        if (kind.decode("ascii") if isinstance(kind, bytes) else kind) not in FORMATS:
-            raise ValueError(f"the format {kind!r} is none of {', '.join(sorted(FORMATS))}")
+        if (kind.decode("ascii") if isinstance(kind, bytes) else kind) not in SPARSE_FORMATS:
+            raise ValueError(f"the format {kind!r} is none of {', '.join(sorted(SPARSE_FORMATS))}")
         odd = [name for name in sorted(PLACES & self.headers.keys()) if self.headers[name].dtype.kind not in "iu"]
         if odd or self.headers["data"].dtype.kind not in "fiubc":
             raise ValueError(

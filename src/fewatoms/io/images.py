@@ -23,7 +23,7 @@ from fewatoms.io.refused import Refused, borrowed, fitting, found, reading
 
 GREYS = {"1": "L", "L": "L", "LA": "L", "La": "L", "I": "I", "F": "F", "I;16": "I;16", "I;16L": "I;16", "I;16B": "I;16"}
 BYTES = {"L": np.uint8, "RGB": np.uint8, "I;16": np.uint16, "I": np.int32, "F": np.float32}
-FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP", "PPM")  # no others: of some the decoder is another program
+PICTURES = ("PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP", "PPM")  # no others: of some the decoder is another program
 DIGITS = re.compile(r"(\d+)", re.ASCII)
 
 
@@ -92,7 +92,7 @@ def opened(path: Path, source: str) -> Iterator[Foreign]:
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", pillow.DecompressionBombWarning)
         try:
-            with pillow.open(path, formats=FORMATS) as image:
+            with pillow.open(path, formats=PICTURES) as image:
                 yield image
         except (pillow.DecompressionBombWarning, pillow.DecompressionBombError) as error:
             raise Refused(

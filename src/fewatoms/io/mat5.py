@@ -22,7 +22,7 @@ COMPLEX = 0x0800
 START = 128  # bytes before the first element
 LONGEST_NAME = 2**12
 MOST_AXES = 32
-PIECE = 2**16
+UNPACKED_PIECE = 2**16
 
 
 class Bytes(Protocol):
@@ -67,16 +67,16 @@ class _Zipped:
     def _more(self) -> bytes:
         packed = self.inner.unconsumed_tail
         if not packed:
-            packed = self.outer.read(min(self.left, PIECE))
+            packed = self.outer.read(min(self.left, UNPACKED_PIECE))
             self.left -= len(packed)
-        data = self.inner.decompress(packed, PIECE)
+        data = self.inner.decompress(packed, UNPACKED_PIECE)
         if not data and not self.left and not self.inner.unconsumed_tail:
             raise ValueError("the file ends within a variable")
         return data
 
     def skip(self, count: int) -> None:
         while count:
-            count -= len(self.read(min(count, PIECE)))
+            count -= len(self.read(min(count, UNPACKED_PIECE)))
 
 
 @dataclass(frozen=True)

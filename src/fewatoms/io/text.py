@@ -21,7 +21,7 @@ LONGEST_LINE = 2**24  # characters
 MOST_COLUMNS = 2**18
 MOST_BLANK = 10_000  # lines before that of the names
 BATCH_CELLS = 2**18
-PIECE = 2**20  # bytes that are looked at together
+LOOKED_AT_ONCE = 2**20  # bytes that are looked at together
 PROBE = 2**16  # bytes that are looked at for what no text has
 END = "\x04 the end \x04"  # a row of our own after the last: an open quote swallows it
 
@@ -141,7 +141,7 @@ def refuse_odd(path: Path, source: str) -> None:
     """Refuse what is no text anywhere, or is packed and holds more than data can, before others read all of it."""
     before = 0
     with _unpacking(path, source), opened(path, source) as stream:
-        while some := stream.read(PIECE):
+        while some := stream.read(LOOKED_AT_ONCE):
             _refuse_zeros(some, before, source)
             before += len(some)
 
