@@ -140,7 +140,7 @@ def opened(path: Path, source: str) -> BinaryIO:
 def refuse_odd(path: Path, source: str) -> None:
     """Refuse what is no text anywhere, or is packed and holds more than data can, before others read all of it."""
     before = 0
-    with _unpacking(path, source), opened(path, source) as stream:
+    with opened(path, source) as stream:
         while some := stream.read(LOOKED_AT_ONCE):
             _refuse_zeros(some, before, source)
             before += len(some)
