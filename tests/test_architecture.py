@@ -20,7 +20,7 @@ REPOSITORY = Path(__file__).parent.parent
 
 # A room may import from the rows above its own. The contract of methods stands apart from the methods that keep it.
 LAYERS = [
-    {"_types", "_renamed"},
+    {"_types", "_renamed", "memory"},
     {"_lanes"},
     {"_dense"},
     {"_checks", "_loops", "capabilities", "kept", "rounding", "spread", "whole"},

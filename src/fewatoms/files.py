@@ -14,7 +14,7 @@ import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
@@ -37,6 +37,7 @@ from fewatoms.faces import (
     SymmetricFactors,
     Tiles,
 )
+from fewatoms.io.arrays import MOST_MEMBERS, header
 from fewatoms.kept import Kept, Plain, flattened, gathered
 from fewatoms.whole import replacing, special
 
@@ -92,36 +93,45 @@ def _read(name: str) -> Kept:
         raise _Refused(f"file must be one that save() wrote; {name!r} is a pipe, a device or a socket")
     with open(name, "rb") as stream, np.load(stream, allow_pickle=False) as found:
         _refuse_strange(found.zip)
-        header = kept.section(json.loads(found[HEADER].tobytes().decode()))
-        version = kept.whole(header["format"])
+        said = kept.section(json.loads(found[HEADER].tobytes().decode()))
+        version = kept.whole(said["format"])
+        if version < 1:
+            raise ValueError(f"there is no format {version}")
         if version > FORMAT:
             raise _Refused(
                 f"file must be one that save() wrote in format {FORMAT} or before; {name!r} has format {version}: "
                 "a later version of fewatoms wrote it"
             )
         arrays = {key: found[key] for key in found.files if key != HEADER}
-    for key, labels in kept.section(header["labels"]).items():
+    for key, labels in kept.section(said["labels"]).items():
         arrays[key] = _objects([_label_from(label) for label in kept.rows(labels)])
-    return gathered(header["content"], arrays, ROOT)
+    return gathered(said["content"], arrays, ROOT)
 
 
 def _refuse_strange(archive: zipfile.ZipFile) -> None:
-    """Members that `save` does not write: names that lead out of a folder, and anything packed, which may be larger
-    than it looks."""
-    for member in archive.infolist():
+    """Members that `save` does not write: names that lead out of a folder or come twice, anything packed, which may be
+    larger than it looks, and arrays that are not as long as they declare."""
+    members = archive.infolist()
+    if len({member.filename for member in members}) < len(members) or len(members) > MOST_MEMBERS:
+        raise ValueError(f"members of the archive must have names of their own, and be at most {MOST_MEMBERS}")
+    for member in members:
         if not PLAIN_NAME.fullmatch(member.filename):
             raise ValueError(f"members of the archive must have plain names; got {member.filename!r}")
         if member.compress_type != zipfile.ZIP_STORED:
             raise ValueError(f"members of the archive must not be compressed; {member.filename!r} is")
+        with archive.open(member) as stream:
+            told = header(cast(BinaryIO, stream), member.filename)
+            if told.size != member.file_size - stream.tell():
+                raise ValueError(f"{member.filename!r} declares {told.size} bytes and has {member.file_size}")
 
 
 def save(file: PathLike, content: Kept) -> None:
     """Write to a file under the very name given, replacing what is there when all is written."""
     tree, arrays = flattened(content, ROOT)
     labels: dict[str, Plain] = {key: [_label(v) for v in array.ravel()] for key, array in _of_objects(arrays)}
-    header: Plain = {"format": FORMAT, "labels": labels, "content": tree}
+    about: Plain = {"format": FORMAT, "labels": labels, "content": tree}
     plain = {key: array for key, array in arrays.items() if key not in labels}
-    told = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    told = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
     name = os.path.realpath(_checks.file_name(file))
     if not os.path.isdir(os.path.dirname(name)):
         raise FileNotFoundError(f"file must lie in a folder that is there; got {os.fspath(file)!r}")

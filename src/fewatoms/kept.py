@@ -108,6 +108,14 @@ def reals(array: Array, count: int | None = None) -> Array:
     return _of_kind(array, "fiub", "real numbers", count)
 
 
+def finite(array: Array, count: int | None = None) -> Array:
+    """Real numbers none of which is nan or infinite."""
+    found = reals(array, count)
+    if not np.isfinite(found).all():
+        raise ValueError("an array must hold finite numbers there")
+    return found
+
+
 def numbers(array: Array, axes: int) -> Array:
     """Real or complex numbers in so many axes."""
     if array.ndim != axes:

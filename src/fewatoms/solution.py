@@ -370,16 +370,19 @@ def restored(it: Kept) -> Solution:
     several, n = told["several"] is True, fingerprint.shape[1]
     if math.prod(face.shape) != n and not (several and face.shape[0] == n):
         raise ValueError(f"models must be as large as M says, {fingerprint.shape}; got shape {face.shape}")
+    free, intercept = kept.finite(arrays["free"]), told["intercept"] is True
+    if len(free) != 1 if intercept else bool(len(free)) != bool(fingerprint.columns):
+        raise ValueError(f"there must be one coefficient of an intercept, or as many as free columns; got {len(free)}")
     answer = Solution(
         face,
-        kept.reals(arrays["c"], face.dim),
+        kept.finite(arrays["c"], face.dim),
         status=Status[str(told["status"])],
         success=told["success"] is True,
         message=str(told["message"]),
         loss=kept.real(told["loss"]),
         misfit=kept.real(told["misfit"]),
         r2=kept.real(told.get("r2", math.nan)),  # which earlier files do not know
-        beside=Told(kept.reals(arrays["free"]), told["intercept"] is True, biases, *shrink),
+        beside=Told(free, intercept, biases, *shrink),
         several=several,
         ridge=(ridge, shrink[0]) if shrink else ridge,
         iterations=kept.whole(told["iterations"]),

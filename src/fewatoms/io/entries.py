@@ -19,7 +19,7 @@ from fewatoms.io.grid import stored_grid
 from fewatoms.io.market import read_market
 from fewatoms.io.memory import afford
 from fewatoms.io.records import Entries, asked
-from fewatoms.io.refused import Refused
+from fewatoms.io.refused import Refused, fitting
 
 ONCE = "count"  # what the value is called where each row of a table is one click
 ROW, COLUMN, VALUE = "row", "column", "value"  # what the parts of a triplet are called where the file has no names
@@ -27,6 +27,7 @@ Three: TypeAlias = tuple[str, str, str]
 TRIPLET = 24  # bytes of an entry: two codes and a number, and the key by which repeated ones are found
 
 
+@fitting
 def read_entries(
     path: PathLikeStr,
     *,

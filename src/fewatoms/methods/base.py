@@ -8,7 +8,7 @@ that opens serves; nothing else in the package decides how a problem is solved.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from fewatoms.compressed import Together
 from fewatoms.effort import NORMAL, Effort
 from fewatoms.faces import Face
 from fewatoms.goals import Goal, LowestLoss, MeetBound
+from fewatoms.memory import afford_fit
 from fewatoms.problem import Problem
 
 if TYPE_CHECKING:
@@ -59,10 +60,16 @@ class Job(ABC):
     ranks = False  # whether `finish` has a use for more than the best candidate
     closed = False
     spreads = False  # whether it knows residuals and y that are no arrays, see `spread`
+    remedy = "take fewer data, or a machine with more memory"  # where it needs more memory than there is
     retells = False  # whether `reached` knows the way back to an answer
 
     def __init__(self, problem: Problem, budgets: Sequence[Budget]) -> None:
         self.problem, self.budgets = problem, list(budgets)
+
+    def needs(self) -> Mapping[str, float]:
+        """About how many bytes the run takes at most beside M and b, by what they are for; nothing where that is little
+        beside those. By arithmetic alone: it is asked before any work, and more than is free is refused."""
+        return {}
 
     def courses(self) -> list[list[Budget]]:
         """Budgets that one stream of iterates serves together: all of them, unless the stream depends on the budget."""
@@ -169,6 +176,7 @@ def choose(methods: Sequence[Method], problem: Problem, budgets: Sequence[Budget
                 "wants residuals and y as arrays"
             )
         if job is not None:
+            afford_fit(job.needs(), job.remedy)
             return job
     asked = ", ".join(map(repr, methods))
     raise ValueError(f"method must be one for this problem; {asked} is not one for {problem!r}")

@@ -19,7 +19,7 @@ from fewatoms.oracles import Continuation, Corrective, Oracle
 from fewatoms.problem import Problem
 from fewatoms.retrieval import Active, Exchange, Retrieval, Retrieving, reduced_fit
 from fewatoms.retrieval.by_forms import FormTurn
-from fewatoms.retrieval.forms import enough
+from fewatoms.retrieval.forms import enough, reads_pairs
 from fewatoms.solution import Solution
 from fewatoms.words import asymmetric, same_parts
 
@@ -78,6 +78,11 @@ class GeneralJob(Job):
         self.retrieval = default_retrieval(problem) if method.retrieval is None else method.retrieval
         self.pace = Pace(getattr(self.oracle, "patience", Pace.patience))
         self.few = Growing(problem)
+        self._reads = method.retrieval is None and reads_pairs(problem)
+
+    def needs(self) -> dict[str, float]:
+        """M written out once more for descents on factors, and the copy that this takes."""
+        return {"M as forms of the factors": 16.0 * self.problem.m * self.problem.M.shape[1]} if self._reads else {}
 
     def goal(self, problem: Problem) -> Goal:
         return FewestAtoms(problem) if problem.budget.nothing_said else super().goal(problem)

@@ -76,6 +76,12 @@ class ListedJob(Job):
         """Whether columns are read, or few enough to be asked for."""
         return self._at_hand or self._box
 
+    def needs(self) -> dict[str, float]:
+        """The columns of a black box, as they come and put together. All else is made as it is asked for, and has its
+        room: `Listed.room`."""
+        M = self.problem.measured
+        return {"the columns of the operator": 30.0 * M.shape[0] * M.shape[1]} if self._box else {}
+
     def _fits_a_box(self) -> bool:
         """Whether the columns of a black box are few enough to be asked for."""
         M, method = self.problem.measured, self.method
