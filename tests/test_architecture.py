@@ -27,7 +27,7 @@ LAYERS = [
     {"_backed", "_ranked", "classes"},
     {"budget", "effort", "figures", "kernels", "ledger", "losses", "names", "norms", "phase", "price"},
     {"bars", "curves", "frames", "gram", "ids", "io", "linalg", "ranking", "reduced", "sides", "words"},
-    {"backed", "callbacks", "faces", "pages"},
+    {"backed", "callbacks", "engines", "faces", "pages"},
     {"atoms", "operators"},
     {"candidates", "compressed", "files", "profiled", "units"},
     {"beside", "ridged"},

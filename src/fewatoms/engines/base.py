@@ -1,0 +1,118 @@
+"""The contract of engines."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from fewatoms._types import Array
+
+Loader: TypeAlias = Callable[[], Any]
+Task: TypeAlias = Callable[..., Any]
+
+
+class Placed(ABC):
+    """Blocks where they live. Tasks are functions `task(block, *shared)`, or `task(block, part, *shared)` where parts
+    are given; a cluster has to be able to import them.
+
+    What a task returns comes to the caller: it should be small. What is as long as a block is derived, and stays.
+    """
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def map(self, task: Task, *shared: object, parts: Sequence[object] | None = None) -> Iterator[Any]:
+        """What a task gives for each block, in their order."""
+
+    @abstractmethod
+    def derive(self, task: Task, *shared: object, parts: Sequence[object] | None = None) -> Placed:
+        """New blocks made of these by a task, where these are. `shared` goes with each of them: it should be small."""
+
+    @abstractmethod
+    def release(self) -> None:
+        """Let go of the blocks."""
+
+    def sum(self, task: Task, *shared: object, parts: Sequence[object] | None = None) -> Any:
+        """The sum of what a task gives for all blocks: numbers, arrays, or tuples of them."""
+        return summed(self.map(task, *shared, parts=parts))
+
+
+class Engine(ABC):
+    """Where work over blocks is done.
+
+    workers : how many blocks are worked on at a time
+    """
+
+    workers: int = 1
+
+    @abstractmethod
+    def place(self, loaders: Sequence[Loader], *, keep: bool = False) -> Placed:
+        """Blocks made by these loaders, each where it is to live.
+
+        keep : whether a block is kept once it was loaded; otherwise it may be loaded again for every pass
+        """
+
+
+def added(a: Any, b: Any) -> Any:
+    """a + b, where both may be tuples of such things, or None for nothing. Arrays of the left one are reused."""
+    if a is None or b is None:
+        return b if a is None else a
+    if isinstance(a, tuple):
+        return tuple(added(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, np.ndarray) and a.flags.writeable and a.dtype == getattr(b, "dtype", None) and a.shape == b.shape:
+        return np.add(a, b, out=a)
+    return a + b
+
+
+def summed(results: Iterable[Any]) -> Any:
+    """The sum of results in the shape of a tree: neighbours first, then neighbouring pairs, and so on.
+
+    No more of them are held at a time than the tree is deep, and rounding grows with its depth alone.
+    """
+    held: list[tuple[int, Any]] = []  # sums of 2^level neighbours each, levels falling
+    for result in results:
+        level, total = 0, result
+        while held and held[-1][0] == level:
+            total, level = added(held.pop()[1], total), level + 1
+        held.append((level, total))
+    if not held:
+        return None
+    total = held.pop()[1]
+    while held:
+        total = added(held.pop()[1], total)
+    return total
+
+
+def called(task: Task, block: Any, i: int, part: tuple[object, ...], shared: Sequence[object]) -> Any:
+    """A task for one block, with its part if there are parts; errors say which block."""
+    try:
+        return task(block, *part, *shared)
+    except Exception as error:
+        error.add_note(f"This happened in block {i}.")
+        raise
+
+
+def loaded(loader: Loader, i: int) -> Any:
+    """What a loader gives; errors say which block was meant."""
+    try:
+        return loader()
+    except Exception as error:
+        error.add_note(f"This happened when block {i} was loaded.")
+        raise
+
+
+def checked(parts: Sequence[object] | None, count: int) -> Sequence[object] | None:
+    """Parts, one for each block."""
+    if parts is not None and len(parts) != count:
+        raise ValueError(f"parts must be one for each of {count} blocks; got {len(parts)}")
+    return parts
+
+
+def rows_of(vector: Array, starts: Sequence[int]) -> list[Array]:
+    """A vector or the rows of an array cut at these starts, the last of which is its end: views."""
+    return [vector[a:b] for a, b in pairwise(starts)]

@@ -1,0 +1,103 @@
+"""Engines of this process: one block after the other, or a few at a time in threads."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from fewatoms import _checks, kernels, ledger, linalg
+from fewatoms.engines.base import Engine, Loader, Placed, Task, called, checked, loaded
+
+AHEAD = 2  # blocks begun beyond those that are worked on, so that no thread waits for the sum
+
+
+class Blocks(Placed):
+    """Blocks of this process, loaded when they are needed."""
+
+    def __init__(self, loaders: Sequence[Loader], keep: bool, workers: int) -> None:
+        self._loaders, self._keep, self._workers = list(loaders), keep, workers
+        self._held: dict[int, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self._loaders)
+
+    def _block(self, i: int) -> Any:
+        if i in self._held:
+            return self._held[i]
+        block = loaded(self._loaders[i], i)
+        if self._keep:
+            self._held[i] = block
+        return block
+
+    def map(self, task: Task, *shared: object, parts: Sequence[object] | None = None) -> Iterator[Any]:
+        parts = checked(parts, len(self))
+
+        def done(i: int) -> Any:
+            return called(task, self._block(i), i, () if parts is None else (parts[i],), shared)
+
+        if min(self._workers, len(self)) <= 1:
+            for i in range(len(self)):
+                yield done(i)
+                ledger.tick()
+        else:
+            yield from self._in_threads(done)
+
+    def _in_threads(self, done: Task) -> Iterator[Any]:
+        """Results in order; no more blocks are begun than there are threads, and a few."""
+        with linalg.single_thread(), ThreadPoolExecutor(self._workers) as pool:
+            waiting: deque[Future[Any]] = deque()
+            following = iter(range(len(self)))
+            try:
+                for i in following:
+                    waiting.append(pool.submit(done, i))
+                    if len(waiting) >= self._workers + AHEAD:
+                        yield waiting.popleft().result()
+                        ledger.tick()
+                while waiting:
+                    yield waiting.popleft().result()
+                    ledger.tick()
+            finally:
+                for future in waiting:
+                    future.cancel()
+
+    def derive(self, task: Task, *shared: object, parts: Sequence[object] | None = None) -> Placed:
+        made = list(self.map(task, *shared, parts=parts))
+        return Blocks([_given(block) for block in made], True, self._workers)
+
+    def release(self) -> None:
+        self._held.clear()
+
+
+def _given(block: Any) -> Loader:
+    return lambda: block
+
+
+class Serial(Engine):
+    """One block after the other."""
+
+    def place(self, loaders: Sequence[Loader], *, keep: bool = False) -> Placed:
+        return Blocks(loaders, keep, 1)
+
+    def __repr__(self) -> str:
+        return "Serial()"
+
+
+class Threads(Engine):
+    """Blocks in threads of this process, each with one thread of BLAS.
+
+    Parameters
+    ----------
+    workers : int, optional
+        As many as there are cores, or as environment variables for threads allow.
+    """
+
+    def __init__(self, workers: int | None = None) -> None:
+        self.workers = kernels.threads() if workers is None else _checks.integer("workers", workers, 1)
+
+    def place(self, loaders: Sequence[Loader], *, keep: bool = False) -> Placed:
+        return Blocks(loaders, keep, self.workers)
+
+    def __repr__(self) -> str:
+        return f"Threads({self.workers})"
