@@ -226,7 +226,7 @@ DOORS = {
 }
 READERS = {
     "as_operator", "as_map", "beside", "spread", "price", "of", "posed", "_way", "scaled", "__add__", "__or__", "ks_of",
-    "__init__", "__post_init__", "_checked",
+    "__init__", "__post_init__", "_checked", "engine_of",
 }  # fmt: skip
 
 

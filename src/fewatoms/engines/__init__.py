@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from fewatoms.engines.base import Engine, Loader, Placed, Task, summed
+from fewatoms.engines.base import Engine, Loader, Placed, Task, Terms, rows_of, summed
 from fewatoms.engines.local import Serial, Threads
 
 if TYPE_CHECKING:
@@ -39,10 +39,13 @@ def engine_of(given: Engine | Client | str | None = None) -> Engine:
         from fewatoms.engines.dasked import connected
 
         return connected(given)
-    if type(given).__module__.partition(".")[0] == "distributed":
+    if "distributed" in sys.modules:
+        from distributed import Client
+
         from fewatoms.engines.dasked import Dask
 
-        return Dask(given)
+        if isinstance(given, Client):
+            return Dask(given)
     raise TypeError(
         'engine must be "serial", "threads", a dask.distributed.Client, the address of a scheduler such as '
         f'"tcp://10.0.0.1:8786", or an Engine; got {given!r}'
@@ -58,4 +61,4 @@ def _present() -> Engine | None:
     return present()
 
 
-__all__ = ["Engine", "Loader", "Placed", "Serial", "Task", "Threads", "engine_of", "summed"]
+__all__ = ["Engine", "Loader", "Placed", "Serial", "Task", "Terms", "Threads", "engine_of", "rows_of", "summed"]

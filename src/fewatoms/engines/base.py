@@ -5,14 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, TypeAlias
+from operator import add
+from typing import TypeAlias
 
-import numpy as np
+from fewatoms._types import Array, Foreign
 
-from fewatoms._types import Array
-
-Loader: TypeAlias = Callable[[], Any]
-Task: TypeAlias = Callable[..., Any]
+Loader: TypeAlias = Callable[[], Foreign]
+Task: TypeAlias = Callable[..., Foreign]
 
 
 class Placed(ABC):
@@ -26,7 +25,7 @@ class Placed(ABC):
     def __len__(self) -> int: ...
 
     @abstractmethod
-    def map(self, task: Task, *shared: object, parts: Sequence[object] | None = None) -> Iterator[Any]:
+    def map(self, task: Task, *shared: object, parts: Sequence[object] | None = None) -> Iterator[Foreign]:
         """What a task gives for each block, in their order."""
 
     @abstractmethod
@@ -37,18 +36,18 @@ class Placed(ABC):
     def release(self) -> None:
         """Let go of the blocks."""
 
-    def sum(self, task: Task, *shared: object, parts: Sequence[object] | None = None) -> Any:
-        """The sum of what a task gives for all blocks: numbers, arrays, or tuples of them."""
+    def sum(self, task: Task, *shared: object, parts: Sequence[object] | None = None) -> Foreign:
+        """The sum of what a task gives for all blocks: numbers, arrays, or `Terms` of these."""
         return summed(self.map(task, *shared, parts=parts))
 
 
 class Engine(ABC):
-    """Where work over blocks is done.
+    """Where work over blocks is done."""
 
-    workers : how many blocks are worked on at a time
-    """
-
-    workers: int = 1
+    @property
+    @abstractmethod
+    def workers(self) -> int:
+        """How many blocks are worked on at a time."""
 
     @abstractmethod
     def place(self, loaders: Sequence[Loader], *, keep: bool = False) -> Placed:
@@ -58,37 +57,35 @@ class Engine(ABC):
         """
 
 
-def added(a: Any, b: Any) -> Any:
-    """a + b, where both may be tuples of such things, or None for nothing. Arrays of the left one are reused."""
-    if a is None or b is None:
-        return b if a is None else a
-    if isinstance(a, tuple):
-        return tuple(added(x, y) for x, y in zip(a, b, strict=True))
-    if isinstance(a, np.ndarray) and a.flags.writeable and a.dtype == getattr(b, "dtype", None) and a.shape == b.shape:
-        return np.add(a, b, out=a)
-    return a + b
+class Terms(tuple[Foreign, ...]):
+    """Several things that are summed up side by side."""
+
+    __slots__ = ()
+
+    def __add__(self, other: tuple[Foreign, ...]) -> Terms:
+        return Terms(map(add, self, other))
 
 
-def summed(results: Iterable[Any]) -> Any:
+def summed(results: Iterable[Foreign]) -> Foreign:
     """The sum of results in the shape of a tree: neighbours first, then neighbouring pairs, and so on.
 
     No more of them are held at a time than the tree is deep, and rounding grows with its depth alone.
     """
-    held: list[tuple[int, Any]] = []  # sums of 2^level neighbours each, levels falling
+    held: list[tuple[int, Foreign]] = []  # sums of 2^level neighbours each, levels falling
     for result in results:
         level, total = 0, result
         while held and held[-1][0] == level:
-            total, level = added(held.pop()[1], total), level + 1
+            total, level = add(held.pop()[1], total), level + 1
         held.append((level, total))
     if not held:
         return None
     total = held.pop()[1]
     while held:
-        total = added(held.pop()[1], total)
+        total = add(held.pop()[1], total)
     return total
 
 
-def called(task: Task, block: Any, i: int, part: tuple[object, ...], shared: Sequence[object]) -> Any:
+def called(task: Task, block: Foreign, i: int, part: tuple[object, ...], shared: Sequence[object]) -> Foreign:
     """A task for one block, with its part if there are parts; errors say which block."""
     try:
         return task(block, *part, *shared)
@@ -97,7 +94,7 @@ def called(task: Task, block: Any, i: int, part: tuple[object, ...], shared: Seq
         raise
 
 
-def loaded(loader: Loader, i: int) -> Any:
+def loaded(loader: Loader, i: int) -> Foreign:
     """What a loader gives; errors say which block was meant."""
     try:
         return loader()

@@ -9,19 +9,22 @@ should not carry them; a pass whose vectors were lost is made again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from contextlib import suppress
+from operator import add
 
-import numpy as np
+from dask.sizeof import sizeof
 from distributed import CancelledError, Client, Future, get_client
 from distributed import TimeoutError as NotYet
 from distributed.scheduler import KilledWorker
 
 from fewatoms import ledger, linalg
-from fewatoms.engines.base import Engine, Loader, Placed, Task, added, called, checked, loaded
+from fewatoms._types import Foreign
+from fewatoms.engines.base import Engine, Loader, Placed, Task, called, checked, loaded
 
 POLL = 0.1  # seconds between two looks at the clock while workers work
 INLINE = 1 << 18  # bytes up to which an array goes along with the task itself
-ROUNDS = 5  # of one pass, when what was scattered for it was lost
+TRIED_AGAIN = 5  # of one pass, when what was scattered for it was lost
+LOST = f"workers were lost {TRIED_AGAIN} times in one pass over the data: their logs say why"
 RETRIES = 3  # of one task that failed because of where it ran
 
 
@@ -55,7 +58,7 @@ class Dask(Engine):
         self.client = client
 
     @property
-    def workers(self) -> int:  # type: ignore[override]
+    def workers(self) -> int:
         """Threads of all workers that are there now."""
         return max(1, sum(self.client.nthreads().values()))
 
@@ -66,7 +69,7 @@ class Dask(Engine):
         return DaskBlocks(self.client, futures)
 
     def __repr__(self) -> str:
-        return f"Dask({self.client.scheduler.address})"
+        return f"Dask({self.client.scheduler_info()['address']})"
 
 
 class DaskBlocks(Placed):
@@ -78,10 +81,10 @@ class DaskBlocks(Placed):
     def __len__(self) -> int:
         return len(self._futures)
 
-    def map(self, task: Task, *shared: object, parts: Sequence[object] | None = None) -> Iterator[Any]:
+    def map(self, task: Task, *shared: object, parts: Sequence[object] | None = None) -> Iterator[Foreign]:
         parts = checked(parts, len(self))
         first = 0
-        for _ in range(ROUNDS):
+        for _ in range(TRIED_AGAIN):
             pending = self._begun(task, shared, parts, first)
             try:
                 while pending:
@@ -95,12 +98,14 @@ class DaskBlocks(Placed):
                 continue
             finally:
                 self._client.cancel(pending)
-        raise RuntimeError(f"workers were lost {ROUNDS} times in one pass over the data: look at their logs for why")
+        raise RuntimeError(
+            f"workers were lost {TRIED_AGAIN} times in one pass over the data: look at their logs for why"
+        )
 
-    def sum(self, task: Task, *shared: object, parts: Sequence[object] | None = None) -> Any:
+    def sum(self, task: Task, *shared: object, parts: Sequence[object] | None = None) -> Foreign:
         """Added up among the workers: one result comes back."""
         parts = checked(parts, len(self))
-        for _ in range(ROUNDS):
+        for _ in range(TRIED_AGAIN):
             level = made = self._begun(task, shared, parts, 0)
             while len(level) > 1:
                 paired = [self._added(a, b) for a, b in zip(level[0::2], level[1::2], strict=False)]
@@ -112,10 +117,12 @@ class DaskBlocks(Placed):
                 continue
             finally:
                 self._client.cancel(made)
-        raise RuntimeError(f"workers were lost {ROUNDS} times in one pass over the data: look at their logs for why")
+        raise RuntimeError(
+            f"workers were lost {TRIED_AGAIN} times in one pass over the data: look at their logs for why"
+        )
 
     def _added(self, a: Future, b: Future) -> Future:
-        return self._client.submit(plus, a, b, pure=False, retries=RETRIES)
+        return self._client.submit(add, a, b, pure=False, retries=RETRIES)
 
     def _begun(self, task: Task, shared: Sequence[object], parts: Sequence[object] | None, first: int) -> list[Future]:
         """A future for each block from `first` on."""
@@ -131,7 +138,7 @@ class DaskBlocks(Placed):
 
     def _sent(self, thing: object) -> object:
         """A long array as a future, so that it does not go through the scheduler; other things as they are."""
-        long = isinstance(thing, np.ndarray) and thing.nbytes > INLINE
+        long = sizeof(thing) > INLINE
         return self._client.scatter(thing, hash=False, broadcast=False) if long else thing
 
     def derive(self, task: Task, *shared: object, parts: Sequence[object] | None = None) -> Placed:
@@ -143,33 +150,22 @@ class DaskBlocks(Placed):
         self._futures.clear()
 
 
-def _waited(future: Future) -> Any:
+def _waited(future: Future) -> Foreign:
     """The result of a future; the clock goes on in the meantime."""
-    while True:
-        try:
-            return future.result(timeout=POLL)
-        except NotYet:
-            if future.done():  # it is the task itself that says so
-                raise
+    try:
+        while not future.done():
+            with suppress(NotYet):  # which a task may say as well
+                return future.result(timeout=POLL)
             ledger.tick()
-        except KilledWorker as error:
-            raise RuntimeError(
-                "workers died of the same piece of work several times, most likely for want of memory: make blocks "
-                "smaller, or give workers more"
-            ) from error
+        return future.result()
+    except KilledWorker as error:
+        raise RuntimeError(
+            "workers died of the same piece of work several times, most likely for want of memory: make blocks "
+            "smaller, or give workers more"
+        ) from error
 
 
-def capped(task: Task, block: Any, i: int, part: tuple[Any, ...], *shared: object) -> Any:
+def capped(task: Task, block: Foreign, i: int, part: tuple[Foreign, ...], *shared: object) -> Foreign:
     """A task on a worker, where several may run at a time: with one thread of BLAS each."""
     with linalg.single_thread():
         return called(task, block, i, part, shared)
-
-
-def plus(a: Any, b: Any) -> Any:
-    """The sum of two results; those of others are left as they are, since they may be asked for again."""
-    return added(_own(a), b)
-
-
-def _own(a: Any) -> Any:
-    """A copy at the top, so that `added` does not write into what is not its own."""
-    return tuple(_own(x) for x in a) if isinstance(a, tuple) else np.array(a) if isinstance(a, np.ndarray) else a

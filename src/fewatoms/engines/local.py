@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
 
 from fewatoms import _checks, kernels, ledger, linalg
+from fewatoms._types import Foreign
 from fewatoms.engines.base import Engine, Loader, Placed, Task, called, checked, loaded
 
 AHEAD = 2  # blocks begun beyond those that are worked on, so that no thread waits for the sum
@@ -18,12 +18,12 @@ class Blocks(Placed):
 
     def __init__(self, loaders: Sequence[Loader], keep: bool, workers: int) -> None:
         self._loaders, self._keep, self._workers = list(loaders), keep, workers
-        self._held: dict[int, Any] = {}
+        self._held: dict[int, Foreign] = {}
 
     def __len__(self) -> int:
         return len(self._loaders)
 
-    def _block(self, i: int) -> Any:
+    def _block(self, i: int) -> Foreign:
         if i in self._held:
             return self._held[i]
         block = loaded(self._loaders[i], i)
@@ -31,10 +31,10 @@ class Blocks(Placed):
             self._held[i] = block
         return block
 
-    def map(self, task: Task, *shared: object, parts: Sequence[object] | None = None) -> Iterator[Any]:
+    def map(self, task: Task, *shared: object, parts: Sequence[object] | None = None) -> Iterator[Foreign]:
         parts = checked(parts, len(self))
 
-        def done(i: int) -> Any:
+        def done(i: int) -> Foreign:
             return called(task, self._block(i), i, () if parts is None else (parts[i],), shared)
 
         if min(self._workers, len(self)) <= 1:
@@ -44,10 +44,10 @@ class Blocks(Placed):
         else:
             yield from self._in_threads(done)
 
-    def _in_threads(self, done: Task) -> Iterator[Any]:
+    def _in_threads(self, done: Task) -> Iterator[Foreign]:
         """Results in order; no more blocks are begun than there are threads, and a few."""
         with linalg.single_thread(), ThreadPoolExecutor(self._workers) as pool:
-            waiting: deque[Future[Any]] = deque()
+            waiting: deque[Future[Foreign]] = deque()
             following = iter(range(len(self)))
             try:
                 for i in following:
@@ -70,12 +70,16 @@ class Blocks(Placed):
         self._held.clear()
 
 
-def _given(block: Any) -> Loader:
+def _given(block: Foreign) -> Loader:
     return lambda: block
 
 
 class Serial(Engine):
     """One block after the other."""
+
+    @property
+    def workers(self) -> int:
+        return 1
 
     def place(self, loaders: Sequence[Loader], *, keep: bool = False) -> Placed:
         return Blocks(loaders, keep, 1)
@@ -94,10 +98,14 @@ class Threads(Engine):
     """
 
     def __init__(self, workers: int | None = None) -> None:
-        self.workers = kernels.threads() if workers is None else _checks.integer("workers", workers, 1)
+        self._workers = kernels.threads() if workers is None else _checks.integer("workers", workers, 1)
+
+    @property
+    def workers(self) -> int:
+        return self._workers
 
     def place(self, loaders: Sequence[Loader], *, keep: bool = False) -> Placed:
-        return Blocks(loaders, keep, self.workers)
+        return Blocks(loaders, keep, self._workers)
 
     def __repr__(self) -> str:
-        return f"Threads({self.workers})"
+        return f"Threads({self._workers})"
