@@ -15,6 +15,7 @@ from operator import add
 from dask.sizeof import sizeof
 from distributed import CancelledError, Client, Future, get_client
 from distributed import TimeoutError as NotYet
+from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
 
 from fewatoms import ledger, linalg
@@ -24,6 +25,7 @@ from fewatoms.engines.base import Engine, Loader, Placed, Task, called, checked,
 POLL = 0.1  # seconds between two looks at the clock while workers work
 INLINE = 1 << 18  # bytes up to which an array goes along with the task itself
 TRIED_AGAIN = 5  # of one pass, when what was scattered for it was lost
+WENT_DOWN = (CancelledError, CommClosedError)  # what was scattered, or where it was to go, went down with a worker
 LOST = f"workers were lost {TRIED_AGAIN} times in one pass over the data: their logs say why"
 RETRIES = 3  # of one task that failed because of where it ran
 
@@ -85,8 +87,9 @@ class DaskBlocks(Placed):
         parts = checked(parts, len(self))
         first = 0
         for _ in range(TRIED_AGAIN):
-            pending = self._begun(task, shared, parts, first)
+            pending: list[Future] = []
             try:
+                pending += self._begun(task, shared, parts, first)
                 while pending:
                     result = _waited(pending[0])
                     pending.pop(0)
@@ -94,7 +97,7 @@ class DaskBlocks(Placed):
                     yield result
                     ledger.tick()
                 return
-            except CancelledError:  # what was scattered went down with a worker
+            except WENT_DOWN:
                 continue
             finally:
                 self._client.cancel(pending)
@@ -106,14 +109,15 @@ class DaskBlocks(Placed):
         """Added up among the workers: one result comes back."""
         parts = checked(parts, len(self))
         for _ in range(TRIED_AGAIN):
-            level = made = self._begun(task, shared, parts, 0)
-            while len(level) > 1:
-                paired = [self._added(a, b) for a, b in zip(level[0::2], level[1::2], strict=False)]
-                level = paired + level[len(paired) * 2 :]
-                made = made + paired
+            made: list[Future] = []
             try:
+                made += (level := self._begun(task, shared, parts, 0))
+                while len(level) > 1:
+                    paired = [self._added(a, b) for a, b in zip(level[0::2], level[1::2], strict=False)]
+                    level = paired + level[len(paired) * 2 :]
+                    made += paired
                 return _waited(level[0]) if level else None
-            except CancelledError:
+            except WENT_DOWN:
                 continue
             finally:
                 self._client.cancel(made)
