@@ -16,6 +16,7 @@ from fewatoms.operators.identity import Identity
 from fewatoms.operators.matrix import MatrixOperator
 from fewatoms.operators.projected import Projected
 from fewatoms.operators.quadratic import Quadratic
+from fewatoms.operators.row_blocks import RowBlocks
 from fewatoms.operators.rows import Rows
 from fewatoms.operators.sampling import Margins, Sampling
 from fewatoms.operators.several import Several
@@ -75,6 +76,7 @@ __all__ = [
     "OwnBox",
     "Projected",
     "Quadratic",
+    "RowBlocks",
     "Rows",
     "Sampling",
     "Several",

@@ -1,0 +1,248 @@
+"""Other smooth losses over many rows: parabolas, each made in one pass, and the search in their place.
+
+At a point x the loss is f + slope'd + d'Hd / 2 for small steps d, with H summed over all rows. Its triangle takes the
+place of M: the search finds the best k atoms of the parabola, and a pass along the way there says how far the loss
+itself goes along. This ends where the parabola has no better support and no longer a step to offer: the support is one
+that no exchange of the search improves, and its coefficients are those of Newton's method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fewatoms import ledger
+from fewatoms._types import Array, FloatArray, IntArray
+from fewatoms.budget import Budget
+from fewatoms.candidates import Candidate, DualPoint, Iterate
+from fewatoms.capabilities import RowWise
+from fewatoms.losses import Loss
+from fewatoms.methods.base import Job, Pace
+from fewatoms.methods.tall import sums
+from fewatoms.operators import MatrixOperator
+from fewatoms.problem import Problem
+from fewatoms.relaxations import P1
+from fewatoms.units import column_lengths
+
+if TYPE_CHECKING:
+    from fewatoms.methods.tall import Tall
+
+STEPS = 0.5 ** np.arange(10)  # shares of the way to the best point of a parabola that one pass looks at
+SETTLED = 1e-10  # share of the objective below which a fall is the last one
+PATIENT, SLOW = 4, 0.1  # steps of other atoms that are not better at once, and the least share of what is missing each
+FLAT = 1e-12  # of the largest squared length in the Hessian: what is added to all, so that there is a triangle
+
+
+class LossRows:
+    """A loss that is cut like the data."""
+
+    def __init__(self, loss: Loss, size: int) -> None:
+        self.loss, self.size = loss, size
+
+    def __getitem__(self, rows: slice) -> Loss:
+        return self.loss.subset(np.arange(self.size)[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Bent:
+    """The parabola at a point: x for the atoms, v for what stands beside them.
+
+    value : f there; slope, H : of [F M], columns times `scale`
+    """
+
+    x: FloatArray
+    v: FloatArray
+    value: float
+    slope: FloatArray
+    H: FloatArray
+    scale: FloatArray
+
+    def triangle(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """U, u and the scale of columns: the parabola is |u - U w|^2 / 2 and a constant, for w = (v, x) / scale."""
+        H = self.H.copy()
+        H[np.diag_indices_from(H)] += FLAT * float(H.diagonal().max(initial=0.0)) + 1e-300
+        U = np.linalg.cholesky(H).T
+        w = np.concatenate([self.v, self.x]) / self.scale
+        moments = self.H @ w - self.slope
+        return U, np.linalg.solve(U.T, moments), self.scale
+
+    def freely(self, x: FloatArray) -> FloatArray:
+        """The best v of the parabola beside x."""
+        q = self.v.size
+        if not q:
+            return self.v
+        H, s = self.H, self.scale
+        step = (x - self.x) / s[q:]
+        return self.v - s[:q] * np.linalg.lstsq(H[:q, :q], self.slope[:q] + H[:q, q:] @ step, rcond=None)[0]
+
+
+class BentJob(Job):
+    """One budget after the other, each from where the one before ended."""
+
+    pace = Pace(patience=100_000, complete=True)
+
+    def __init__(self, problem: Problem, budgets: Sequence[Budget], method: Tall, rows: RowWise) -> None:
+        super().__init__(problem, budgets)
+        self.method, self.rows = method, rows
+        self._scale: FloatArray | None = None
+        self._lengths: FloatArray | None = None
+        self._last: Bent | None = None
+
+    def courses(self) -> list[list[Budget]]:
+        return [[budget] for budget in sorted(self.budgets, key=lambda budget: budget.single)]
+
+    # Passes -----------------------------------------------------------------------------------------------------------
+
+    @property
+    def _F(self) -> FloatArray | None:
+        return self.problem.beside.columns
+
+    def _parts(self) -> Sequence[Array | None]:
+        problem = self.problem
+        return problem.data, self._F, LossRows(problem.base_loss, problem.m)  # type: ignore[return-value]
+
+    def _units(self) -> FloatArray:
+        """What columns of [F M] are multiplied by to have length 1."""
+        if self._scale is None:
+            squares = self.rows.over_rows(sums.squared, parts=(self._F,))
+            if not np.isfinite(squares).all():
+                raise ValueError("M must hold finite numbers only, of sizes whose squares are finite; some are not")
+            lengths = np.sqrt(squares)
+            self._scale = 1.0 / np.where(lengths > 0, lengths, 1.0)
+        return self._scale
+
+    def _bent(self, x: FloatArray, v: FloatArray) -> Bent:
+        scale = self._units()
+        value, slope, H = self.rows.over_rows(sums.parabola, x, v, scale, parts=self._parts())
+        return Bent(x, v, value, slope, H, scale)
+
+    def _losses(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        return np.asarray(self.rows.over_rows(sums.along, X, V, parts=self._parts()))
+
+    # Turns ------------------------------------------------------------------------------------------------------------
+
+    def iterates(self, course: Sequence[Budget]) -> Iterator[Iterate]:
+        (budget,) = course
+        problem, at = self.problem.with_budget(budget), self._last
+        if at is None:
+            with ledger.stage("going through all rows"):
+                at = self._bent(np.zeros(self.problem.M.shape[1]), np.zeros(self.problem.beside.count))
+        for turn in range(self.method.turns):
+            with ledger.stage("going through all rows"):
+                fresh = self._turned(problem, at)
+            at = self._last = at if fresh is None else fresh
+            yield Iterate(primal=self._candidate(problem, at), worth=float(turn), at=at)
+            if fresh is None:
+                return
+
+    def _turned(self, problem: Problem, at: Bent) -> Bent | None:
+        """A better point, if the parabola leads to one: with the atoms that it would have, or with those at hand."""
+        held = np.flatnonzero(at.x)
+        for x in (self._best(problem, at, None), self._best(problem, at, held) if held.size else None):
+            if x is None:
+                continue
+            fresh = self._reached(at, at, x)
+            if fresh is None and not np.isin(np.flatnonzero(x), held).all():
+                fresh = self._nearer(problem, at, x)
+            if fresh is not None:
+                return fresh
+        return None
+
+    def _nearer(self, problem: Problem, at: Bent, x: FloatArray) -> Bent | None:
+        """Other atoms are not better at once: they may be after a few steps of their own."""
+        inside, worth, v = np.flatnonzero(x), np.inf, at.freely(x)
+        trial = self._bent(x, v)
+        for _ in range(PATIENT):
+            worth = trial.value + self._paid(trial.x)
+            if worth < self._worth(at) * (1 - SETTLED):
+                return trial
+            further = self._best(problem, trial, inside)
+            fresh = None if further is None else self._reached(trial, trial, further)
+            if fresh is None or self._worth(fresh) > worth - SLOW * abs(worth - self._worth(at)):
+                return None if fresh is None or self._worth(fresh) >= self._worth(at) * (1 - SETTLED) else fresh
+            trial = fresh
+        return trial if self._worth(trial) < self._worth(at) * (1 - SETTLED) else None
+
+    def _reached(self, at: Bent, best: Bent, x: FloatArray) -> Bent | None:
+        """The point on the way to x, over the atoms of x alone, where the objective is lowest; None where it does not
+        fall."""
+        begin = np.where(x != 0, at.x, 0.0)
+        X = begin + STEPS[:, None] * (x - begin)
+        v = at.freely(x)
+        V = at.v + STEPS[:, None] * (v - at.v)
+        worth = self._losses(X, V) + np.array([self._paid(other) for other in X])
+        i = int(np.argmin(worth))
+        lowest = self._worth(best)
+        return self._bent(X[i], V[i]) if worth[i] < lowest - SETTLED * abs(lowest) else None
+
+    def _worth(self, at: Bent) -> float:
+        return at.value + self._paid(at.x)
+
+    def _paid(self, x: FloatArray) -> float:
+        """What coefficients pay."""
+        ridge = self.problem.price.on_squares
+        return 0.5 * ridge * float(np.sum((self._measured() * x) ** 2)) if ridge else 0.0
+
+    def _measured(self) -> FloatArray:
+        """The lengths of the columns of M past what stands beside them, which a ridge is on."""
+        if self._lengths is None:
+            found = column_lengths(self.problem, self.problem.M)
+            assert found is not None
+            self._lengths = found
+        return self._lengths
+
+    def _best(self, problem: Problem, at: Bent, inside: IntArray | None) -> FloatArray | None:
+        """The best point of the parabola with as many atoms as are allowed, or with these coordinates alone."""
+        U, u, scale = at.triangle()
+        q = at.v.size
+        R, c = U[q:, q:] / scale[q:], u[q:]
+        if problem.price.on_squares:
+            R = np.concatenate([R, np.sqrt(problem.price.on_squares) * np.diag(self._measured())])
+            c = np.concatenate([c, np.zeros(len(R) - c.size)])
+        x = np.zeros(R.shape[1])
+        if inside is not None and not problem.atoms.expose(at.x, problem.budget.single).cone:
+            x[inside] = np.linalg.lstsq(R[:, inside], c, rcond=None)[0]
+            return x
+        posed = replace(Problem.of(MatrixOperator(R), c, atoms=problem.atoms), budget=problem.budget)
+        job, best = self.method.inner.open(posed, [problem.budget]), None
+        if posed.zero_suffices or job is None:
+            return None
+        with closing(job):
+            for iterate in job.iterates([problem.budget]):
+                found = job.retrieve(iterate, problem.budget)
+                best = found if best is None or found.loss < best.loss else best
+                if best.isolated:
+                    break
+        return None if best is None else np.ravel(best.face.point(best.c))
+
+    # Answers ----------------------------------------------------------------------------------------------------------
+
+    def _candidate(self, problem: Problem, at: Bent) -> Candidate:
+        face = problem.atoms.expose(at.x, problem.budget.single)
+        c = face.adjoint(at.x)
+
+        def left() -> FloatArray:
+            return problem.b - problem.M.apply(at.x)
+
+        return Candidate(at.value, face.gauge(c), lambda: (face, c), left)
+
+    def retrieve(self, iterate: Iterate, budget: Budget) -> Candidate:
+        assert iterate.primal is not None
+        return iterate.primal
+
+    def so_far(self, budget: Budget) -> Candidate | None:
+        at = self._last
+        return None if at is None or not at.x.any() else self._candidate(self.problem.with_budget(budget), at)
+
+    def evaluate(self, iterate: Iterate) -> DualPoint:
+        """The answer's own dual vector, for (P1) at the penalty where it is feasible: two passes."""
+        assert isinstance(iterate.at, Bent)
+        problem = self.problem
+        y = problem.loss.gradient(problem.b - problem.M.apply(iterate.at.x))
+        z = problem.M.adjoint(y)
+        support = problem.atoms.ceiling(z)
+        return DualPoint(y, z, support, P1(problem, support))
