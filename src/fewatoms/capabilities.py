@@ -114,9 +114,7 @@ class RowWise(Protocol):
         """Whether a pass is what costs: rows are on disk, or elsewhere."""
         ...
 
-    def over_rows(
-        self, task: Callable[..., Foreign], *shared: object, parts: Sequence[Array | None] = ()
-    ) -> Foreign:
+    def over_rows(self, task: Callable[..., Foreign], *shared: object, parts: Sequence[Array | None] = ()) -> Foreign:
         """The sum of task(A, *parts of these rows, *shared) over blocks A of rows, where parts are as long as the
         data."""
         ...

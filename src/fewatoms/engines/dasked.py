@@ -20,7 +20,7 @@ from distributed.scheduler import KilledWorker
 
 from fewatoms import ledger, linalg
 from fewatoms._types import Foreign
-from fewatoms.engines.base import Engine, Loader, Placed, Task, called, checked, loaded
+from fewatoms.engines.base import DelayedBlock, Engine, Loader, Placed, Task, as_it_came, called, checked, loaded
 
 POLL = 0.1  # seconds between two looks at the clock while workers work
 INLINE = 1 << 18  # bytes up to which an array goes along with the task itself
@@ -64,11 +64,14 @@ class Dask(Engine):
         """Threads of all workers that are there now."""
         return max(1, sum(self.client.nthreads().values()))
 
-    def place(self, loaders: Sequence[Loader], *, keep: bool = False) -> Placed:
-        futures = [
-            self.client.submit(loaded, loader, i, pure=False, retries=RETRIES) for i, loader in enumerate(loaders)
-        ]
-        return DaskBlocks(self.client, futures)
+    def place(self, loaders: Sequence[Loader], *, keep: bool = False, ready: Task = as_it_came) -> Placed:
+        return DaskBlocks(self.client, [self._made(loader, i, ready) for i, loader in enumerate(loaders)])
+
+    def _made(self, loader: Loader, i: int, ready: Task) -> Future:
+        """A block, made by its loader on a worker, or of what Dask itself makes."""
+        if not isinstance(loader, DelayedBlock):
+            return self.client.submit(loaded, loader, i, ready, pure=False, retries=RETRIES)
+        return self.client.submit(ready, self.client.compute(loader.delayed), pure=False, retries=RETRIES)
 
     def __repr__(self) -> str:
         return f"Dask({self.client.scheduler_info()['address']})"

@@ -11,7 +11,16 @@ import numpy as np
 
 from fewatoms import ledger
 from fewatoms._types import Array, FloatArray, IntArray, Matrix, ModelDual
-from fewatoms.capabilities import ColumnBlocks, FactorFits, FactorImages, Intensities, Norms, RowWise, SampledEntries, SeenAsIs
+from fewatoms.capabilities import (
+    ColumnBlocks,
+    FactorFits,
+    FactorImages,
+    Intensities,
+    Norms,
+    RowWise,
+    SampledEntries,
+    SeenAsIs,
+)
 from fewatoms.faces import Factors, SymmetricFactors
 from fewatoms.operators.base import Operator
 from fewatoms.operators.wrapper import Wrapper, as_it_is

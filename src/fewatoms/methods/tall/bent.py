@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from fewatoms import ledger
-from fewatoms._types import Array, FloatArray, IntArray
+from fewatoms._types import FloatArray, Foreign, IntArray
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
 from fewatoms.capabilities import RowWise
@@ -31,10 +31,10 @@ from fewatoms.units import column_lengths
 if TYPE_CHECKING:
     from fewatoms.methods.tall import Tall
 
-STEPS = 0.5 ** np.arange(10)  # shares of the way to the best point of a parabola that one pass looks at
-SETTLED = 1e-10  # share of the objective below which a fall is the last one
+SHARES = 0.5 ** np.arange(10)  # shares of the way to the best point of a parabola that one pass looks at
+FALLEN = 1e-10  # share of the objective below which a fall is the last one
 PATIENT, SLOW = 4, 0.1  # steps of other atoms that are not better at once, and the least share of what is missing each
-FLAT = 1e-12  # of the largest squared length in the Hessian: what is added to all, so that there is a triangle
+UPRIGHT = 1e-12  # of the largest squared length in the Hessian: what is added to all, so that there is a triangle
 
 
 class LossRows:
@@ -64,11 +64,11 @@ class Bent:
     def triangle(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """U, u and the scale of columns: the parabola is |u - U w|^2 / 2 and a constant, for w = (v, x) / scale."""
         H = self.H.copy()
-        H[np.diag_indices_from(H)] += FLAT * float(H.diagonal().max(initial=0.0)) + 1e-300
-        U = np.linalg.cholesky(H).T
+        H[np.diag_indices_from(H)] += UPRIGHT * float(H.diagonal().max(initial=0.0)) + 1e-300
+        U = np.asarray(np.linalg.cholesky(H).T, dtype=np.float64)
         w = np.concatenate([self.v, self.x]) / self.scale
         moments = self.H @ w - self.slope
-        return U, np.linalg.solve(U.T, moments), self.scale
+        return U, np.asarray(np.linalg.solve(U.T, moments)), self.scale
 
     def freely(self, x: FloatArray) -> FloatArray:
         """The best v of the parabola beside x."""
@@ -101,9 +101,9 @@ class BentJob(Job):
     def _F(self) -> FloatArray | None:
         return self.problem.beside.columns
 
-    def _parts(self) -> Sequence[Array | None]:
+    def _parts(self) -> Sequence[Foreign]:
         problem = self.problem
-        return problem.data, self._F, LossRows(problem.base_loss, problem.m)  # type: ignore[return-value]
+        return problem.data, self._F, LossRows(problem.base_loss, problem.m)
 
     def _units(self) -> FloatArray:
         """What columns of [F M] are multiplied by to have length 1."""
@@ -158,26 +158,26 @@ class BentJob(Job):
         trial = self._bent(x, v)
         for _ in range(PATIENT):
             worth = trial.value + self._paid(trial.x)
-            if worth < self._worth(at) * (1 - SETTLED):
+            if worth < self._worth(at) * (1 - FALLEN):
                 return trial
             further = self._best(problem, trial, inside)
             fresh = None if further is None else self._reached(trial, trial, further)
             if fresh is None or self._worth(fresh) > worth - SLOW * abs(worth - self._worth(at)):
-                return None if fresh is None or self._worth(fresh) >= self._worth(at) * (1 - SETTLED) else fresh
+                return None if fresh is None or self._worth(fresh) >= self._worth(at) * (1 - FALLEN) else fresh
             trial = fresh
-        return trial if self._worth(trial) < self._worth(at) * (1 - SETTLED) else None
+        return trial if self._worth(trial) < self._worth(at) * (1 - FALLEN) else None
 
     def _reached(self, at: Bent, best: Bent, x: FloatArray) -> Bent | None:
         """The point on the way to x, over the atoms of x alone, where the objective is lowest; None where it does not
         fall."""
         begin = np.where(x != 0, at.x, 0.0)
-        X = begin + STEPS[:, None] * (x - begin)
+        X = begin + SHARES[:, None] * (x - begin)
         v = at.freely(x)
-        V = at.v + STEPS[:, None] * (v - at.v)
+        V = at.v + SHARES[:, None] * (v - at.v)
         worth = self._losses(X, V) + np.array([self._paid(other) for other in X])
         i = int(np.argmin(worth))
         lowest = self._worth(best)
-        return self._bent(X[i], V[i]) if worth[i] < lowest - SETTLED * abs(lowest) else None
+        return self._bent(X[i], V[i]) if worth[i] < lowest - FALLEN * abs(lowest) else None
 
     def _worth(self, at: Bent) -> float:
         return at.value + self._paid(at.x)
@@ -203,21 +203,20 @@ class BentJob(Job):
         if problem.price.on_squares:
             R = np.concatenate([R, np.sqrt(problem.price.on_squares) * np.diag(self._measured())])
             c = np.concatenate([c, np.zeros(len(R) - c.size)])
-        x = np.zeros(R.shape[1])
-        if inside is not None and not problem.atoms.expose(at.x, problem.budget.single).cone:
-            x[inside] = np.linalg.lstsq(R[:, inside], c, rcond=None)[0]
-            return x
+        if inside is not None:
+            R = R * np.isin(np.arange(R.shape[1]), inside)
         posed = replace(Problem.of(MatrixOperator(R), c, atoms=problem.atoms), budget=problem.budget)
-        job, best = self.method.inner.open(posed, [problem.budget]), None
+        job = self.method.inner.open(posed, [problem.budget])
         if posed.zero_suffices or job is None:
             return None
+        found: list[Candidate] = []
         with closing(job):
             for iterate in job.iterates([problem.budget]):
-                found = job.retrieve(iterate, problem.budget)
-                best = found if best is None or found.loss < best.loss else best
-                if best.isolated:
+                found.append(job.retrieve(iterate, problem.budget))
+                if found[-1].isolated:
                     break
-        return None if best is None else np.ravel(best.face.point(best.c))
+        best = min(found, key=lambda candidate: candidate.loss)
+        return np.ravel(best.face.point(best.c))
 
     # Answers ----------------------------------------------------------------------------------------------------------
 
@@ -240,9 +239,8 @@ class BentJob(Job):
 
     def evaluate(self, iterate: Iterate) -> DualPoint:
         """The answer's own dual vector, for (P1) at the penalty where it is feasible: two passes."""
-        assert isinstance(iterate.at, Bent)
-        problem = self.problem
-        y = problem.loss.gradient(problem.b - problem.M.apply(iterate.at.x))
+        problem, at = self.problem, cast(Bent, iterate.at)
+        y = problem.loss.gradient(problem.b - problem.M.apply(at.x))
         z = problem.M.adjoint(y)
         support = problem.atoms.ceiling(z)
         return DualPoint(y, z, support, P1(problem, support))

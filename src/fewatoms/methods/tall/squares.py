@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import scipy.linalg
@@ -141,8 +141,7 @@ class TallJob(Job):
             yield Iterate(worth=iterate.worth, at=iterate)
 
     def retrieve(self, iterate: Iterate, budget: Budget) -> Candidate:
-        assert isinstance(iterate.at, Iterate)
-        return self.seen(self.inner.retrieve(iterate.at, budget))
+        return self.seen(self.inner.retrieve(cast(Iterate, iterate.at), budget))
 
     def so_far(self, budget: Budget) -> Candidate | None:
         found = None if self._inner is None else self._inner.so_far(budget)
@@ -162,8 +161,7 @@ class TallJob(Job):
     def evaluate(self, iterate: Iterate) -> DualPoint:
         """That of the small problem, brought to as many numbers as there are data: b less what the small vector leaves
         of c, as M explains it."""
-        assert isinstance(iterate.at, Iterate)
-        found = self.inner.evaluate(iterate.at)
+        found = self.inner.evaluate(cast(Iterate, iterate.at))
         problem, triangle = self.problem, self.triangle
         x = scipy.linalg.lstsq(triangle.R, triangle.c - found.y, lapack_driver="gelsy")[0]
         y = problem.loss.gradient(problem.b - problem.M.apply(x))
