@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from fewatoms import ledger
-from fewatoms._types import FloatArray, Foreign, IntArray
+from fewatoms._types import FloatArray, Foreign
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
 from fewatoms.capabilities import RowWise
@@ -31,7 +31,7 @@ from fewatoms.units import column_lengths
 if TYPE_CHECKING:
     from fewatoms.methods.tall import Tall
 
-SHARES = 0.5 ** np.arange(10)  # shares of the way to the best point of a parabola that one pass looks at
+SHARES = 0.5 ** np.arange(1, 12)  # shares of the way to the best point of a parabola that one pass looks at
 FALLEN = 1e-10  # share of the objective below which a fall is the last one
 PATIENT, SLOW = 4, 0.1  # steps of other atoms that are not better at once, and the least share of what is missing each
 UPRIGHT = 1e-12  # of the largest squared length in the Hessian: what is added to all, so that there is a triangle
@@ -45,6 +45,10 @@ class LossRows:
 
     def __getitem__(self, rows: slice) -> Loss:
         return self.loss.subset(np.arange(self.size)[rows])
+
+
+def _support(x: FloatArray) -> frozenset[int]:
+    return frozenset(np.flatnonzero(x).tolist())
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +95,7 @@ class BentJob(Job):
         self._scale: FloatArray | None = None
         self._lengths: FloatArray | None = None
         self._last: Bent | None = None
+        self._tried: set[frozenset[int]] = set()  # supports that were not better for this budget
 
     def courses(self) -> list[list[Budget]]:
         return [[budget] for budget in sorted(self.budgets, key=lambda budget: budget.single)]
@@ -128,6 +133,7 @@ class BentJob(Job):
     def iterates(self, course: Sequence[Budget]) -> Iterator[Iterate]:
         (budget,) = course
         problem, at = self.problem.with_budget(budget), self._last
+        self._tried.clear()
         if at is None:
             with ledger.stage("going through all rows"):
                 at = self._bent(np.zeros(self.problem.M.shape[1]), np.zeros(self.problem.beside.count))
@@ -141,43 +147,45 @@ class BentJob(Job):
 
     def _turned(self, problem: Problem, at: Bent) -> Bent | None:
         """A better point, if the parabola leads to one: with the atoms that it would have, or with those at hand."""
-        held = np.flatnonzero(at.x)
-        for x in (self._best(problem, at, None), self._best(problem, at, held) if held.size else None):
-            if x is None:
+        held = _support(at.x)
+        for inside in (None, held) if held else (None,):
+            x = self._best(problem, at, inside)
+            if x is None or (_support(x) != held and _support(x) in self._tried):
                 continue
-            fresh = self._reached(at, at, x)
-            if fresh is None and not np.isin(np.flatnonzero(x), held).all():
-                fresh = self._nearer(problem, at, x)
+            there = self._bent(x, at.freely(x))
+            fresh = self._reached(at, there, self._worth(at))
+            if fresh is None and _support(x) != held:
+                self._tried.add(_support(x))
+                fresh = self._settled(problem, at, there)
             if fresh is not None:
                 return fresh
         return None
 
-    def _nearer(self, problem: Problem, at: Bent, x: FloatArray) -> Bent | None:
+    def _settled(self, problem: Problem, at: Bent, trial: Bent) -> Bent | None:
         """Other atoms are not better at once: they may be after a few steps of their own."""
-        inside, worth, v = np.flatnonzero(x), np.inf, at.freely(x)
-        trial = self._bent(x, v)
+        inside, lowest = _support(trial.x), self._worth(at) * (1 - FALLEN)
         for _ in range(PATIENT):
-            worth = trial.value + self._paid(trial.x)
-            if worth < self._worth(at) * (1 - FALLEN):
+            before = self._worth(trial)
+            if before < lowest:
                 return trial
-            further = self._best(problem, trial, inside)
-            fresh = None if further is None else self._reached(trial, trial, further)
-            if fresh is None or self._worth(fresh) > worth - SLOW * abs(worth - self._worth(at)):
-                return None if fresh is None or self._worth(fresh) >= self._worth(at) * (1 - FALLEN) else fresh
+            x = self._best(problem, trial, inside)
+            fresh = None if x is None else self._reached(trial, self._bent(x, trial.freely(x)), before)
+            if fresh is None or before - self._worth(fresh) < SLOW * (before - lowest):
+                return None if fresh is None or self._worth(fresh) >= lowest else fresh
             trial = fresh
-        return trial if self._worth(trial) < self._worth(at) * (1 - FALLEN) else None
+        return trial if self._worth(trial) < lowest else None
 
-    def _reached(self, at: Bent, best: Bent, x: FloatArray) -> Bent | None:
-        """The point on the way to x, over the atoms of x alone, where the objective is lowest; None where it does not
-        fall."""
+    def _reached(self, at: Bent, there: Bent, before: float) -> Bent | None:
+        """That point, or one on the way there over its atoms alone, where the objective is lower than before; None
+        where there is none."""
+        least, x, v = before - FALLEN * abs(before), there.x, there.v
+        if self._worth(there) < least:
+            return there
         begin = np.where(x != 0, at.x, 0.0)
-        X = begin + SHARES[:, None] * (x - begin)
-        v = at.freely(x)
-        V = at.v + SHARES[:, None] * (v - at.v)
+        X, V = begin + SHARES[:, None] * (x - begin), at.v + SHARES[:, None] * (v - at.v)
         worth = self._losses(X, V) + np.array([self._paid(other) for other in X])
         i = int(np.argmin(worth))
-        lowest = self._worth(best)
-        return self._bent(X[i], V[i]) if worth[i] < lowest - FALLEN * abs(lowest) else None
+        return self._bent(X[i], V[i]) if worth[i] < least else None
 
     def _worth(self, at: Bent) -> float:
         return at.value + self._paid(at.x)
@@ -195,7 +203,7 @@ class BentJob(Job):
             self._lengths = found
         return self._lengths
 
-    def _best(self, problem: Problem, at: Bent, inside: IntArray | None) -> FloatArray | None:
+    def _best(self, problem: Problem, at: Bent, inside: frozenset[int] | None) -> FloatArray | None:
         """The best point of the parabola with as many atoms as are allowed, or with these coordinates alone."""
         U, u, scale = at.triangle()
         q = at.v.size
@@ -204,13 +212,13 @@ class BentJob(Job):
             R = np.concatenate([R, np.sqrt(problem.price.on_squares) * np.diag(self._measured())])
             c = np.concatenate([c, np.zeros(len(R) - c.size)])
         if inside is not None:
-            R = R * np.isin(np.arange(R.shape[1]), inside)
+            R = R * np.isin(np.arange(R.shape[1]), list(inside))
         posed = replace(Problem.of(MatrixOperator(R), c, atoms=problem.atoms), budget=problem.budget)
         job = self.method.inner.open(posed, [problem.budget])
         if posed.zero_suffices or job is None:
             return None
         found: list[Candidate] = []
-        with closing(job):
+        with closing(job), ledger.elsewhere():
             for iterate in job.iterates([problem.budget]):
                 found.append(job.retrieve(iterate, problem.budget))
                 if found[-1].isolated:
@@ -227,7 +235,8 @@ class BentJob(Job):
         def left() -> FloatArray:
             return problem.b - problem.M.apply(at.x)
 
-        return Candidate(at.value, face.gauge(c), lambda: (face, c), left)
+        squares = float(np.sum((self._measured() * at.x) ** 2)) if problem.price.on_squares else None
+        return Candidate(at.value, face.gauge(c), lambda: (face, c), left, squares=squares)
 
     def retrieve(self, iterate: Iterate, budget: Budget) -> Candidate:
         assert iterate.primal is not None
