@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from inspect import isfunction
 from typing import TYPE_CHECKING, Protocol, TypeGuard, TypeVar, runtime_checkable
 
-from fewatoms._types import Array, FloatArray, IntArray, Matrix, ModelDual
+from fewatoms._types import Array, FloatArray, Foreign, IntArray, Matrix, ModelDual
 
 if TYPE_CHECKING:
     from fewatoms.faces import Face, Factors, SymmetricFactors
@@ -102,6 +102,21 @@ class ColumnBlocks(Protocol):
 
     def times(self, X: Array) -> Array:
         """M X."""
+        ...
+
+
+@runtime_checkable
+class RowWise(Protocol):
+    """Rows at hand, block after block: whatever is a sum over rows is had in one pass over them."""
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether a pass is what costs: rows are on disk, or elsewhere."""
+        ...
+
+    def over_rows(self, task: Callable[..., Foreign], *shared: object, parts: Sequence[Array | None] = ()) -> Foreign:
+        """The sum of task(A, *parts of these rows, *shared) over blocks A of rows, where parts are as long as the
+        data."""
         ...
 
 

@@ -36,6 +36,8 @@ class Ledger:
     given : the generator of start vectors and whatever else is random; `rng` has a fixed seed without one
     products : with M and M*
     svd_products : with M*y inside partial decompositions
+    passes : how often all of M was gone through: a product, a block of them, a sum over its rows, columns read out of
+        blocks of rows
     ticks : how often the run has said that it is alive
     stage : what it is doing
     hear : called by the clock; may raise Stopped
@@ -45,6 +47,7 @@ class Ledger:
     given: np.random.Generator | None = None
     products: int = 0
     svd_products: int = 0
+    passes: int = 0
     ticks: int = 0
     stage: str = ""
     hear: Callable[[], None] | None = None
@@ -126,6 +129,24 @@ def spend(products: int) -> None:
     account = _current.get()
     if account is not None:
         account.products += products
+
+
+def go_through() -> None:
+    """Charge a pass over all of M."""
+    account = _current.get()
+    if account is not None:
+        account.passes += 1
+
+
+@contextmanager
+def elsewhere() -> Iterator[None]:
+    """Products and passes inside the block are with an operator that stands in for M, and cost next to nothing."""
+    account = current()
+    before = account.products, account.passes
+    try:
+        yield
+    finally:
+        account.products, account.passes = before
 
 
 def tick() -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from copy import copy
 
 import numpy as np
 
@@ -50,6 +51,12 @@ class Relaxation(ABC):
     @abstractmethod
     def parameter(self) -> float:
         """lambda, tau or alpha."""
+
+    def over(self, problem: Problem) -> Relaxation:
+        """The same of another problem, with the same parameter."""
+        other = copy(self)
+        other.problem = problem
+        return other
 
     @abstractmethod
     def primal_value(self, loss: float, gauge: float, squares: float = math.inf) -> float:

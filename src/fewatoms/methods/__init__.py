@@ -11,6 +11,7 @@ from fewatoms.methods.paper import Paper
 from fewatoms.methods.phases import Phases
 from fewatoms.methods.phases.small import SmallSemidefinite
 from fewatoms.methods.separation import Separation
+from fewatoms.methods.tall import Tall
 
 METHODS: tuple[Method, ...] = (
     Separation(),
@@ -18,6 +19,7 @@ METHODS: tuple[Method, ...] = (
     Completion(),
     SmallSemidefinite(),
     Phases(),
+    Tall(),
     ManyAtoms(),
     Listed(),
     Exposed(),
@@ -39,5 +41,6 @@ __all__ = [
     "Phases",
     "Separation",
     "SmallSemidefinite",
+    "Tall",
     "WorkingSet",
 ]

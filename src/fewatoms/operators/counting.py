@@ -11,7 +11,16 @@ import numpy as np
 
 from fewatoms import ledger
 from fewatoms._types import Array, FloatArray, IntArray, Matrix, ModelDual
-from fewatoms.capabilities import ColumnBlocks, FactorFits, FactorImages, Intensities, Norms, SampledEntries, SeenAsIs
+from fewatoms.capabilities import (
+    ColumnBlocks,
+    FactorFits,
+    FactorImages,
+    Intensities,
+    Norms,
+    RowWise,
+    SampledEntries,
+    SeenAsIs,
+)
 from fewatoms.faces import Factors, SymmetricFactors
 from fewatoms.operators.base import Operator
 from fewatoms.operators.wrapper import Wrapper, as_it_is
@@ -95,10 +104,34 @@ class Counting(Wrapper):
 
 
 class Metered(Counting):
-    """Counts in the ledger of the run."""
+    """Counts in the ledger of the run, products and passes: a block of products is one pass."""
 
     def count(self, products: int) -> None:
         ledger.spend(products)
+
+    def apply(self, x: Array) -> FloatArray:
+        ledger.go_through()
+        return super().apply(x)
+
+    def adjoint(self, y: FloatArray) -> ModelDual:
+        ledger.go_through()
+        return super().adjoint(y)
+
+    def columns(self, indices: IntArray) -> Matrix:
+        ledger.go_through()
+        return super().columns(indices)
+
+    def apply_block(self, X: Array) -> Array:
+        ledger.go_through()
+        return super().apply_block(X)
+
+    def adjoint_block(self, Y: Array) -> Array:
+        ledger.go_through()
+        return super().adjoint_block(Y)
+
+    def apply_factors(self, U: Array, V: Array) -> FloatArray:
+        ledger.go_through()
+        return super().apply_factors(U, V)
 
     def __repr__(self) -> str:
         return repr(self.inner)
@@ -168,6 +201,7 @@ Counting.lifts = {
     SeenAsIs: as_it_is,
     SampledEntries: as_it_is,
     Norms: as_it_is,
+    RowWise: as_it_is,
     FactorFits: _CountedFits,
     FactorImages: as_it_is,  # whoever asks for them charges them
     Intensities: _CountedIntensities,

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
-from fewatoms import _checks, linalg, norms
-from fewatoms._types import Array, FloatArray, IntArray, Matrix
+from fewatoms import _checks, ledger, linalg, norms
+from fewatoms._types import Array, FloatArray, Foreign, IntArray, Matrix
 from fewatoms.capabilities import FactorImages, SeenAsIs, keeps
+from fewatoms.engines import Threads
 from fewatoms.names import Names
+from fewatoms.operators import passes
 from fewatoms.operators.base import Operator
 from fewatoms.operators.boxes import refuse_complex
 from fewatoms.operators.ones import Picked, picked
@@ -21,6 +23,7 @@ from fewatoms.rounding import DECOMPOSED, Summed, gamma
 C = TypeVar("C")
 
 FULL = 0.1  # share of nonzeros from which sparse columns are better off dense
+SUMMED = 1 << 21  # numbers of a block of rows that sums are taken over at a time
 EXACT_NORM_SIDE = 2000  # up to this shorter side the spectral norm is computed instead of bounded
 
 
@@ -118,6 +121,20 @@ class MatrixOperator(Operator):
             half = (block.reshape(-1, q) @ V).reshape(len(block), p, s)
             out[start : start + rows] = np.matmul(U.T, half).reshape(len(block), r * s)
         return out
+
+    @property
+    def in_blocks(self) -> bool:
+        return False
+
+    def over_rows(self, task: Callable[..., Foreign], *shared: object, parts: Sequence[Array | None] = ()) -> Foreign:
+        """In threads, a few thousand rows at a time."""
+        ledger.go_through()
+        A = self.matrix.tocsr() if sp.issparse(self.matrix) else self.matrix
+        rows = max(1, SUMMED // max(1, int(A.nnz / A.shape[0]) if sp.issparse(A) else A.shape[1]))
+        cuts = [slice(a, a + rows) for a in range(0, A.shape[0], rows)]
+        placed = Threads().place([partial(A.__getitem__, cut) for cut in cuts])
+        cut = [tuple(None if part is None else part[some] for part in parts) for some in cuts]
+        return placed.sum(passes.spread, task, *shared, parts=cut)
 
     def subset(self, rows: IntArray) -> Operator:
         some = self.matrix.tocsr()[rows] if sp.issparse(self.matrix) else self.matrix[rows]

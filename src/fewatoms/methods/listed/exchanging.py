@@ -57,7 +57,7 @@ class Exchanging(Stages):
         if self._z is not None:
             return
         view, most = self.view, self.ks[-1]
-        self._z = view.pull(view.outer.adjoint(self.problem.loss.gradient(self.problem.b)))
+        self._z = view.first_alignments(self.problem)
         first = max(FIRST // view.largest, (EACH if view.blocks is None else EACH_BLOCK) * most)
         columns = int(view.sizes(np.arange(view.count)).sum())
         if (view.count <= first or self._few(columns)) and columns <= view.images.room:

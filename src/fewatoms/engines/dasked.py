@@ -1,0 +1,178 @@
+"""Dask as an engine: the one module that imports it.
+
+Blocks are made by tasks on the workers and stay there as long as somebody holds them: a worker that dies takes its
+blocks along, and they are made again by the same tasks elsewhere. Nothing that lives long depends on data that were
+scattered from here, which would be lost for good. Long vectors that go with one pass are scattered, since the scheduler
+should not carry them; a pass whose vectors were lost is made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from operator import add
+
+from dask.sizeof import sizeof
+from distributed import CancelledError, Client, Future, get_client
+from distributed import TimeoutError as NotYet
+from distributed.comm import CommClosedError
+from distributed.scheduler import KilledWorker
+
+from fewatoms import ledger, linalg
+from fewatoms._types import Foreign
+from fewatoms.engines.base import DelayedBlock, Engine, Loader, Placed, Task, as_it_came, called, checked, loaded
+
+POLL = 0.1  # seconds between two looks at the clock while workers work
+INLINE = 1 << 18  # bytes up to which an array goes along with the task itself
+TRIED_AGAIN = 5  # of one pass, when what was scattered for it was lost
+WENT_DOWN = (CancelledError, CommClosedError)  # what was scattered, or where it was to go, went down with a worker
+LOST = f"workers were lost {TRIED_AGAIN} times in one pass over the data: their logs say why"
+RETRIES = 3  # of one task that failed because of where it ran
+
+
+def present() -> Engine | None:
+    """The engine of the client that is open in this process."""
+    try:
+        return Dask(get_client())
+    except ValueError:
+        return None
+
+
+def connected(address: str) -> Engine:
+    """The engine behind the address of a scheduler."""
+    try:
+        return Dask(Client(address, timeout="10s", set_as_default=False))
+    except (OSError, NotYet) as error:
+        raise ConnectionError(
+            f"engine must be the address of a Dask scheduler; nobody answers at {address!r}"
+        ) from error
+
+
+class Dask(Engine):
+    """The workers of a cluster.
+
+    Parameters
+    ----------
+    client : dask.distributed.Client
+    """
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    @property
+    def workers(self) -> int:
+        """Threads of all workers that are there now."""
+        return max(1, sum(self.client.nthreads().values()))
+
+    def place(self, loaders: Sequence[Loader], *, keep: bool = False, ready: Task = as_it_came) -> Placed:
+        return DaskBlocks(self.client, [self._made(loader, i, ready) for i, loader in enumerate(loaders)])
+
+    def _made(self, loader: Loader, i: int, ready: Task) -> Future:
+        """A block, made by its loader on a worker, or of what Dask itself makes."""
+        if not isinstance(loader, DelayedBlock):
+            return self.client.submit(loaded, loader, i, ready, pure=False, retries=RETRIES)
+        return self.client.submit(ready, self.client.compute(loader.delayed), pure=False, retries=RETRIES)
+
+    def __repr__(self) -> str:
+        return f"Dask({self.client.scheduler_info()['address']})"
+
+
+class DaskBlocks(Placed):
+    """Blocks on the workers."""
+
+    def __init__(self, client: Client, futures: Sequence[Future]) -> None:
+        self._client, self._futures = client, list(futures)
+
+    def __len__(self) -> int:
+        return len(self._futures)
+
+    def map(self, task: Task, *shared: object, parts: Sequence[object] | None = None) -> Iterator[Foreign]:
+        parts = checked(parts, len(self))
+        first = 0
+        for _ in range(TRIED_AGAIN):
+            pending: list[Future] = []
+            try:
+                pending += self._begun(task, shared, parts, first)
+                while pending:
+                    result = _waited(pending[0])
+                    pending.pop(0)
+                    first += 1
+                    yield result
+                    ledger.tick()
+                return
+            except WENT_DOWN:
+                continue
+            finally:
+                self._client.cancel(pending)
+        raise RuntimeError(
+            f"workers were lost {TRIED_AGAIN} times in one pass over the data: look at their logs for why"
+        )
+
+    def sum(self, task: Task, *shared: object, parts: Sequence[object] | None = None) -> Foreign:
+        """Added up among the workers: one result comes back."""
+        parts = checked(parts, len(self))
+        for _ in range(TRIED_AGAIN):
+            made: list[Future] = []
+            try:
+                made += (level := self._begun(task, shared, parts, 0))
+                while len(level) > 1:
+                    paired = [self._added(a, b) for a, b in zip(level[0::2], level[1::2], strict=False)]
+                    level = paired + level[len(paired) * 2 :]
+                    made += paired
+                return _waited(level[0]) if level else None
+            except WENT_DOWN:
+                continue
+            finally:
+                self._client.cancel(made)
+        raise RuntimeError(
+            f"workers were lost {TRIED_AGAIN} times in one pass over the data: look at their logs for why"
+        )
+
+    def _added(self, a: Future, b: Future) -> Future:
+        return self._client.submit(add, a, b, pure=False, retries=RETRIES)
+
+    def _begun(self, task: Task, shared: Sequence[object], parts: Sequence[object] | None, first: int) -> list[Future]:
+        """A future for each block from `first` on."""
+        given = [self._sent(thing) for thing in shared]
+        return [
+            self._submitted(task, i, () if parts is None else (self._sent(parts[i]),), given)
+            for i in range(first, len(self))
+        ]
+
+    def _submitted(self, task: Task, i: int, part: tuple[object, ...], shared: Sequence[object]) -> Future:
+        how = {"pure": False, "retries": RETRIES}
+        return self._client.submit(capped, task, self._futures[i], i, part, *shared, **how)
+
+    def _sent(self, thing: object) -> object:
+        """A long array as a future, so that it does not go through the scheduler; other things as they are."""
+        long = sizeof(thing) > INLINE
+        return self._client.scatter(thing, hash=False, broadcast=False) if long else thing
+
+    def derive(self, task: Task, *shared: object, parts: Sequence[object] | None = None) -> Placed:
+        parts = checked(parts, len(self))
+        futures = [self._submitted(task, i, () if parts is None else (parts[i],), shared) for i in range(len(self))]
+        return DaskBlocks(self._client, futures)
+
+    def release(self) -> None:
+        self._futures.clear()
+
+
+def _waited(future: Future) -> Foreign:
+    """The result of a future; the clock goes on in the meantime."""
+    try:
+        while not future.done():
+            with suppress(NotYet):  # which a task may say as well
+                return future.result(timeout=POLL)
+            ledger.tick()
+        return future.result()
+    except KilledWorker as error:
+        raise RuntimeError(
+            "workers died of the same piece of work several times, most likely for want of memory: make blocks "
+            "smaller, or give workers more"
+        ) from error
+
+
+def capped(task: Task, block: Foreign, i: int, part: tuple[Foreign, ...], *shared: object) -> Foreign:
+    """A task on a worker, where several may run at a time: with one thread of BLAS each."""
+    with linalg.single_thread():
+        return called(task, block, i, part, shared)

@@ -1,0 +1,115 @@
+"""What is done with one block of rows in a pass, on whatever worker has it: functions that a worker can import.
+
+Sums are in double precision, since certificates rest on them: blocks of single precision are converted a few rows at a
+time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import scipy.sparse as sp
+
+from fewatoms import frames
+from fewatoms._types import Array, FloatArray, Foreign, IntArray
+from fewatoms.engines import Terms
+from fewatoms.operators.boxes import refuse_complex
+
+CONVERTED = 1 << 18  # numbers converted or squared at a time: they stay in the cache
+READ_AT_MOST = 50_000_000  # numbers of some rows that are read into memory
+
+
+def ready(block: Foreign) -> Foreign:
+    """A block as it is worked with, whatever was loaded: rows of real numbers, in single or double precision."""
+    frame = None if sp.issparse(block) else frames.framed("M", block)
+    block = block.tocsr() if sp.issparse(block) else np.asanyarray(block if frame is None else frame.numbers())
+    if block.dtype.kind not in "biufc":
+        raise TypeError(f"blocks of rows must hold real numbers; got an array of {block.dtype}")
+    refuse_complex(block.dtype, "M")
+    if block.ndim != 2:
+        raise ValueError(f"blocks of rows must have 2 axes; got shape {block.shape}")
+    return block if block.dtype in (np.float64, np.float32) else block.astype(np.float64)
+
+
+def sizes(A: Foreign) -> tuple[int, int]:
+    """Rows and columns."""
+    return int(A.shape[0]), int(A.shape[1])
+
+
+def pieces(A: Foreign) -> Iterator[tuple[slice, Array]]:
+    """A few rows at a time in double precision; all at once where nothing is converted."""
+    if sp.issparse(A) or A.dtype == np.float64:
+        yield slice(None), A
+        return
+    rows = max(1, CONVERTED // A.shape[1])
+    for start in range(0, A.shape[0], rows):
+        some = slice(start, start + rows)
+        yield some, np.asarray(A[some], dtype=np.float64)
+
+
+def images(A: Foreign, X: Array) -> Array:
+    """A X."""
+    out = np.empty((A.shape[0], X.shape[1]))
+    for some, piece in pieces(A):
+        out[some] = (piece @ X[:, 0])[:, None] if X.shape[1] == 1 else piece @ X
+    return out
+
+
+def pulled(A: Foreign, Y: Array) -> Array:
+    """A' Y."""
+    total = np.zeros((A.shape[1], *Y.shape[1:]))
+    for some, piece in pieces(A):
+        total += piece.T @ Y[some]
+    return total
+
+
+def taken(A: Foreign, indices: IntArray) -> Foreign:
+    """The columns of these indices."""
+    if sp.issparse(A):
+        return A[:, indices].astype(np.float64, copy=False)
+    return np.asarray(np.take(A, indices, axis=1), dtype=np.float64)
+
+
+def picked(A: Foreign, rows: IntArray) -> Foreign:
+    """These rows."""
+    return A[rows] if sp.issparse(A) else np.asarray(A[rows], dtype=np.float64)
+
+
+def squared(A: Foreign, weights: FloatArray | None) -> FloatArray:
+    """The sums of the squares of all columns, times these weights."""
+    if sp.issparse(A):
+        squares = A.multiply(A)
+        return np.asarray((squares if weights is None else squares.multiply(weights[:, None])).sum(axis=0)).ravel()
+    total, rows = np.zeros(A.shape[1]), max(1, CONVERTED // A.shape[1])
+    for start in range(0, A.shape[0], rows):
+        piece = np.asarray(A[start : start + rows], dtype=np.float64)
+        with np.errstate(over="ignore"):
+            total += np.einsum(
+                "ij,ij->j", piece if weights is None else piece * weights[start : start + rows, None], piece
+            )
+    return total
+
+
+def surveyed(A: Foreign, y: FloatArray, weights: FloatArray | None) -> Terms:
+    """The squared lengths of all columns and A'y, looking at a few rows at a time."""
+    if sp.issparse(A):
+        return Terms((squared(A, weights), np.asarray(A.T @ y)))
+    squares, z, rows = np.zeros(A.shape[1]), np.zeros(A.shape[1]), max(1, CONVERTED // A.shape[1])
+    for start in range(0, A.shape[0], rows):
+        some = slice(start, start + rows)
+        piece = np.asarray(A[some], dtype=np.float64)
+        z += piece.T @ y[some]
+        with np.errstate(over="ignore"):
+            squares += np.einsum("ij,ij->j", piece if weights is None else piece * weights[some, None], piece)
+    return Terms((squares, z))
+
+
+def rooted(squares: FloatArray) -> FloatArray:
+    """Lengths from their squares."""
+    return np.asarray(np.sqrt(squares))
+
+
+def spread(A: Foreign, part: tuple[Array | None, ...], task: Callable[..., Foreign], *shared: object) -> Foreign:
+    """A task with several parts that are as long as the data."""
+    return task(A, *part, *shared)
