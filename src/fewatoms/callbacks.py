@@ -1,6 +1,6 @@
-"""Callbacks for `fit(..., callback=...)`: a bar, a trace, a deadline, and several of them together.
+"""Callbacks for `fit(..., callback=...)`: a bar, a trace, a deadline, a checkpoint, and several of them together.
 
-    fit(..., callback=[Bar(), Trace(), Deadline(60)])
+    fit(..., callback=[Bar(), Trace(), Deadline(60), Checkpoint("run.ckpt")])
 
 Each is called with a `Progress` after every iterate, and every tenth of a second during long work. StopIteration raised
 there ends the run with the best answer so far. A callback that is a context manager is entered while the run lasts.
@@ -21,6 +21,7 @@ import numpy as np
 from fewatoms import _checks
 from fewatoms._types import Array, FloatArray
 from fewatoms.bars import Drawing, drawing
+from fewatoms.checkpoints import Checkpoint
 
 if TYPE_CHECKING:
     from fewatoms.records import Progress
@@ -217,4 +218,4 @@ def entered(callback: Callback | None) -> AbstractContextManager[object]:
     return callback if isinstance(callback, AbstractContextManager) else nullcontext()
 
 
-__all__ = ["Bar", "Deadline", "Row", "Together", "Trace", "bar"]
+__all__ = ["Bar", "Checkpoint", "Deadline", "Row", "Together", "Trace", "bar"]

@@ -13,11 +13,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from fewatoms import _checks
+from fewatoms import _checks, journal, kept
+from fewatoms.kept import Plain
 
 if TYPE_CHECKING:
     from fewatoms.candidates import Candidate
@@ -55,6 +56,20 @@ class Ledger:
     def rng(self) -> np.random.Generator:
         """Made when it is first asked for: many runs are over before."""
         return np.random.default_rng(0) if self.given is None else self.given
+
+    def tally(self) -> Plain:
+        """What has been counted and drawn so far."""
+        rng = vars(self).get("rng")
+        state = None if rng is None else drawn(rng)
+        return {"products": self.products, "svd_products": self.svd_products, "rng": state}
+
+    def go_on(self, tally: Plain) -> None:
+        """Count and draw as whoever was interrupted would have done."""
+        known = kept.section(tally)
+        self.products = kept.whole(known["products"])
+        self.svd_products = kept.whole(known["svd_products"])
+        if known["rng"] is not None:
+            draw_on(self.rng, known["rng"])
 
     def tick(self) -> None:
         """A pass over the data, a step of a descent, a chunk of a loop has been done."""
@@ -119,6 +134,47 @@ def dice() -> Callable[[], np.random.Generator]:
         return np.random.Generator(fresh)
 
     return thrown
+
+
+def drawn(rng: np.random.Generator) -> Plain:
+    """The state of a generator in words and numbers."""
+    return _plain(rng.bit_generator.state)
+
+
+def draw_on(rng: np.random.Generator, state: Plain) -> None:
+    """Bring a generator into a state that `drawn` told."""
+    rng.bit_generator.state = _state(state)
+
+
+def _plain(state: object) -> Plain:
+    if isinstance(state, dict):
+        return {str(name): _plain(value) for name, value in state.items()}
+    if isinstance(state, np.ndarray):
+        return {"array": state.dtype.str, "values": state.tolist()}
+    return state.item() if isinstance(state, np.generic) else state  # type: ignore[return-value]
+
+
+def _state(told: Plain) -> Any:
+    if isinstance(told, dict) and "array" in told:
+        return np.array(told["values"], dtype=str(told["array"]))
+    return {name: _state(value) for name, value in told.items()} if isinstance(told, dict) else told
+
+
+@contextmanager
+def step(name: str) -> Iterator[journal.Step]:
+    """A piece of the work that can be gone on with after a kill, see `journal`: what is counted and drawn goes on as
+    well."""
+    book = journal.current()
+    if book is None:
+        yield journal.NOWHERE
+        return
+    with book.step(name) as here:
+        account = _current.get()
+        if here.live and account is not None:
+            here.account = account.tally
+            if here.found is not None and here.tally is not None:
+                account.go_on(here.tally)
+        yield here
 
 
 def spend(products: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from fewatoms.budget import Budget
 from fewatoms.capabilities import SampledEntries, need
 from fewatoms.choosing import LeftOut, Split, cross_validated
 from fewatoms.effort import QUICK
+from fewatoms.kept import Kept
 from fewatoms.losses import Loss
 from fewatoms.price import Price
 from fewatoms.problem import Problem
@@ -71,8 +73,11 @@ def ranked_out(
     None where the callback ended it before one fold was done."""
     found: list[FloatArray] = []
     for i, split in enumerate(folds):
-        with ledger.counted("fold", i, len(folds)):
-            figures = _figures(problem, budgets, prices, split, way.comparing(QUICK), metric)
+        with ledger.counted("fold", i, len(folds)), ledger.step("fold") as here:
+            figures = None if here.found is None else here.found.arrays["figures"]
+            if figures is None:
+                figures = _figures(problem, budgets, prices, split, way.comparing(QUICK), metric)
+            here.mark(partial(Kept, "fold", {}, {"figures": figures}))
         if way.stopped:
             break
         found.append(figures)

@@ -326,7 +326,11 @@ class Solutions(Sequence[Solution]):
         if data.ndim != 2 or data.shape[1] != len(self):
             raise ValueError(f"B must have {len(self)} columns, one per answer; got shape {data.shape}")
         bad = self._numbers["status"] == coded(Status.BAD_DATA)
-        problem = self._asked.again(M, np.zeros(len(data)) if bad.all() else data[:, bad.argmin()], atoms, loss, free)
+        first = np.zeros(len(data)) if bad.all() else data[:, bad.argmin()]
+        return self.attached_to(self._asked.again(M, first, atoms, loss, free), data)
+
+    def attached_to(self, problem: Problem, data: Array) -> Solutions:
+        """These answers with their problem again, for the first column that holds data, and with the data."""
         first = Fingerprint.of(problem)
         for i, known in enumerate(self._fingerprints()):
             known.refuse(replace(first, data=digest_of(problem, data[:, i])))

@@ -19,6 +19,7 @@ from fewatoms.compressed import Together
 from fewatoms.effort import NORMAL, Effort
 from fewatoms.faces import Face
 from fewatoms.goals import Goal, LowestLoss, MeetBound
+from fewatoms.kept import Kept
 from fewatoms.problem import Problem
 
 if TYPE_CHECKING:
@@ -144,9 +145,14 @@ class Job(ABC):
         shorter way than to solve for them."""
         return None
 
-    def snapshot(self) -> dict[str, object]:
-        """Enough to go on from here: nothing, for streams that are quickly made anew."""
-        return {}
+    def snapshot(self) -> Kept | None:
+        """What this job hands on from one course to the next, for a run that is killed and gone on with: None where
+        courses have nothing to do with each other. Inside a course long work keeps its own steps (`ledger.step`)."""
+        return None
+
+    def restore(self, handed: Kept) -> None:
+        """Go on as whoever told that `snapshot`: courses before are not run again."""
+        return None
 
     def forget(self) -> None:
         """Let go of what the run kept: nothing here. What is asked for afterwards is made anew."""
