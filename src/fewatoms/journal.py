@@ -28,7 +28,7 @@ class Step:
 
     name : by which it is known again
     found : what it had marked, where a run goes on in it; None where it begins
-    tally : the state of the ledger at that mark
+    tally : the state of the ledger, and of whoever looks on, at that mark
     facts, given : of a call, what was asked: words and numbers, and whatever has arrays
     live : whether anybody keeps what is marked
     """
@@ -38,28 +38,31 @@ class Step:
     def __init__(self, name: str) -> None:
         self.name = name
         self.found: Kept | None = None
-        self.tally: Plain = None
+        self.tally: Kept | None = None
         self.facts: Plain = None
         self.given: Kept | None = None
         self.begun: list[Step] = []  # inside, since the last mark
         self.met = 0  # of these, in the run at hand
-        self.account: Callable[[], Plain] = lambda: None
+        self.account: Callable[[], Callable[[], Kept]] | None = None  # notes the ledger's state
         self._make: Callable[[], Kept] | None = None
+        self._noted: Callable[[], Kept] | None = None
 
     def mark(self, make: Callable[[], Kept]) -> None:
         """From here on the run can go on from what that makes."""
         if self.live:
-            self.found, self._make, self.tally = None, make, self.account()
-            self.begun, self.met = [], 0
+            self.found, self._make, self.begun, self.met = None, make, [], 0
+            self.tally, self._noted = None, None if self.account is None else self.account()
 
     def marked(self) -> Kept | None:
         """What was marked last. Things that nobody can keep (faces of a set of one's own) count as not marked: the step
         is then done again."""
         if self._make is not None:
             try:
-                self.found, self._make = self._make(), None
+                tally = None if self._noted is None else self._noted()
+                self.found, self.tally = self._make(), tally
             except (TypeError, NotImplementedError, AttributeError):
-                self._make = None
+                self.found = self.tally = None
+            self._make = self._noted = None
         return self.found
 
     def entered(self, name: str) -> Step:
@@ -132,18 +135,18 @@ def _told(step: Step, things: list[Kept]) -> Plain:
     """A step as a header; what has arrays is added to `things`."""
     marked = step.marked()
     places: list[Plain] = []
-    for thing in (marked, step.given):
+    for thing in (marked, step.tally, step.given):
         places.append(None if thing is None else len(things))
         things.extend([] if thing is None else [thing])
     inside: list[Plain] = [_told(one, things) for one in step.begun]
-    return {"name": step.name, "facts": step.facts, "tally": step.tally, "at": places, "begun": inside}
+    return {"name": step.name, "facts": step.facts, "at": places, "begun": inside}
 
 
 def _read(header: Plain, things: list[Kept]) -> Step:
     known = kept.section(header)
     step = Step(str(known["name"]))
-    marked, given = (None if at is None else things[kept.whole(at)] for at in kept.rows(known["at"]))
-    step.found, step.given, step.facts, step.tally = marked, given, known["facts"], known["tally"]
+    marked, tally, given = (None if at is None else things[kept.whole(at)] for at in kept.rows(known["at"]))
+    step.found, step.tally, step.given, step.facts = marked, tally, given, known["facts"]
     step.begun = [_read(one, things) for one in kept.rows(known["begun"])]
     return step
 

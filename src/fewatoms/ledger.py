@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from fewatoms import _checks, journal, kept
-from fewatoms.kept import Plain
+from fewatoms.kept import Kept, Plain
 
 if TYPE_CHECKING:
     from fewatoms.candidates import Candidate
@@ -28,6 +28,18 @@ EVERY = 0.1  # seconds at least from one call of the clock to the next
 
 class Stopped(Exception):
     """Whoever listens to the clock has asked the run to end. (StopIteration itself would not leave a generator.)"""
+
+
+class Witness(Protocol):
+    """Who looks on while work is done, and keeps what it has seen."""
+
+    def noted(self) -> Callable[[], Kept]:
+        """Note what is known now; that is told when somebody writes it down."""
+        ...
+
+    def go_on(self, it: Kept) -> None:
+        """Know that again."""
+        ...
 
 
 @dataclass(eq=False)
@@ -41,6 +53,7 @@ class Ledger:
     stage : what it is doing
     hear : called by the clock; may raise Stopped
     found : the best answer of a piece of work that has not ended yet
+    witness : who looks on, and goes on with the run after a kill as well
     """
 
     given: np.random.Generator | None = None
@@ -50,6 +63,7 @@ class Ledger:
     stage: str = ""
     hear: Callable[[], None] | None = None
     found: Candidate | None = None
+    witness: Witness | None = None
     _last: float = field(default_factory=lambda: time.monotonic())
 
     @cached_property
@@ -57,19 +71,23 @@ class Ledger:
         """Made when it is first asked for: many runs are over before."""
         return np.random.default_rng(0) if self.given is None else self.given
 
-    def tally(self) -> Plain:
-        """What has been counted and drawn so far."""
+    def tally(self) -> Callable[[], Kept]:
+        """Note what has been counted and drawn so far, and what whoever looks on knows."""
         rng = vars(self).get("rng")
         state = None if rng is None else drawn(rng)
-        return {"products": self.products, "svd_products": self.svd_products, "rng": state}
+        told: dict[str, Plain] = {"products": self.products, "svd_products": self.svd_products, "rng": state}
+        more = None if self.witness is None else self.witness.noted()
+        return lambda: Kept("tally", told, {}, () if more is None else (more(),))
 
-    def go_on(self, tally: Plain) -> None:
+    def go_on(self, tally: Kept) -> None:
         """Count and draw as whoever was interrupted would have done."""
-        known = kept.section(tally)
+        known = tally.told
         self.products = kept.whole(known["products"])
         self.svd_products = kept.whole(known["svd_products"])
         if known["rng"] is not None:
             draw_on(self.rng, known["rng"])
+        if self.witness is not None and tally.inner:
+            self.witness.go_on(tally.inner[0])
 
     def tick(self) -> None:
         """A pass over the data, a step of a descent, a chunk of a loop has been done."""

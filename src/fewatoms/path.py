@@ -105,7 +105,7 @@ def posed_path(M: object, b: npt.ArrayLike, words: Words) -> tuple[Problem, Way,
         refuse_several(problem, given)
     elif problem.price.ridge is None and problem.atoms.listing() is not None:
         ridges = grid_of(problem)
-    return problem, way, ridges
+    return problem if ridges is None else problem.paying(problem.price.at(ridges[0])), way, ridges
 
 
 class Path:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy.typing as npt
 
 from fewatoms import _checks, checkpoints, frames, kept
-from fewatoms._renamed import renamed
 from fewatoms._types import BudgetLike
 from fewatoms.asked import Asked, read_budget
 from fewatoms.atoms import AtomicSet
@@ -33,10 +32,9 @@ from fewatoms.solution import restored as answer_of
 from fewatoms.solutions import Solutions
 
 T = TypeVar("T")
-Resumed = Solution | Solutions | Path | BudgetLike | Chosen | Ranked
+Resumed: TypeAlias = "Solution | Solutions | Path | BudgetLike | Chosen | Ranked"
 
 
-@renamed
 def resume(
     file: PathLike,
     M: object,

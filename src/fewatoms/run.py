@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import chain, islice
+from itertools import chain
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from fewatoms.continued import answers_again, answers_kept
 from fewatoms.effort import NORMAL, Effort
 from fewatoms.evidence import Evidence
 from fewatoms.faces import Face
+from fewatoms.kept import Kept
 from fewatoms.methods.base import Job, Method, Sketch, choose
 from fewatoms.problem import Problem
 from fewatoms.reach import out_of_reach
@@ -279,19 +280,20 @@ def _solved(job: Job, course: Sequence[Budget], way: Way) -> list[Solution]:
     """Algorithm 1."""
     records = [Record(job.problem.with_budget(job.settled(k)), job) for k in course]
     with ledger.opened(_fresh(way.rng), lambda: _tell(_live(records), way.ear)) as spent:
+        spent.witness = _Witness(records)
         try:
             if way.stopped:
                 raise ledger.Stopped
             with ledger.step("beginning"):
                 records[:] = _begun(job, records, course, way.start)
-            for iterate in islice(job.iterates(course) if _live(records) else (), way.max_iterations):  # y <- oracle
+            for iterate in job.iterates(course) if _live(records) else ():  # y <- oracle
                 for record in _live(records):
                     x = job.retrieve(iterate, record.problem.budget)  # x <- (PR), at most k atoms
                     record.see(iterate, x)  # keep the best, and what is proven
                 spent.tell()
                 for record in _live(records):
                     record.judge()  # f(b - Mx) <= alpha?
-                if not _live(records):
+                if not _live(records) or _live(records)[0].iterations >= way.max_iterations:
                     break
             for record in _live(records):
                 record.end(way.max_iterations)
@@ -300,6 +302,21 @@ def _solved(job: Job, course: Sequence[Budget], way: Way) -> list[Solution]:
             for record in _live(records):
                 record.stop(spent.found, job.so_far(record.problem.budget))
         return [_answered(record, spent, way.ear) for record in records]
+
+
+@dataclass(frozen=True)
+class _Witness:
+    """The records of a course, which see what its stream has yielded: a run that goes on has seen it as well."""
+
+    records: list[Record]
+
+    def noted(self) -> Callable[[], Kept]:
+        each = [record.noted() for record in self.records]
+        return lambda: Kept("records", {}, {}, tuple(one() for one in each))
+
+    def go_on(self, it: Kept) -> None:
+        for record, known in zip(self.records, it.inner, strict=True):
+            record.go_on(known)
 
 
 def _begun(job: Job, records: list[Record], course: Sequence[Budget], start: Solution | None) -> list[Record]:
