@@ -23,7 +23,7 @@ LAYERS = [
     {"_types", "_renamed"},
     {"_lanes"},
     {"_dense"},
-    {"_checks", "_loops", "capabilities", "kept", "spread", "whole"},
+    {"_checks", "_loops", "capabilities", "interrupts", "kept", "spread", "whole"},
     {"_backed", "_ranked", "classes", "journal"},
     {"budget", "effort", "figures", "kernels", "ledger", "losses", "names", "norms", "phase", "price"},
     {"bars", "curves", "frames", "gram", "ids", "io", "linalg", "ranking", "reduced", "sides", "words"},

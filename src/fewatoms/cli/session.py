@@ -6,19 +6,16 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import signal
-import socket
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
 from fewatoms.cli.options import HOLDS, INTERRUPTED, MISSED, MISUSE, one_line, printable
 from fewatoms.cli.tables import shown
+from fewatoms.interrupts import Presses
 
 if TYPE_CHECKING:
     from fewatoms.callbacks import Trace
@@ -78,8 +75,8 @@ class Session:
         self.outputs: dict[str, Path] = {}
         self._written: set[str] = set()
         self.seconds: dict[str, float] = {}
-        self.interrupted = self.late = self._unprinted = False
-        self._pressed = 0.0  # when Ctrl-C was
+        self.late = self._unprinted = False
+        self._presses = Presses()
         self.prints_data = False  # on standard output, where nothing else may stand then
         self.claim("summary", options.summary, (".json",))
         self.claim("report", options.report, (".html",))
@@ -193,24 +190,15 @@ class Session:
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
-        if threading.current_thread() is not threading.main_thread():  # only that one hears signals
+        with self._presses as presses:
             yield
-            return
+            while presses.heard and time.monotonic() - presses.when < SECOND_PRESS:
+                time.sleep(0.02)
 
-        with _presses() as presses:
-
-            def heard(number: int, frame: FrameType | None) -> None:
-                if presses() > 1 or self.interrupted:
-                    raise KeyboardInterrupt
-                self.interrupted, self._pressed = True, time.monotonic()
-
-            before = signal.signal(signal.SIGINT, heard)
-            try:
-                yield
-                while self.interrupted and time.monotonic() - self._pressed < SECOND_PRESS:
-                    time.sleep(0.02)
-            finally:
-                signal.signal(signal.SIGINT, before)
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C has ended the work."""
+        return self._presses.heard
 
     # After the work ---------------------------------------------------------------------------------------------------
 
@@ -281,27 +269,6 @@ def _discard(stream: TextIO) -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
-
-
-@contextmanager
-def _presses() -> Iterator[Callable[[], int]]:
-    """How often Ctrl-C was pressed since somebody asked. Python calls a handler once for all that come during one long
-    step of compiled code; the wakeup descriptor has a byte for each."""
-    reader, writer = socket.socketpair()
-    with reader, writer:
-        reader.setblocking(False)
-        writer.setblocking(False)
-        before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
-
-        def count() -> int:
-            with suppress(BlockingIOError):
-                return reader.recv(256).count(int(signal.SIGINT))
-            return 0
-
-        try:
-            yield count
-        finally:
-            signal.set_wakeup_fd(before)
 
 
 def _same(one: str, other: str) -> bool:
