@@ -67,9 +67,7 @@ def test_a_second_press_while_the_answer_is_made_ends_it_at_once():
     deadline = Deadline(on_interrupt="answer")
 
     def twice(progress):
-        if deadline.interrupted:
-            signal.raise_signal(signal.SIGINT)
-        elif progress.cardinality:
+        if deadline.interrupted or progress.cardinality:
             signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):

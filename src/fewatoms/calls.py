@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fewatoms.run import Way
 
 TOLD = "must be the one that the run was begun with"
+WORDS = {"atoms_told": "atoms", "loss_told": "loss", "shrink": "free", "budgets": "k", "ridges": "ridge", "rows": "folds"}
 NOT_ASKED = ("called", "slack", "mark")  # of what was asked: what says nothing of the call, or only roughly
 
 
@@ -120,14 +121,14 @@ def refuse(known: Mapping[str, Plain], now: Mapping[str, Plain]) -> None:
     before, after = kept.section(known["asked"]), kept.section(now["asked"])
     for name in [name for name in after if name not in NOT_ASKED]:
         if before.get(name) != after[name]:
-            word = {"atoms_told": "atoms", "loss_told": "loss", "shrink": "free"}.get(name, name)
+            word = WORDS.get(name, name)
             raise ValueError(f"{word} must be as it was: {was} {before.get(name)!r}; got {after[name]!r}")
     mark, other = before.get("mark"), after["mark"]
     if mark is not None and other is not None and not np.isclose(kept.real(mark), kept.real(other), rtol=1e-8):
         raise ValueError(f"atoms must be as they were: {was} others of the kind {before['atoms_told']}")
     for name in [name for name in now if name not in ("asked", "fingerprint")]:
         if known.get(name) != now[name]:
-            raise ValueError(f"{name} must be as it was: {was} {known.get(name)!r}; got {now[name]!r}")
+            raise ValueError(f"{WORDS.get(name, name)} must be as it was: {was} {known.get(name)!r}; got {now[name]!r}")
 
 
 __all__ = ["call", "digest_of_all", "facts", "refuse", "rng_of"]

@@ -18,7 +18,7 @@ from fewatoms.cli.tables import shown
 from fewatoms.interrupts import Presses
 
 if TYPE_CHECKING:
-    from fewatoms.callbacks import Trace
+    from fewatoms.callbacks import Checkpoint, Trace
     from fewatoms.cli.summary import Plain
     from fewatoms.records import Progress
     from fewatoms.run import Callback
@@ -81,6 +81,7 @@ class Session:
         self.claim("summary", options.summary, (".json",))
         self.claim("report", options.report, (".html",))
         self.trace: Trace | None = None  # of the work, where there is a report to be written
+        self._checkpoint: Checkpoint | None = None
 
     # Before the work --------------------------------------------------------------------------------------------------
 
@@ -134,8 +135,10 @@ class Session:
         far; pressed twice it ends at once, with nothing written."""
         from fewatoms import callbacks
 
+        if vars(self.options).get("checkpoint") is not None and self._checkpoint is None:
+            self._checkpoint = self._checkpointed(self.options.checkpoint)
         self._tell_notes()
-        parts: list[Callback] = [self._look]
+        parts: list[Callback] = [self._look, *([] if self._checkpoint is None else [self._checkpoint])]
         if "report" in self.outputs:
             self.trace = callbacks.Trace()
             parts.append(self.trace)
@@ -147,6 +150,25 @@ class Session:
             else:
                 with callbacks.Bar(title) as drawn:
                     yield callbacks.Together(*parts, drawn)
+
+    def _checkpointed(self, path: str) -> Checkpoint:
+        """Where the work is written down as it goes on; what is there already is of the same command, killed before."""
+        from fewatoms.callbacks import Checkpoint
+        from fewatoms.io import Refused
+
+        if any(_same(path, given) for given in self._inputs) or Path(path).absolute() in [
+            other.absolute() for other in self.outputs.values()
+        ]:
+            raise Refused(f"--checkpoint must be a file of its own; {path} is an input or another output")
+        folder = Path(os.path.realpath(path)).parent
+        if not folder.is_dir():
+            raise Refused(f"--checkpoint must lie in a folder that is there: make the folder {str(folder)!r} first")
+        found = Checkpoint(path, go_on=True)
+        if os.path.exists(path):
+            self.note(
+                f"going on from the checkpoint {path}: what was done is not done again (without that file all of it is)"
+            )
+        return found
 
     def _until(self, deadline: Callback) -> Callback:
         """The deadline, which is told of when it ends the work."""
