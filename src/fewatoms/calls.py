@@ -21,7 +21,14 @@ if TYPE_CHECKING:
     from fewatoms.run import Way
 
 TOLD = "must be the one that the run was begun with"
-WORDS = {"atoms_told": "atoms", "loss_told": "loss", "shrink": "free", "budgets": "k", "ridges": "ridge", "rows": "folds"}
+WORDS = {
+    "atoms_told": "atoms",
+    "loss_told": "loss",
+    "shrink": "free",
+    "budgets": "k",
+    "ridges": "ridge",
+    "rows": "folds",
+}
 NOT_ASKED = ("called", "slack", "mark")  # of what was asked: what says nothing of the call, or only roughly
 
 
