@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
-from fewatoms import files, kept
+from fewatoms import files, kept, ledger
 from fewatoms._types import FloatArray
 from fewatoms.candidates import Candidate
 from fewatoms.kept import Kept, Plain
 from fewatoms.problem import Problem
 from fewatoms.solution import Solution, restored
+
+KEPT = "kept"  # in place of the fit behind a candidate, which is not known any more
 
 
 def answers_kept(answers: Sequence[Solution], handed: Kept | None = None) -> Kept:
@@ -63,6 +66,7 @@ def candidate_again(it: Kept, problem: Problem) -> Candidate:
         left,
         it.arrays.get("norms"),
         str(told["note"]),
+        KEPT,
         isolated=told["isolated"] is True,
         unit_gauge=kept.maybe(told["unit_gauge"]),
         squares=kept.maybe(told["squares"]),
@@ -70,4 +74,14 @@ def candidate_again(it: Kept, problem: Problem) -> Candidate:
     )
 
 
-__all__ = ["answer_again", "answers_again", "answers_kept", "candidate_again", "candidate_kept"]
+def found_once(name: str, problem: Problem, work: Callable[[], Candidate]) -> Candidate:
+    """A candidate that a step finds; what it found before a kill is not looked for again."""
+    with ledger.step(name) as here:
+        if here.found is not None:
+            return candidate_again(here.found, problem)
+        candidate = work()
+        here.mark(partial(candidate_kept, candidate))
+    return candidate
+
+
+__all__ = ["answer_again", "answers_again", "answers_kept", "candidate_again", "candidate_kept", "found_once"]

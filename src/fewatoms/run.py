@@ -280,7 +280,7 @@ def _solved(job: Job, course: Sequence[Budget], way: Way) -> list[Solution]:
     """Algorithm 1."""
     records = [Record(job.problem.with_budget(job.settled(k)), job) for k in course]
     with ledger.opened(_fresh(way.rng), lambda: _tell(_live(records), way.ear)) as spent:
-        spent.witness = _Witness(records)
+        spent.witness = _Witness(records, job)
         try:
             if way.stopped:
                 raise ledger.Stopped
@@ -306,17 +306,21 @@ def _solved(job: Job, course: Sequence[Budget], way: Way) -> list[Solution]:
 
 @dataclass(frozen=True)
 class _Witness:
-    """The records of a course, which see what its stream has yielded: a run that goes on has seen it as well."""
+    """The records of a course, and its job, who see what its stream has yielded: a run that goes on has seen it as
+    well."""
 
     records: list[Record]
+    job: Job
 
     def noted(self) -> Callable[[], Kept]:
-        each = [record.noted() for record in self.records]
-        return lambda: Kept("records", {}, {}, tuple(one() for one in each))
+        each, more = [record.noted() for record in self.records], self.job.noted()
+        return lambda: Kept("records", {}, {}, (*(one() for one in each), *(() if more is None else (more(),))))
 
     def go_on(self, it: Kept) -> None:
-        for record, known in zip(self.records, it.inner, strict=True):
+        for record, known in zip(self.records, it.inner, strict=False):
             record.go_on(known)
+        for known in it.inner[len(self.records) :]:
+            self.job.go_on(known)
 
 
 def _begun(job: Job, records: list[Record], course: Sequence[Budget], start: Solution | None) -> list[Record]:

@@ -8,7 +8,7 @@ that opens serves; nothing else in the package decides how a problem is solved.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -152,6 +152,15 @@ class Job(ABC):
 
     def restore(self, handed: Kept) -> None:
         """Go on as whoever told that `snapshot`: courses before are not run again."""
+        return None
+
+    def noted(self) -> Callable[[], Kept] | None:
+        """Note what `retrieve` keeps from one iterate to the next, whenever a step of the stream is marked, so that a
+        run that goes on there knows it again; None where that is nothing."""
+        return None
+
+    def go_on(self, it: Kept) -> None:
+        """Know that again."""
         return None
 
     def forget(self) -> None:
