@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from fewatoms import _checks, checkpoints, frames, kept
 from fewatoms._types import BudgetLike
-from fewatoms.asked import Asked, read_budget
+from fewatoms.asked import Asked, Fingerprint, read_budget
 from fewatoms.atoms import AtomicSet
 from fewatoms.beside import Biases
-from fewatoms.calls import rng_of
+from fewatoms.calls import TOLD, rng_of
 from fewatoms.checkpoints import Checkpoint
 from fewatoms.choosing import rows_again
 from fewatoms.chosen import Chosen, choose_k
@@ -23,6 +23,7 @@ from fewatoms.journal import Step
 from fewatoms.kept import Kept, Plain
 from fewatoms.losses import Loss
 from fewatoms.methods import Method
+from fewatoms.operators import as_operator
 from fewatoms.path import Path, fit_path, posed_path
 from fewatoms.path import restored as path_of
 from fewatoms.ranks import Ranked, best_rank
@@ -74,6 +75,9 @@ def resume(
     book = checkpoints.read(file)
     if not book.root.begun:
         raise ValueError(f"file must be a checkpoint of a run that was begun; {_checks.file_name(file)!r} is of none")
+    (m, n), known = as_operator(M).shape, Fingerprint.read(kept.section(book.root.begun[-1].facts)["fingerprint"])
+    if known.shape != (max(1, known.shape[0] // m) * m, max(1, known.shape[0] // m) * n):  # once for each data vector
+        known.refuse(replace(known, shape=(m, n)), TOLD)
     book.root.met = len(book.root.begun) - 1  # of several calls the last
     step = book.root.begun[-1]
     heard: list[Callback] = [Checkpoint.of(file, every, book), *_checks.heard(callback)]

@@ -10,7 +10,6 @@ import numpy as np
 from fewatoms import kept, linalg
 from fewatoms._types import IntArray, ModelDual
 from fewatoms.candidates import Candidate, DualPoint
-from fewatoms.continued import KEPT
 from fewatoms.kept import Kept, Plain
 from fewatoms.methods.listed.enumerated import best_of_few
 from fewatoms.methods.listed.fewest import Fewest, cheapest_gone
@@ -206,7 +205,7 @@ class Retriever:
 
     def finish(self, leaders: Sequence[Candidate], *, last: bool) -> Candidate:
         """The last polish of the best candidates, and coefficients to the last digit."""
-        leaders = [self.fits.candidate(self.fits.support_of(c)) if c.support == KEPT else c for c in leaders]
+        leaders = [self.fits.whole(leader) for leader in leaders]
         best = self.ways.splice.last(self.fits, leaders) if last and self.spliced else leaders[0]
         with linalg.single_thread():
             if last and not self.open and not self.fits.squares:

@@ -62,21 +62,25 @@ class Stages(ABC):
 
     def noted(self) -> Callable[[], Kept]:
         """Note what has been found, for a checkpoint."""
-        found = {k: support.classes for k, support in self.supports.items()}
+        found = dict(self.supports)
         isolated = [k for k, alone in self.isolated.items() if alone]
         told: dict[str, Plain] = {"parts": self.parts, "ks": [*self.ks], "sizes": [*found], "isolated": [*isolated]}
-        arrays = {f"support {k}": classes for k, classes in found.items()}
-        if self.table is not None:
-            arrays["table"] = self.table.copy()
-        return lambda: Kept("search", told, arrays)
+        arrays = {} if self.table is None else {"table": self.table.copy()}
+        return lambda: Kept("search", told, arrays, tuple(support.kept() for support in found.values()))
 
     def again(self, it: Kept) -> None:
         """Know that again."""
         sizes, isolated = (kept.rows(it.told[name]) for name in ("sizes", "isolated"))
         self.ks = [kept.whole(k) for k in kept.rows(it.told["ks"])]
-        self.supports = {kept.whole(k): self.fits.fit(it.arrays[f"support {k}"]) for k in sizes}
+        self.supports = {kept.whole(k): self.held(one) for k, one in zip(sizes, it.inner, strict=True)}
         self.isolated = {k: k in isolated for k in self.supports}
         self.table = it.arrays.get("table")
+
+    def held(self, it: Kept) -> Support:
+        """A support that was kept, as if it had been fitted."""
+        support = Support.read(self.view, it)
+        self.fits.asked[support.classes] = True
+        return support
 
     @abstractmethod
     def begin(self, k: int, classes: IntArray) -> None:
