@@ -25,7 +25,7 @@ LAYERS = [
     {"_dense"},
     {"_checks", "_loops", "capabilities", "interrupts", "kept", "spread", "whole"},
     {"_backed", "_ranked", "classes", "journal"},
-    {"budget", "effort", "figures", "kernels", "ledger", "losses", "names", "norms", "phase", "price"},
+    {"budget", "effort", "figures", "kernels", "ledger", "losses", "names", "norms", "phase", "price", "threads"},
     {"bars", "curves", "frames", "gram", "ids", "io", "linalg", "ranking", "reduced", "sides", "words"},
     {"backed", "faces", "pages"},
     {"atoms", "operators"},

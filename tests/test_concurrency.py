@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from answers import cases
-from fewatoms import linalg
+from fewatoms import linalg, threads
 
 TOGETHER = ["signed", "completion", "robust", "psd", "huber", "groups, numbers"]
 
@@ -37,7 +37,7 @@ class Library:
 @pytest.fixture
 def libraries(monkeypatch):
     found = [Library(4), Library(1), Library(2)]
-    monkeypatch.setattr(linalg, "_libraries", lambda: found)
+    monkeypatch.setattr(threads, "_libraries", lambda: found)
     return found
 
 
@@ -56,7 +56,7 @@ def test_threads_of_blas_come_back_in_whatever_order_its_users_leave(libraries, 
         assert counts(libraries) == [1, 1, 1]
     inside[order[-1]].__exit__(None, None, None)
     assert counts(libraries) == [4, 1, 2]
-    assert not linalg._Solo.inside
+    assert not threads._Solo.inside
 
 
 class Interrupted(Library):
@@ -75,12 +75,12 @@ class Interrupted(Library):
 def test_whoever_is_interrupted_while_coming_or_going_leaves_nothing_behind(monkeypatch, calls):
     found = [Interrupted(4), Library(2)]
     found[0].left = calls
-    monkeypatch.setattr(linalg, "_libraries", lambda: found)
+    monkeypatch.setattr(threads, "_libraries", lambda: found)
     with pytest.raises(KeyboardInterrupt), linalg.single_thread():
         assert counts(found) == [1, 1]
     gc.collect()
     assert counts(found) == [4, 2]
-    assert not linalg._Solo.inside
+    assert not threads._Solo.inside
 
 
 def test_many_threads_come_and_go(libraries):
@@ -108,7 +108,7 @@ def test_a_library_with_a_number_for_each_thread_is_told_in_each(monkeypatch):
     local = threading.local()
     found.get_num_threads = lambda: getattr(local, "count", 3)
     found.set_num_threads = lambda count: setattr(local, "count", count)
-    monkeypatch.setattr(linalg, "_libraries", lambda: [found])
+    monkeypatch.setattr(threads, "_libraries", lambda: [found])
     seen = []
 
     def work():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fewatoms as fa
-from fewatoms import ledger, linalg
+from fewatoms import ledger, threads
 from fewatoms.callbacks import Bar, Deadline
 from fewatoms.interrupts import Presses
 
@@ -17,12 +17,12 @@ from fewatoms.interrupts import Presses
 @pytest.fixture(autouse=True)
 def _nothing_is_left_behind():
     before, descriptor = signal.getsignal(signal.SIGINT), signal.set_wakeup_fd(-1)
-    counts = [library.get_num_threads() for library in linalg._libraries()]
+    counts = [library.get_num_threads() for library in threads._libraries()]
     yield
     assert signal.getsignal(signal.SIGINT) is before
     assert signal.set_wakeup_fd(descriptor) == descriptor
-    assert [library.get_num_threads() for library in linalg._libraries()] == counts
-    assert not linalg._Solo.inside
+    assert [library.get_num_threads() for library in threads._libraries()] == counts
+    assert not threads._Solo.inside
 
 
 def long(callback):

@@ -20,8 +20,8 @@ from fewatoms.problem import Problem
 if TYPE_CHECKING:
     from fewatoms.run import Way
 
-TOLD = "must be the one that the run was begun with"
-WORDS = {
+BEGUN_WITH = "must be the one that the run was begun with"
+SAID_AS = {
     "atoms_told": "atoms",
     "loss_told": "loss",
     "shrink": "free",
@@ -45,33 +45,9 @@ def facts(door: str, problem: Problem, way: Way, more: Mapping[str, Plain]) -> d
         "method": None if len(way.methods) != 1 else repr(way.methods[0]),
         "effort": way.effort.name,
         "max_iterations": way.max_iterations,
-        "rng": plain_rng(way.rng),
+        "rng": kept.plain_rng(way.rng),
         **more,
     }
-
-
-def plain_rng(rng: object) -> Plain:
-    """What was given as rng, if it can be kept."""
-    if isinstance(rng, np.random.Generator):
-        return {"generator": type(rng.bit_generator).__name__, "state": ledger.drawn(rng)}
-    if rng is None or isinstance(rng, int | np.integer):
-        return None if rng is None else int(rng)
-    told = np.asarray(rng)
-    return {"seeds": told.tolist()} if told.dtype.kind in "iu" else {"told": repr(rng)}
-
-
-def rng_of(told: Plain) -> object:
-    """What was given as rng."""
-    if not isinstance(told, dict):
-        return told
-    if "seeds" in told:
-        return told["seeds"]
-    name = str(told.get("generator"))
-    if name not in ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"):
-        raise ValueError(f"rng must be given again as it was, to the call itself: it is not kept; got {told}")
-    rng = np.random.Generator(vars(np.random)[name](0))
-    ledger.draw_on(rng, told["state"])
-    return rng
 
 
 def digest_of_all(data: Array) -> str:
@@ -124,19 +100,21 @@ def refuse(known: Mapping[str, Plain], now: Mapping[str, Plain]) -> None:
     was, of = "the checkpoint is of a run that was begun with", "another call made the checkpoint"
     if known["door"] != now["door"]:
         raise ValueError(f"{of}: {known['door']} instead of {now['door']}")
-    Fingerprint.read(known["fingerprint"]).refuse(Fingerprint.read(now["fingerprint"]), TOLD)
+    Fingerprint.read(known["fingerprint"]).refuse(Fingerprint.read(now["fingerprint"]), BEGUN_WITH)
     before, after = kept.section(known["asked"]), kept.section(now["asked"])
     # a misfit is told before the bound that it means
     for name in sorted((name for name in after if name not in NOT_ASKED), key=lambda name: name == "alpha"):
         if before.get(name) != after[name]:
-            word = WORDS.get(name, name)
+            word = SAID_AS.get(name, name)
             raise ValueError(f"{word} must be as it was: {was} {before.get(name)!r}; got {after[name]!r}")
     mark, other = before.get("mark"), after["mark"]
     if mark is not None and other is not None and not np.isclose(kept.real(mark), kept.real(other), rtol=1e-8):
         raise ValueError(f"atoms must be as they were: {was} others of the kind {before['atoms_told']}")
     for name in [name for name in now if name not in ("asked", "fingerprint")]:
         if known.get(name) != now[name]:
-            raise ValueError(f"{WORDS.get(name, name)} must be as it was: {was} {known.get(name)!r}; got {now[name]!r}")
+            raise ValueError(
+                f"{SAID_AS.get(name, name)} must be as it was: {was} {known.get(name)!r}; got {now[name]!r}"
+            )
 
 
-__all__ = ["call", "digest_of_all", "facts", "refuse", "rng_of"]
+__all__ = ["call", "digest_of_all", "facts", "refuse"]

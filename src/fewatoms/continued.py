@@ -14,7 +14,7 @@ from fewatoms.kept import Kept, Plain
 from fewatoms.problem import Problem
 from fewatoms.solution import Solution, restored
 
-KEPT = "kept"  # in place of the fit behind a candidate, which is not known any more
+FIT_GONE = "kept"  # in place of the fit behind a candidate, which is not known any more
 
 
 def answers_kept(answers: Sequence[Solution], handed: Kept | None = None) -> Kept:
@@ -66,7 +66,7 @@ def candidate_again(it: Kept, problem: Problem) -> Candidate:
         left,
         it.arrays.get("norms"),
         str(told["note"]),
-        KEPT,
+        FIT_GONE,
         isolated=told["isolated"] is True,
         unit_gauge=kept.maybe(told["unit_gauge"]),
         squares=kept.maybe(told["squares"]),

@@ -17,7 +17,7 @@ from fewatoms.atoms.pursuit import weighed
 from fewatoms.beside import Biases
 from fewatoms.callbacks import read
 from fewatoms.calls import call, digest_of_all
-from fewatoms.choosing import with_ridge
+from fewatoms.choosing import grid_of, refuse_several, ridges_of, with_ridge
 from fewatoms.classes import refuse
 from fewatoms.continued import answer_again
 from fewatoms.effort import effort as told
@@ -309,3 +309,17 @@ def _way(words: Words) -> Way:
         words.get("rng"),
         told(words.get("effort", "normal")),
     )
+
+
+def posed_path(M: object, b: npt.ArrayLike, words: Words) -> tuple[Problem, Way, list[float] | None]:
+    """What is asked of a path, and the ridges that are compared, if there are several."""
+    given = words.get("ridge")
+    ridges = ridges_of(given)
+    if ridges is not None:
+        words["ridge"] = 0.0
+    problem, way = posed(M, b, None, **words)
+    if ridges is not None:
+        refuse_several(problem, given)
+    elif problem.price.ridge is None and problem.atoms.listing() is not None:
+        ridges = grid_of(problem)
+    return problem if ridges is None else problem.paying(problem.price.at(ridges[0])), way, ridges

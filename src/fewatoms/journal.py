@@ -60,7 +60,7 @@ class Step:
             try:
                 tally = None if self._noted is None else self._noted()
                 self.found, self.tally = self._make(), tally
-            except (TypeError, NotImplementedError, AttributeError):
+            except (TypeError, NotImplementedError):
                 self.found = self.tally = None
             self._make = self._noted = None
         return self.found

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -74,7 +74,7 @@ class Ledger:
     def tally(self) -> Callable[[], Kept]:
         """Note what has been counted and drawn so far, and what whoever looks on knows."""
         rng = vars(self).get("rng")
-        state = None if rng is None else drawn(rng)
+        state = None if rng is None else kept.drawn(rng)
         told: dict[str, Plain] = {"products": self.products, "svd_products": self.svd_products, "rng": state}
         more = None if self.witness is None else self.witness.noted()
         return lambda: Kept("tally", told, {}, () if more is None else (more(),))
@@ -85,7 +85,7 @@ class Ledger:
         self.products = kept.whole(known["products"])
         self.svd_products = kept.whole(known["svd_products"])
         if known["rng"] is not None:
-            draw_on(self.rng, known["rng"])
+            kept.draw_on(self.rng, known["rng"])
         if self.witness is not None and tally.inner:
             self.witness.go_on(tally.inner[0])
 
@@ -152,30 +152,6 @@ def dice() -> Callable[[], np.random.Generator]:
         return np.random.Generator(fresh)
 
     return thrown
-
-
-def drawn(rng: np.random.Generator) -> Plain:
-    """The state of a generator in words and numbers."""
-    return _plain(rng.bit_generator.state)
-
-
-def draw_on(rng: np.random.Generator, state: Plain) -> None:
-    """Bring a generator into a state that `drawn` told."""
-    rng.bit_generator.state = _state(state)
-
-
-def _plain(state: object) -> Plain:
-    if isinstance(state, dict):
-        return {str(name): _plain(value) for name, value in state.items()}
-    if isinstance(state, np.ndarray):
-        return {"array": state.dtype.str, "values": state.tolist()}
-    return state.item() if isinstance(state, np.generic) else state  # type: ignore[return-value]
-
-
-def _state(told: Plain) -> Any:
-    if isinstance(told, dict) and "array" in told:
-        return np.array(told["values"], dtype=str(told["array"]))
-    return {name: _state(value) for name, value in told.items()} if isinstance(told, dict) else told
 
 
 @contextmanager

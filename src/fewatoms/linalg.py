@@ -7,13 +7,9 @@ counted there. Where none is open a fixed seed is used and the count is dropped.
 from __future__ import annotations
 
 import math
-import os
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import cache
+from collections.abc import Callable
 from inspect import signature
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -22,103 +18,12 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from fewatoms._types import Array, FloatArray, IntArray, Matrix, ModelDual
 from fewatoms.ledger import current
+from fewatoms.threads import single_thread as single_thread
 
 PIECE = 1 << 16  # numbers worked on together where no temporary is wanted
 DENSE_SIDE = (
     300  # a full decomposition up to the work for a square matrix of this side costs no more than a partial one
 )
-
-
-class _Solo:
-    """One who wants BLAS kept to one thread.
-
-    Most libraries have one number of threads for the whole process: the first of all who want one sees to it, whatever
-    thread they are in, and the last puts back what was there. (threadpoolctl lets the first thread that ever told them
-    do so, and forgets what others tell; between us the lock keeps order.) Some have a number for each thread: there
-    everybody tells and puts back what concerns them alone. Whoever is interrupted in the middle of coming or going is
-    gone all the same once nobody refers to it any more.
-    """
-
-    lock: ClassVar[threading.RLock] = threading.RLock()
-    inside: ClassVar[dict[int, int]] = {}  # those who want it, and the threads that they are in
-    before: ClassVar[list[tuple[Any, int]]] = []
-
-    def __init__(self) -> None:
-        self.own: list[tuple[Any, int]] = []
-        with _Solo.lock:
-            found = [(library, count) for library in _libraries() if (count := library.get_num_threads() or 1) > 1]
-            self.own = [(library, count) for library, count in found if _of_each_thread(library)]
-            first = not _Solo.inside
-            if first:
-                _Solo.before = [(library, count) for library, count in found if not _of_each_thread(library)]
-            _Solo.inside[id(self)] = threading.get_ident()
-            _told([(library, 1) for library, _ in [*self.own, *(_Solo.before if first else [])]])
-
-    def gone(self) -> None:
-        with _Solo.lock:
-            own, self.own = self.own, []
-            _told(own)
-            if _Solo.inside.pop(id(self), None) is not None or _Solo.before:
-                _Solo.settle()
-
-    __del__ = gone
-
-    @staticmethod
-    def settle() -> None:
-        """Put back what was there, if nobody is left."""
-        if not _Solo.inside:
-            _told(_Solo.before)
-            _Solo.before = []
-
-    @staticmethod
-    def after_fork() -> None:
-        """Other threads are not there in the child, nor is what they wanted."""
-        _Solo.lock, mine = threading.RLock(), threading.get_ident()
-        _Solo.inside = {who: thread for who, thread in _Solo.inside.items() if thread == mine}
-        _Solo.settle()
-
-
-def _of_each_thread(library: Any) -> bool:
-    """Whether every thread has a number of its own."""
-    return library.internal_api == "mkl" or vars(library).get("threading_layer") == "openmp"
-
-
-def _told(counts: Sequence[tuple[Any, int]]) -> None:
-    """Tell libraries how many threads to use."""
-    for library, count in counts:
-        freed = getattr(library, "clear_controlling_thread", None)  # since threadpoolctl 3.7 or so
-        if freed is not None:
-            freed(force=True)
-        library.set_num_threads(count)
-        if freed is not None:
-            freed(force=True)
-
-
-if "register_at_fork" in vars(os):
-    # while nobody is in the middle of coming or going
-    os.register_at_fork(
-        before=lambda: _Solo.lock.acquire(),
-        after_in_parent=lambda: _Solo.lock.release(),
-        after_in_child=_Solo.after_fork,
-    )
-
-
-@contextmanager
-def single_thread() -> Iterator[None]:
-    """Keep BLAS to one thread: small solves spend more time waking threads than computing."""
-    one = _Solo()
-    try:
-        yield
-    finally:
-        one.gone()
-
-
-@cache
-def _libraries() -> list[Any]:
-    """The handles on BLAS's threads: finding the loaded libraries takes milliseconds, so it is done once."""
-    from threadpoolctl import ThreadpoolController
-
-    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
 # Reading z -----------------------------------------------------------------------------------------------------------

@@ -19,26 +19,20 @@ from fewatoms.choosing import (
     REPEATS,
     STEADY,
     Split,
-    apart,
     budgets_of,
     digest_of_rows,
-    grid_of,
-    held_out,
     in_order,
     preferred,
-    refuse_several,
-    ridges_of,
     rows_kept,
-    split,
 )
-from fewatoms.doors import Words, posed
+from fewatoms.doors import Words, posed_path
 from fewatoms.drawn.path import Curve
 from fewatoms.kept import Kept
 from fewatoms.losses import Loss
 from fewatoms.methods import METHODS
 from fewatoms.price import Price
 from fewatoms.problem import Problem
-from fewatoms.recommended import compared, metric_of, others, ranks, unit
+from fewatoms.recommended import compared, metric_of, others, ranks, splits_of, unit
 from fewatoms.report import path as reported
 from fewatoms.run import Callback, Way, solve, solve_priced
 from fewatoms.solution import Solution
@@ -92,20 +86,6 @@ def fit_path(M: object, b: npt.ArrayLike, *, k: Iterable[object], **words: Unpac
         path = Path((problems[0], way), budgets, found)
         here.mark(path.kept)
     return path
-
-
-def posed_path(M: object, b: npt.ArrayLike, words: Words) -> tuple[Problem, Way, list[float] | None]:
-    """What is asked of a path, and the ridges that are compared, if there are several."""
-    given = words.get("ridge")
-    ridges = ridges_of(given)
-    if ridges is not None:
-        words["ridge"] = 0.0
-    problem, way = posed(M, b, None, **words)
-    if ridges is not None:
-        refuse_several(problem, given)
-    elif problem.price.ridge is None and problem.atoms.listing() is not None:
-        ridges = grid_of(problem)
-    return problem if ridges is None else problem.paying(problem.price.at(ridges[0])), way, ridges
 
 
 class Path:
@@ -204,14 +184,9 @@ class Path:
         files.save(file, self.kept())
 
     def attach(
-        self,
-        M: object,
-        b: npt.ArrayLike,
-        *,
-        atoms: AtomicSet | None = None,
-        loss: Loss | None = None,
+        self, M: object, b: npt.ArrayLike, *, atoms: AtomicSet | None = None, loss: Loss | None = None,
         free: object = None,
-    ) -> Path:
+    ) -> Path:  # fmt: skip
         """This path with M and b, which it had before it was pickled or saved: see `Solution.attach`, which does the
         same for one answer. One product for the fingerprint of all; the path itself does not change.
 
@@ -295,21 +270,13 @@ class Path:
         if rule not in ("best", "1se"):
             raise ValueError(f"rule must be 'best' or '1se'; got {rule!r}")
         way = self._known()[1]
-        splits, times = self._splits(by, folds, repeats, share, rng)
+        settled, one = self._settled_by_entries and share is None and rng is None, len(self.ridges) == 1
+        splits, times = splits_of(
+            self._problem, by, (folds, repeats, 1 if one else REPEATS), share, rng, settled=settled
+        )
         return self.choose(
             by, rule, _checks.number("gamma", gamma), splits, times, replace(way, callback=callbacks.read(callback))
         )
-
-    def _splits(
-        self, by: str, folds: object, repeats: int | None, share: float | None, rng: object
-    ) -> tuple[list[Split] | None, int]:
-        """Rows left out, and how often each of them is; None where none are."""
-        problem = self._problem
-        if by == "cv" or (metric_of(problem, by) is not None and by != "held-out"):
-            return split(problem, folds, repeats, 1 if len(self.ridges) == 1 else REPEATS, rng)
-        if by == "held-out" and not (self._settled_by_entries and share is None and rng is None):
-            return apart([held_out(problem, 0.2 if share is None else share, rng)]), 1
-        return None, 1
 
     def choose(self, by: str, rule: str, gamma: float, splits: list[Split] | None, times: int, way: Way) -> BudgetLike:
         """The same for rows that have been drawn, each left out so many times."""
@@ -324,19 +291,15 @@ class Path:
                 self._take(here.found, way)
             else:
                 self._choose(by, rule, gamma, splits, times, way)
-                folds: kept.Plain = None if self.folds is None else [*self.folds]
+                folds: kept.Plain = [*(self.folds or ())]
                 here.mark(lambda: Kept("chosen", {"by": self.chosen_by, "folds": folds}, {}, (self.kept(),)))
         return self.chosen
 
     def _take(self, it: Kept, way: Way) -> None:
         """The choice that was made before."""
-        other, folds = restored(it.inner[0]).over(self._problem, way), it.told["folds"]
-        asked = self._asked
-        vars(self).update(vars(other))
-        self._asked, self.chosen_by = asked, str(it.told["by"])
-        if folds is not None:
-            done, count = (kept.whole(n) for n in kept.rows(folds))
-            self.folds = done, count
+        asked, counts = self._asked, [kept.whole(n) for n in kept.rows(it.told["folds"])]
+        vars(self).update(vars(restored(it.inner[0]).over(self._problem, way)))
+        self._asked, self.chosen_by, self.folds = asked, str(it.told["by"]), (counts[0], counts[1]) if counts else None
 
     def _choose(self, by: str, rule: str, gamma: float, splits: list[Split] | None, times: int, way: Way) -> None:
         problem, errors, spread = self._problem, None, None

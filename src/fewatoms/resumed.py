@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
+import numpy as np
 import numpy.typing as npt
 
 from fewatoms import _checks, checkpoints, frames, kept
@@ -13,24 +14,27 @@ from fewatoms._types import BudgetLike
 from fewatoms.asked import Asked, Fingerprint, read_budget
 from fewatoms.atoms import AtomicSet
 from fewatoms.beside import Biases
-from fewatoms.calls import TOLD, rng_of
+from fewatoms.calls import BEGUN_WITH
 from fewatoms.checkpoints import Checkpoint
 from fewatoms.choosing import rows_again
 from fewatoms.chosen import Chosen, choose_k
-from fewatoms.doors import Words, fit, fit_many
+from fewatoms.doors import Words, fit, fit_many, posed_path
 from fewatoms.files import PathLike
 from fewatoms.journal import Step
 from fewatoms.kept import Kept, Plain
 from fewatoms.losses import Loss
 from fewatoms.methods import Method
 from fewatoms.operators import as_operator
-from fewatoms.path import Path, fit_path, posed_path
+from fewatoms.path import Path, fit_path
 from fewatoms.path import restored as path_of
 from fewatoms.ranks import Ranked, best_rank
 from fewatoms.run import Callback
 from fewatoms.solution import Solution
 from fewatoms.solution import restored as answer_of
 from fewatoms.solutions import Solutions
+
+if TYPE_CHECKING:
+    from fewatoms.operators import Sampling
 
 T = TypeVar("T")
 Resumed: TypeAlias = "Solution | Solutions | Path | BudgetLike | Chosen | Ranked"
@@ -77,7 +81,7 @@ def resume(
         raise ValueError(f"file must be a checkpoint of a run that was begun; {_checks.file_name(file)!r} is of none")
     (m, n), known = as_operator(M).shape, Fingerprint.read(kept.section(book.root.begun[-1].facts)["fingerprint"])
     if known.shape != (max(1, known.shape[0] // m) * m, max(1, known.shape[0] // m) * n):  # once for each data vector
-        known.refuse(replace(known, shape=(m, n)), TOLD)
+        known.refuse(replace(known, shape=(m, n)), BEGUN_WITH)
     book.root.met = len(book.root.begun) - 1  # of several calls the last
     step = book.root.begun[-1]
     heard: list[Callback] = [Checkpoint.of(file, every, book), *_checks.heard(callback)]
@@ -95,7 +99,12 @@ def _called(step: Step, M: object, b: npt.ArrayLike, words: Words, heard: list[C
     if door == "fit_many":
         return fit_many(M, b, k=read_budget(asked["k"]).k, **words)
     if door == "best_rank":
-        return best_rank(M, b, ks, **words)  # type: ignore[arg-type]
+        return best_rank(
+            cast("Sampling", M),
+            np.asarray(b, dtype=np.float64),
+            [kept.whole(k) for k in kept.rows(facts["budgets"])],
+            **words,
+        )
     if facts.get("ridges") is not None:
         words["ridge"] = kept.rows(facts["ridges"])
     if door == "fit_path":
@@ -137,12 +146,12 @@ def _words(
         "cap": asked.cap,
         "effort": str(facts["effort"]),
         "max_iterations": kept.whole(facts["max_iterations"]),
-        "rng": rng_of(facts["rng"]),
+        "rng": kept.rng_of(facts["rng"]),
     }
     if asked.free == "columns" and free is None:
         raise ValueError("free must be given again, resume(file, M, b, free=...): free columns are data and not kept")
-    biases = plain["biases"]
-    known = Biases(biases if isinstance(biases, str) else kept.maybe(biases)) if asked.free == "biases" else None
+    biases = "auto" if plain["biases"] == "auto" else kept.maybe(plain["biases"])
+    known = Biases(biases) if asked.free == "biases" else None
     words["free"] = free if free is not None else known or asked.free or None
     if facts["method"] is not None and method is None:
         raise ValueError(f"method must be given again, resume(file, M, b, method=...): it was {facts['method']}")

@@ -18,7 +18,7 @@ from fewatoms.oracles.base import penalty_at
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P1, P3, Relaxation
 
-NUMBERS = ("loss", "gauge", "momentum", "beta", "lipschitz")  # of a descent
+MOVING = ("loss", "gauge", "momentum", "beta", "lipschitz")  # of a descent
 
 
 class ProximalGradient:
@@ -128,7 +128,7 @@ class Descent:
         told: dict[str, Plain] = {
             "lam": lam,
             "there": [point is not None for point in points],
-            **{name: float(vars(self)[name]) for name in NUMBERS},
+            **{name: float(vars(self)[name]) for name in MOVING},
         }
         coefficients = {f"c {i}": point[1] for i, point in enumerate(points) if point is not None}
         made = [point[0] for point in points if point is not None]
@@ -141,7 +141,7 @@ class Descent:
             found.append((next(faces), it.arrays[f"c {i}"]) if there else None)
         self.here, self.before = found
         self.image, self.image_before = it.arrays["image"], it.arrays["image before"]
-        for name in NUMBERS:
+        for name in MOVING:
             setattr(self, name, kept.real(it.told[name]))
         self.look()
         return kept.real(it.told["lam"])

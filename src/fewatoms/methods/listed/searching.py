@@ -49,7 +49,7 @@ class Search(Exchanging):
         self._wanders, self._vain = np.random.default_rng(0), 0  # rounds that found nothing
 
     def noted(self) -> Callable[[], Kept]:
-        known, more = super().noted(), {"die": self._die, "vain": self._vain, "wanders": ledger.drawn(self._wanders)}
+        known, more = super().noted(), {"die": self._die, "vain": self._vain, "wanders": kept.drawn(self._wanders)}
 
         def told() -> Kept:
             it = known()
@@ -60,7 +60,7 @@ class Search(Exchanging):
     def again(self, it: Kept) -> None:
         super().again(it)
         self._die, self._vain = kept.whole(it.told["die"]), kept.whole(it.told["vain"])
-        ledger.draw_on(self._wanders, it.told["wanders"])
+        kept.draw_on(self._wanders, it.told["wanders"])
 
     # Stages -----------------------------------------------------------------------------------------------------------
 

@@ -313,7 +313,7 @@ class SmoothSearch(Stages):
                 if idle >= most or self._met(self.supports[k]):
                     break
                 if here.live and i > first:
-                    here.mark(partial(_shaken, (i, idle), dict(self._trodden), ledger.drawn(rng), self.noted()))
+                    here.mark(partial(_shaken, (i, idle), dict(self._trodden), kept.drawn(rng), self.noted()))
                 idle += 1
                 held = self.supports[k]
                 self._trodden[frozenset(held.classes.tolist())] = held.objective
@@ -330,7 +330,7 @@ class SmoothSearch(Stages):
     def _taken_up(self, it: Kept, rng: np.random.Generator) -> tuple[int, int, dict[frozenset[int], float]]:
         """Go on with shakes: how many there were, how many of the last in vain, and what was gone on from."""
         self.again(it.inner[0])
-        ledger.draw_on(rng, it.told["rng"])
+        kept.draw_on(rng, it.told["rng"])
         rows = [kept.rows(row) for row in kept.rows(it.told["trodden"])]
         trodden = {frozenset(kept.whole(j) for j in kept.rows(classes)): kept.real(v) for classes, v in rows}
         return kept.whole(it.told["done"]), kept.whole(it.told["idle"]), trodden

@@ -17,7 +17,7 @@ from fewatoms import kept, linalg
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate
-from fewatoms.continued import KEPT
+from fewatoms.continued import FIT_GONE
 from fewatoms.kept import Kept, Plain
 from fewatoms.methods.listed.squares import fitted, within
 from fewatoms.methods.listed.view import View
@@ -143,7 +143,7 @@ class SupportFits:
 
     def whole(self, candidate: Candidate) -> Candidate:
         """One of before a kill with its fit again; all others as they are."""
-        return self.candidate(self.support_of(candidate)) if candidate.support == KEPT else candidate
+        return self.candidate(self.support_of(candidate)) if candidate.support == FIT_GONE else candidate
 
     def support_of(self, candidate: Candidate) -> Support:
         """The support behind a candidate; it is fitted if there is none."""

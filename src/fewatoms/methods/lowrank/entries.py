@@ -105,6 +105,10 @@ class Swept:
     weight: float = 1.0
     gain: float = np.inf
 
+    def __iter__(self) -> Iterator[Triple | float]:
+        """The point, and what was reached."""
+        return iter((self.at, self.reached))
+
     def kept(self) -> Kept:
         """For a checkpoint."""
         told: dict[str, Plain] = {name: vars(self)[name] for name in ("reached", "number", "last", "weight", "gain")}

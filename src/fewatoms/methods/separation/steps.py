@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fewatoms import kept, ledger, words
-from fewatoms._types import Array, FloatArray
+from fewatoms._types import Array, FloatArray, Foreign
 from fewatoms.candidates import Candidate, Compact
 from fewatoms.kept import Kept
 from fewatoms.methods.separation.matrix import Low, Mixture, Separated, decomposed
@@ -234,7 +234,7 @@ def kept_lows(points: Sequence[Low | None], *numbers: float) -> Kept:
     return Kept("lows", {"numbers": [float(v) for v in numbers], "count": len(points)}, arrays)
 
 
-def lows_of(it: Kept) -> list[Any]:
+def lows_of(it: Kept) -> list[Foreign]:
     """These points."""
     count = kept.whole(it.told["count"])
     return [(it.arrays[f"U {i}"], it.arrays[f"V {i}"]) if f"U {i}" in it.arrays else None for i in range(count)]
