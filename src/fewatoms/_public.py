@@ -31,6 +31,7 @@ from fewatoms.problem import Problem
 from fewatoms.ranking import Ranking
 from fewatoms.records import Progress
 from fewatoms.relaxations import P1, P2, P3
+from fewatoms.resumed import resume
 from fewatoms.retrieval import paper_rule
 from fewatoms.solution import Solution, Status
 from fewatoms.solutions import Solutions
@@ -86,6 +87,7 @@ __all__ = [
     "oracles",
     "paper_rule",
     "phase",
+    "resume",
     "retrieval",
 ]
 

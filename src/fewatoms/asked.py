@@ -71,9 +71,8 @@ class Fingerprint:
             problem.measured.sketch(),
         )
 
-    def refuse(self, other: Fingerprint) -> None:
+    def refuse(self, other: Fingerprint, told: str = "must be the one that this answer was fitted to") -> None:
         """Say what is not the same."""
-        told = "must be the one that this answer was fitted to"
         if other.shape != self.shape:
             raise ValueError(f"M {told}, of shape {self.shape}; got shape {other.shape}")
         for name, mine, theirs in (

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple, cast
 
 import numpy as np
 
 from fewatoms import _checks, ledger, scoring
 from fewatoms._types import Array, FloatArray, IntArray
+from fewatoms.asked import digest
 from fewatoms.budget import Budget
 from fewatoms.candidates import Compact
 from fewatoms.capabilities import ColumnBlocks
 from fewatoms.effort import QUICK
+from fewatoms.kept import Kept
 from fewatoms.losses import Loss
 from fewatoms.operators import Operator
 from fewatoms.price import Price, price
@@ -194,6 +197,26 @@ def given(problem: Problem, folds: Iterable[object]) -> list[Split]:
     return splits
 
 
+def rows_kept(splits: Sequence[Split] | None) -> dict[str, Array]:
+    """The rows left out, and those fitted to, for a checkpoint."""
+    arrays: dict[str, Array] = {}
+    for i, one in enumerate(splits or ()):
+        arrays |= {f"held {i}": one.held} | ({} if one.fitted is None else {f"fitted {i}": one.fitted})
+    return arrays
+
+
+def rows_again(arrays: Mapping[str, Array]) -> list[Split] | None:
+    """These rows again."""
+    count = sum(name.startswith("held") for name in arrays)
+    return [Split(arrays[f"held {i}"], arrays.get(f"fitted {i}")) for i in range(count)] or None
+
+
+def digest_of_rows(splits: Sequence[Split] | None) -> str | None:
+    """By which they are known to be the same."""
+    arrays = rows_kept(splits)
+    return digest(np.concatenate([np.append(arrays[name], -1) for name in sorted(arrays)])) if arrays else None
+
+
 class LeftOut(NamedTuple):
     """What rows left out say of each price (rows) and budget (columns).
 
@@ -231,8 +254,11 @@ def cross_validated(
     found = np.full((len(folds), len(prices), len(budgets)), np.nan)
     racing, done, round_ = list(range(len(prices))), 0, max(1, len(folds) // times)
     for i, split in enumerate(folds):
-        with ledger.counted("fold", i, len(folds)):
-            losses = _left_out(problem, budgets, [prices[r] for r in racing], split, way)
+        with ledger.counted("fold", i, len(folds)), ledger.step("fold") as here:
+            losses = None if here.found is None else here.found.arrays["losses"]
+            if losses is None:
+                losses = _left_out(problem, budgets, [prices[r] for r in racing], split, way)
+            here.mark(partial(Kept, "fold", {}, {"losses": losses}))
         if way.stopped:
             break
         found[i, racing] = losses
@@ -283,7 +309,7 @@ def _left_out(
             return np.stack([fold.losses(sketch[ridge]) for ridge in ridges])
     answers: list[Solution] = []
     for i, paid in enumerate(prices):
-        with ledger.counted("ridge", i, len(prices)):
+        with ledger.counted("ridge", i, len(prices)), ledger.step("ridge"):
             answers += solve(part.paying(paid), budgets, way)
     left = [fold.left(answer) for answer in answers]
     losses = (

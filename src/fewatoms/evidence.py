@@ -12,12 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fewatoms import doubts, ledger
+from fewatoms import doubts, kept, ledger
 from fewatoms._types import FloatArray, ModelDual
 from fewatoms.atoms import AtomicSet
 from fewatoms.candidates import Candidate, DualPoint, Iterate
 from fewatoms.faces import Face
 from fewatoms.figures import Figures, Named
+from fewatoms.kept import Plain
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P1, P2, P3, Relaxation
 from fewatoms.rounding import above, below, gamma
@@ -45,6 +46,17 @@ class LevelBounds:
         self._right: list[tuple[float, float]] = []
         # |grad f| <= sqrt(2 L f) turns rounding in a residual of the size of b into rounding of the loss
         self._bend, self._size = 2 * problem.loss.smoothness, float(np.linalg.norm(problem.b))
+
+    def told(self) -> Plain:
+        """What is known, for a checkpoint."""
+        right: list[Plain] = [[tau, loss] for tau, loss in self._right]
+        return [self.tau_low, self.inverse_beta_high, self.first_step, right]
+
+    def go_on(self, told: Plain) -> None:
+        """Know that again."""
+        low, high, first, right = kept.rows(told)
+        self.tau_low, self.inverse_beta_high, self.first_step = kept.real(low), kept.real(high), kept.maybe(first)
+        self._right = [(kept.real(tau), kept.real(loss)) for tau, loss in map(kept.rows, kept.rows(right))]
 
     def _above(self, loss: float) -> float:
         """A computed loss, rounded up: residuals are sums of few images, none of them much longer than b."""

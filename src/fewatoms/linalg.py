@@ -7,9 +7,7 @@ counted there. Where none is open a fixed seed is used and the count is dropped.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import cache
+from collections.abc import Callable
 from inspect import signature
 from typing import Any
 
@@ -20,32 +18,12 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from fewatoms._types import Array, FloatArray, IntArray, Matrix, ModelDual
 from fewatoms.ledger import current
+from fewatoms.threads import single_thread as single_thread
 
 PIECE = 1 << 16  # numbers worked on together where no temporary is wanted
 DENSE_SIDE = (
     300  # a full decomposition up to the work for a square matrix of this side costs no more than a partial one
 )
-
-
-@contextmanager
-def single_thread() -> Iterator[None]:
-    """Keep BLAS to one thread: small solves spend more time waking threads than computing."""
-    more = [(library, count) for library in _libraries() if (count := library.get_num_threads() or 1) > 1]
-    for library, _ in more:
-        library.set_num_threads(1)
-    try:
-        yield
-    finally:
-        for library, count in more:
-            library.set_num_threads(count)
-
-
-@cache
-def _libraries() -> list[Any]:
-    """The handles on BLAS's threads: finding the loaded libraries takes milliseconds, so it is done once."""
-    from threadpoolctl import ThreadpoolController
-
-    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
 # Reading z -----------------------------------------------------------------------------------------------------------

@@ -9,37 +9,33 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from fewatoms import _checks, callbacks, curves, files, kept, pages, scoring, words
+from fewatoms import _checks, callbacks, curves, files, kept, pages, pathkept, scoring, words
 from fewatoms._renamed import renamed
 from fewatoms._types import BudgetLike, FloatArray
-from fewatoms.asked import plain_budget, read_budget
 from fewatoms.atoms import AtomicSet
 from fewatoms.budget import Budget
+from fewatoms.calls import call
 from fewatoms.choosing import (
     REPEATS,
     STEADY,
-    apart,
+    Split,
     budgets_of,
-    grid_of,
-    held_out,
+    digest_of_rows,
     in_order,
     preferred,
-    refuse_several,
-    ridges_of,
-    split,
+    rows_kept,
 )
-from fewatoms.doors import Words, posed
+from fewatoms.doors import Words, posed_path
 from fewatoms.drawn.path import Curve
 from fewatoms.kept import Kept
 from fewatoms.losses import Loss
 from fewatoms.methods import METHODS
 from fewatoms.price import Price
 from fewatoms.problem import Problem
-from fewatoms.recommended import compared, metric_of, others, ranks, unit
+from fewatoms.recommended import compared, metric_of, others, ranks, splits_of, unit
 from fewatoms.report import path as reported
 from fewatoms.run import Callback, Way, solve, solve_priced
 from fewatoms.solution import Solution
-from fewatoms.solution import restored as answer_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,23 +69,23 @@ def fit_path(M: object, b: npt.ArrayLike, *, k: Iterable[object], **words: Unpac
         callback has stopped the work, answers are the best found by then, and ridges that were not reached are not on
         the path.
     """
-    given = words.get("ridge")
-    ridges = ridges_of(given)
-    if ridges is not None:
-        words["ridge"] = 0.0
-    problem, way = posed(M, b, None, **words)
-    if ridges is not None:
-        refuse_several(problem, given)
-    elif problem.price.ridge is None and problem.atoms.listing() is not None:
-        ridges = grid_of(problem)
+    problem, way, ridges = posed_path(M, b, words)
     budgets = budgets_of(problem, k)
     problems = [problem] if ridges is None else [problem.paying(problem.price.at(r)) for r in ridges]
-    with way.listening():
+
+    def told() -> tuple[dict[str, kept.Plain], None]:
+        return {"ridges": None if ridges is None else [*ridges]}, None
+
+    with way.listening(), call("fit_path", problem, way, told, budgets=budgets) as here:
+        if here.found is not None:
+            return restored(here.found).over(problems[0], way)
         answers = solve_priced(problems[::-1], budgets, way)[::-1]
-    found = dict(zip(ridges or [problem.ridge], answers, strict=True))
-    if way.stopped:  # before the smallest ridges, which come last
-        found = {r: some for r, some in found.items() if any(s.cardinality for s in some)} or found
-    return Path((problems[0], way), budgets, found)
+        found = dict(zip(ridges or [problem.ridge], answers, strict=True))
+        if way.stopped:  # before the smallest ridges, which come last
+            found = {r: some for r, some in found.items() if any(s.cardinality for s in some)} or found
+        path = Path((problems[0], way), budgets, found)
+        here.mark(path.kept)
+    return path
 
 
 class Path:
@@ -188,14 +184,9 @@ class Path:
         files.save(file, self.kept())
 
     def attach(
-        self,
-        M: object,
-        b: npt.ArrayLike,
-        *,
-        atoms: AtomicSet | None = None,
-        loss: Loss | None = None,
+        self, M: object, b: npt.ArrayLike, *, atoms: AtomicSet | None = None, loss: Loss | None = None,
         free: object = None,
-    ) -> Path:
+    ) -> Path:  # fmt: skip
         """This path with M and b, which it had before it was pickled or saved: see `Solution.attach`, which does the
         same for one answer. One product for the fingerprint of all; the path itself does not change.
 
@@ -203,12 +194,17 @@ class Path:
         chosen for each k by entries held out, how is not known any more, and k is chosen before.
         """
         first = self[self.k[0]]
-        problem = first.certificate.asked.again(M, b, atoms, loss, free)
+        return self.over(first.certificate.asked.again(M, b, atoms, loss, free))
+
+    def over(self, problem: Problem, way: Way | None = None) -> Path:
+        """The same with its problem; how it was solved tells how k is chosen, where that is known still."""
         answers = {
             ridge: [s.attached_to(s.certificate.asked.beside(problem)) for s in given.values()]
             for ridge, given in self._answers.items()
         }
-        asked = None if self._settled_by_entries else (replace(problem, budget=Budget(), slack=0.0), Way(METHODS))
+        asked = None if way is None else (problem, way)
+        if way is None and not self._settled_by_entries:
+            asked = replace(problem, budget=Budget(), slack=0.0), Way(METHODS)
         path = Path(asked, self._budgets, answers)
         path.ridge, path.chosen = self.ridge, self.chosen
         path.scores, path.errors = dict(self.scores), dict(self.errors)
@@ -219,19 +215,8 @@ class Path:
 
     def kept(self) -> Kept:
         """All of it but M and b, for files and pickles."""
-        told: dict[str, kept.Plain] = {
-            "k": [plain_budget(budget) for budget in self._budgets],
-            "ways": [*self.scores],
-            "ridges": [*self.ridges],
-            "ridge": self.ridge,
-            "chosen": None if self.chosen is None else self.k.index(self.chosen),
-        }
-        shape = (len(self.k),) if len(self.ridges) == 1 else (len(self.ridges), len(self.k))
-        scores = np.stack([*self.scores.values()]) if self.scores else np.zeros((0, *shape))
-        arrays = {"scores": scores} | {f"errors of {by}": error for by, error in self.errors.items()}
-        answers = [answers[k].kept() for answers in self._answers.values() for k in self.k]
-        told["called"] = kept.section(answers[0].told["asked"])["called"]  # once: M may have many columns
-        return Kept("path", told, arrays, tuple(_called(answer, None) for answer in answers))
+        scores = self.scores, self.errors
+        return pathkept.told(self._budgets, self._answers, scores, self.ridge, self.chosen)
 
     # Choosing ---------------------------------------------------------------------------------------------------------
 
@@ -284,35 +269,59 @@ class Path:
             raise ValueError(f"by must be one of {', '.join(map(repr, ways + others(self._asked)))}{among}; got {by!r}")
         if rule not in ("best", "1se"):
             raise ValueError(f"rule must be 'best' or '1se'; got {rule!r}")
-        heard = callbacks.read(callback)
-        problem, way = self._known()
-        way, splits, times = replace(way, callback=heard), None, 1
-        metric = metric_of(problem, by)
-        if by == "cv" or (metric is not None and by != "held-out"):
-            splits, times = split(problem, folds, repeats, 1 if len(self.ridges) == 1 else REPEATS, rng)
-        elif by == "held-out" and not (self._settled_by_entries and share is None and rng is None):
-            splits = apart([held_out(problem, 0.2 if share is None else share, rng)])
-        with way.listening():
-            errors, spread = None, None
-            if splits is None:
-                shown = scores = self._compared(by, _checks.number("gamma", gamma))[None]
+        way = self._known()[1]
+        settled, one = self._settled_by_entries and share is None and rng is None, len(self.ridges) == 1
+        splits, times = splits_of(
+            self._problem, by, (folds, repeats, 1 if one else REPEATS), share, rng, settled=settled
+        )
+        return self.choose(
+            by, rule, _checks.number("gamma", gamma), splits, times, replace(way, callback=callbacks.read(callback))
+        )
+
+    def choose(self, by: str, rule: str, gamma: float, splits: list[Split] | None, times: int, way: Way) -> BudgetLike:
+        """The same for rows that have been drawn, each left out so many times."""
+
+        def told() -> tuple[dict[str, kept.Plain], Kept]:
+            ridges: list[kept.Plain] = [*self.ridges]
+            words: dict[str, kept.Plain] = {"by": by, "rule": rule, "gamma": gamma, "times": times, "ridges": ridges}
+            return words | {"rows": digest_of_rows(splits)}, Kept("choice", {}, rows_kept(splits), (self.kept(),))
+
+        with way.listening(), call("Path.choose_k", self._problem, way, told, budgets=self._budgets) as here:
+            if here.found is not None:
+                self._take(here.found, way)
             else:
-                left_out = compared(problem, self._budgets, self._prices, splits, way, times, metric)
-                self.folds = 0 if left_out is None else left_out.folds, len(splits)
-                if left_out is None:
-                    by, splits = "bic", None
-                    shown = scores = self._without_rows()
-                else:
-                    scores, errors = left_out.scores, left_out.errors
-                    shown, spread = left_out.told(problem.base_loss)
-                    shown = shown if by in WAYS else 1.0 - shown
-            one = len(self.ridges) == 1
-            self.chosen_by, self.scores[by] = by, shown[0] if one else shown
-            if by != "held-out" and spread is not None:
-                self.errors[by] = spread[0] if one else spread
-            lowest = None if errors is None or rule == "best" else float(errors.flat[int(scores.argmin())])
-            self._settle(scores, lowest, way, steady=splits is not None and rule == "best")
+                self._choose(by, rule, gamma, splits, times, way)
+                folds: kept.Plain = [*(self.folds or ())]
+                here.mark(lambda: Kept("chosen", {"by": self.chosen_by, "folds": folds}, {}, (self.kept(),)))
         return self.chosen
+
+    def _take(self, it: Kept, way: Way) -> None:
+        """The choice that was made before."""
+        asked, counts = self._asked, [kept.whole(n) for n in kept.rows(it.told["folds"])]
+        vars(self).update(vars(restored(it.inner[0]).over(self._problem, way)))
+        self._asked, self.chosen_by, self.folds = asked, str(it.told["by"]), (counts[0], counts[1]) if counts else None
+
+    def _choose(self, by: str, rule: str, gamma: float, splits: list[Split] | None, times: int, way: Way) -> None:
+        problem, errors, spread = self._problem, None, None
+        if splits is None:
+            shown = scores = self._compared(by, gamma)[None]
+        else:
+            metric = metric_of(problem, by)
+            left_out = compared(problem, self._budgets, self._prices, splits, way, times, metric)
+            self.folds = 0 if left_out is None else left_out.folds, len(splits)
+            if left_out is None:
+                by, splits = "bic", None
+                shown = scores = self._without_rows()
+            else:
+                scores, errors = left_out.scores, left_out.errors
+                shown, spread = left_out.told(problem.base_loss)
+                shown = shown if by in WAYS else 1.0 - shown
+        one = len(self.ridges) == 1
+        self.chosen_by, self.scores[by] = by, shown[0] if one else shown
+        if by != "held-out" and spread is not None:
+            self.errors[by] = spread[0] if one else spread
+        lowest = None if errors is None or rule == "best" else float(errors.flat[int(scores.argmin())])
+        self._settle(scores, lowest, way, steady=splits is not None and rule == "best")
 
     def _without_rows(self) -> FloatArray:
         """What is compared where no rows could be left out: BIC, for each ridge."""
@@ -377,24 +386,11 @@ class Path:
 
 def restored(it: Kept) -> Path:
     """The path that was kept, without M and b."""
-    told, chosen = it.told, it.told["chosen"]
-    answers = [answer_of(_called(answer, told["called"])) for answer in it.inner]
-    budgets, ridges = (
-        [read_budget(k) for k in kept.rows(told["k"])],
-        [kept.real(r) for r in kept.rows(told["ridges"])],
-    )
-    path = Path(None, budgets, {r: answers[i * len(budgets) :][: len(budgets)] for i, r in enumerate(ridges)})
-    path.ridge = kept.real(told["ridge"])
-    path.scores = dict(zip(map(str, kept.rows(told["ways"])), it.arrays["scores"], strict=True))
-    path.errors = {by: it.arrays[f"errors of {by}"] for by in path.scores if f"errors of {by}" in it.arrays}
-    path.chosen = None if chosen is None else path.k[kept.whole(chosen)]
+    known = pathkept.read(it)
+    path = Path(None, known.budgets, known.answers)
+    path.ridge, path.scores, path.errors = known.ridge, known.scores, known.errors
+    path.chosen = None if known.chosen is None else path.k[known.chosen]
     return path
-
-
-def _called(answer: Kept, called: kept.Plain) -> Kept:
-    """What is kept of an answer, with other names in it."""
-    asked = {**kept.section(answer.told["asked"]), "called": called}
-    return replace(answer, told={**answer.told, "asked": asked})
 
 
 files.READERS["path"] = restored

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fewatoms.cli.asking import OUTPUTS
-from fewatoms.cli.options import Commands, budgets, command, count, positive, ridge, scale
+from fewatoms.cli.options import Commands, budgets, checkpointed, command, count, positive, ridge, scale
 from fewatoms.cli.session import Session
 from fewatoms.cli.tables import figure
 from fewatoms.effort import RANKS
@@ -76,6 +76,7 @@ def add(commands: Commands) -> None:
         "--users", action="append", default=[], metavar="ID[,ID]", help="the rows that --top is for (default: all)"
     )
     parser.add_argument("--model", metavar="FILE", help="write the model (.npz), for `fewatoms predict`")
+    checkpointed(parser)
 
 
 def run(options: argparse.Namespace) -> int:

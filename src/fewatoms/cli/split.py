@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fewatoms.cli.options import Commands, command, count
+from fewatoms.cli.options import Commands, checkpointed, command, count
 from fewatoms.cli.session import Session
 from fewatoms.cli.tables import figure
 
@@ -47,6 +47,7 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--format", choices=("png", "gif", "npy"), help="of what is written (default png, or npy for arrays)"
     )
+    checkpointed(parser)
 
 
 def run(options: argparse.Namespace) -> int:

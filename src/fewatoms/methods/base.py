@@ -8,7 +8,7 @@ that opens serves; nothing else in the package decides how a problem is solved.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from fewatoms.compressed import Together
 from fewatoms.effort import NORMAL, Effort
 from fewatoms.faces import Face
 from fewatoms.goals import Goal, LowestLoss, MeetBound
+from fewatoms.kept import Kept
 from fewatoms.memory import afford_fit
 from fewatoms.problem import Problem
 
@@ -151,9 +152,23 @@ class Job(ABC):
         shorter way than to solve for them."""
         return None
 
-    def snapshot(self) -> dict[str, object]:
-        """Enough to go on from here: nothing, for streams that are quickly made anew."""
-        return {}
+    def snapshot(self) -> Kept | None:
+        """What this job hands on from one course to the next, for a run that is killed and gone on with: None where
+        courses have nothing to do with each other. Inside a course long work keeps its own steps (`ledger.step`)."""
+        return None
+
+    def restore(self, handed: Kept) -> None:
+        """Go on as whoever told that `snapshot`: courses before are not run again."""
+        return None
+
+    def noted(self) -> Callable[[], Kept] | None:
+        """Note what `retrieve` keeps from one iterate to the next, whenever a step of the stream is marked, so that a
+        run that goes on there knows it again; None where that is nothing."""
+        return None
+
+    def go_on(self, it: Kept) -> None:
+        """Know that again."""
+        return None
 
     def forget(self) -> None:
         """Let go of what the run kept: nothing here. What is asked for afterwards is made anew."""

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fewatoms import _checks
+from fewatoms import _checks, kept
 from fewatoms.atoms import AtomicSet
 from fewatoms.budget import Budget, none_of
 from fewatoms.candidates import Candidate, DualPoint, Iterate
 from fewatoms.capabilities import Prox, RankOnePairs, SeenAsIs, Semidefinite
 from fewatoms.faces import Face
 from fewatoms.goals import FewestAtoms, Goal
+from fewatoms.kept import Kept, Plain
 from fewatoms.methods.base import Job, Method, Pace
 from fewatoms.oracles import Continuation, Corrective, Oracle
 from fewatoms.problem import Problem
@@ -104,6 +105,13 @@ class GeneralJob(Job):
             return problem.with_budget(budget)
         most = enough(problem.m, problem.atoms.shape[0], problem.M.complex)
         return problem.with_budget(Budget(min(budget.single, most)))
+
+    def noted(self) -> Callable[[], Kept]:
+        told: dict[str, Plain] = {"asks": self.few.asks, "met": self.few.met}
+        return lambda: Kept("few", told)
+
+    def go_on(self, it: Kept) -> None:
+        self.few.asks, self.few.met = kept.whole(it.told["asks"]), it.told["met"] is True
 
     def begin(self, start: Solution, problem: Problem) -> Candidate | None:
         face, c = start.compact

@@ -63,7 +63,7 @@ def test_singular_values_of_each_group(weighted):
 def test_further_atoms_lower_the_objective(lam):
     for seed in range(6):
         F, *_ = drawn(seed)
-        at = [*F.descent(starts.leading(F, 1), lam, 0.0, 1e-4)][-1][0]
+        at = [*F.descent(starts.leading(F, 1), lam, 0.0, 1e-4)][-1].at
         wide, size = starts.widened(F, at, 2, lam)
         assert wide.rank == min(2, *F.shape)
         after, _ = F.sweep(wide, lam, 0.0)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from fewatoms import kept
+from fewatoms.asked import plain_budget, read_budget
 from fewatoms.atoms import Listing
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
 from fewatoms.capabilities import ColumnBlocks, keeps
 from fewatoms.faces import Face
 from fewatoms.goals import FewestAtoms, Goal
+from fewatoms.kept import Kept, Plain
 from fewatoms.methods.base import Job, Pace
 from fewatoms.methods.listed import conditioned
 from fewatoms.methods.listed.ladder import WorkingSet
@@ -153,6 +156,17 @@ class ListedJob(Job):
     def retrieve(self, iterate: Iterate, budget: Budget) -> Candidate:
         assert iterate.dual is not None
         return self._quick.get(budget) or self._retriever(budget).retrieve(iterate.dual)
+
+    def noted(self) -> Callable[[], Kept] | None:
+        if self._along is None or self._quick:
+            return None
+        known = [retriever.noted() for retriever in self._retrievers.values()]
+        told: list[Plain] = [plain_budget(budget) for budget in self._retrievers]
+        return lambda: Kept("retrievers", {"budgets": told}, {}, tuple(one() for one in known))
+
+    def go_on(self, it: Kept) -> None:
+        for budget, known in zip(kept.rows(it.told["budgets"]), it.inner, strict=True):
+            self._retriever(read_budget(budget)).go_on(known)
 
     def finish(self, problem: Problem, leaders: Sequence[Candidate], *, last: bool) -> Candidate:
         return self._retriever(problem.budget).finish(leaders, last=last)

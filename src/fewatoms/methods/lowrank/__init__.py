@@ -12,14 +12,16 @@ from math import prod
 
 import numpy as np
 
-from fewatoms import _checks, ledger, words
+from fewatoms import _checks, kept, ledger, words
 from fewatoms._types import IntArray
+from fewatoms.asked import plain_budget, read_budget
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
 from fewatoms.capabilities import RankOnePairs, SampledEntries
 from fewatoms.effort import QUICK, THOROUGH, Effort
 from fewatoms.faces import Face
 from fewatoms.goals import Goal
+from fewatoms.kept import Kept, Plain
 from fewatoms.methods.base import Job, Method, Pace
 from fewatoms.methods.lowrank.entries import Factored, Triple
 from fewatoms.methods.lowrank.growing import FewestRanks, Growing
@@ -163,6 +165,18 @@ class CompletionJob(Job):
         self._settled[budget] = settled
         return settled.asked.problem
 
+    def snapshot(self) -> Kept:
+        """Where the last budget ended, and what was chosen for those to come."""
+        told: dict[str, Plain] = {"budgets": [plain_budget(budget) for budget in self._choices]}
+        reached = () if self._reached is None else (self._reached.kept(),)
+        return Kept("handed", told, {}, (*(choice.kept() for choice in self._choices.values()), *reached))
+
+    def restore(self, handed: Kept) -> None:
+        budgets = [read_budget(k) for k in kept.rows(handed.told["budgets"])]
+        self._choices = dict(zip(budgets, map(Choice.read, handed.inner), strict=False))
+        reached = handed.inner[len(budgets) :]
+        self._reached = Triple.read(reached[0]) if reached else None
+
     def _asked(self, budget: Budget) -> Asked:
         return replace(self.asked, problem=self.problem.with_budget(budget))
 
@@ -180,8 +194,12 @@ class CompletionJob(Job):
             trial = how.trial(self.asked, None if held is None else [held])
             trial.keep, trial.ladder = self._hold, self.method.ladder
             for i, budget in enumerate(budgets):
-                with ledger.counted("rank", i, len(budgets)):
-                    before = how.choose(trial, self._asked(budget), lambda: self.entries, before)
+                with ledger.counted("rank", i, len(budgets)), ledger.step("rank") as here:
+                    if here.found is not None:
+                        before = Choice.read(here.found)
+                    else:
+                        before = how.choose(trial, self._asked(budget), lambda: self.entries, before)
+                    here.mark(before.kept)
                 self._choices[budget] = before
                 yield budget, before.score
 

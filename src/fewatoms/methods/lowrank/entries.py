@@ -16,9 +16,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from fewatoms import kernels, ledger, linalg
+from fewatoms import kept, kernels, ledger, linalg
 from fewatoms._types import Array, FloatArray, IntArray, Matrix
 from fewatoms.capabilities import SampledEntries
+from fewatoms.kept import Kept, Plain
 from fewatoms.sides import NONE, Regressed, Side, at_entries
 
 AWAKE = 1e-4  # times the first singular value: where atoms are kept on the way down a ladder of penalties
@@ -74,6 +75,53 @@ class Triple:
     def biases_squared(self) -> float:
         """The squares of all biases."""
         return float(self.row @ self.row + self.col @ self.col)
+
+    def kept(self) -> Kept:
+        """For a checkpoint."""
+        arrays = {"P": self.P, "s": self.s, "Q": self.Q, "row": self.row, "col": self.col}
+        return Kept("triple", {"signed": self.signed, "fine": bool(self.fine)}, arrays)
+
+    @classmethod
+    def read(cls, it: Kept) -> Triple:
+        """What was kept."""
+        return cls(**it.arrays, signed=it.told["signed"] is True, fine=it.told["fine"] is True)
+
+
+@dataclass(frozen=True, eq=False)
+class Swept:
+    """A point of a descent.
+
+    reached : what the sweeps there have come to
+    number : how many sweeps led there
+    last : the loss of the point before
+    before, weight : the point that momentum comes from, and Nesterov's weight
+    gain : what the last sweep lowered
+    """
+
+    at: Triple
+    reached: float
+    number: int = 0
+    last: float = np.inf
+    before: Triple | None = None
+    weight: float = 1.0
+    gain: float = np.inf
+
+    def __iter__(self) -> Iterator[Triple | float]:
+        """The point, and what was reached."""
+        return iter((self.at, self.reached))
+
+    def kept(self) -> Kept:
+        """For a checkpoint."""
+        told: dict[str, Plain] = {name: vars(self)[name] for name in ("reached", "number", "last", "weight", "gain")}
+        before = () if self.before is None else (self.before.kept(),)
+        return Kept("swept", told, {}, (self.at.kept(), *before))
+
+    @classmethod
+    def read(cls, it: Kept) -> Swept:
+        """What was kept."""
+        at, *before = map(Triple.read, it.inner)
+        told = {name: kept.real(it.told[name]) for name in ("reached", "last", "weight", "gain")}
+        return cls(at, number=kept.whole(it.told["number"]), before=before[0] if before else None, **told)
 
 
 def row_by_row(entries: SampledEntries, b: FloatArray, weights: FloatArray | None) -> Side:
@@ -252,33 +300,34 @@ class Factored:
         begin = own if self.nonnegative else None
         return side.regress(_without_noise(V), lam, offset, unit=self.unit, shrink=shrink, begin=begin)
 
-    def descent(
-        self, at: Triple, lam: float, shrink: float, tol: float, reached: float = np.inf
-    ) -> Iterator[tuple[Triple, float]]:
+    def descent(self, at: Triple, lam: float, shrink: float, tol: float, reached: float = np.inf) -> Iterator[Swept]:
         """Sweeps with momentum, one after the other, until one lowers what is reached by less than a share of `tol`.
 
         Each starts from V + beta (V - V_before), V_before turned to V; what does not go down is done again without.
-        `reached` may tell what is reached at the start.
+        `reached` may tell what is reached at the start. A run that was killed goes on from the last of them.
         """
-        weight = 1.0
-        before: Triple | None = None
         floor = (NONNEGATIVE_LOSS if self.nonnegative else ROUNDED_LOSS) * self.size
-        while True:
-            ahead = None
-            if before is not None:
-                following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * weight**2))
-                beta, weight = (weight - 1.0) / following, following
-                ahead = _ahead(at, before, beta) if beta > 0 else None
-            fresh, value = self.sweep(at, lam, shrink, ahead)
-            if value > reached and ahead is not None:
-                before, weight = None, 1.0
-                continue
-            gain = reached - value
-            if gain > 0:
-                before, at, reached = at, fresh, value
-                yield at, reached
-            if not gain > tol * reached or reached <= floor:
-                return
+        with ledger.step("sweeps") as step:
+            here = Swept(at, reached)
+            if step.found is not None:
+                here = Swept.read(step.found)
+                yield here
+            while (here.gain > tol * here.reached and here.reached > floor) or not here.number:
+                ahead, weight = None, here.weight
+                if here.before is not None:
+                    following = 0.5 * (1.0 + float(np.sqrt(1.0 + 4.0 * weight**2)))
+                    beta, weight = (weight - 1.0) / following, following
+                    ahead = _ahead(here.at, here.before, beta) if beta > 0 else None
+                fresh, value = self.sweep(here.at, lam, shrink, ahead)
+                if value > here.reached and ahead is not None:
+                    here = replace(here, before=None, weight=1.0)
+                    continue
+                if not here.reached - value > 0:
+                    return
+                last = here.reached - lam * here.at.gauge if here.number else np.inf
+                here = Swept(fresh, value, here.number + 1, last, here.at, weight, here.reached - value)
+                step.mark(here.kept)
+                yield here
 
     def loss(self, at: Triple) -> float:
         """f of what X and the biases leave over."""

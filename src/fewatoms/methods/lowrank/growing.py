@@ -131,14 +131,13 @@ class _Search:
 
     def _down_at(self, run: Sweeps, at: Triple, patience: float) -> Tried:
         """Sweeps with momentum until the bound is met, they settle, or there is no hope that they meet it."""
-        lam, alpha, before = self.asked.lam, self.asked.problem.alpha or 0.0, float("inf")
-        descent = self.F.descent(awake(self.F, at, lam), lam, run.shrink, self.how.tol)
-        for sweeps, (here, reached) in enumerate(descent, start=1):
-            at = run.note(here, lam, reached)
+        lam, alpha = self.asked.lam, self.asked.problem.alpha or 0.0
+        for swept in run.descent(awake(self.F, at, lam), lam, self.how.tol):
+            at = swept.at
             yield run.spot(at)
-            if self.meets(run) or (sweeps >= self.how.first and run.loss - patience * (before - run.loss) > alpha):
+            hopeless = run.loss - patience * (swept.last - run.loss) > alpha
+            if self.meets(run) or (swept.number >= self.how.first and hopeless):
                 break
-            before = run.loss
         return at
 
 

@@ -5,36 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
-from fewatoms import ledger
+from fewatoms import kept, ledger
 from fewatoms._types import IntArray
+from fewatoms.methods.lowrank.choice import Choice, walk_of, walked
 from fewatoms.methods.lowrank.entries import AWAKE, Factored, Triple
 from fewatoms.methods.lowrank.folds import ClicksFold, Fold, marked
 from fewatoms.methods.lowrank.ladder import Ladder
 from fewatoms.methods.lowrank.starts import leading, widened
 from fewatoms.methods.lowrank.sweeps import Asked, Sweeps
-
-
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """The penalties that predict held-out entries best, with what they reach there.
-
-    lam, shrink : on the nuclear norm, on the biases
-    score : root of the (weighted) mean square of the errors on the entries held out; of clicks, 1 - NDCG
-    points : those at these penalties, each fitted to the other entries
-    """
-
-    lam: float
-    shrink: float
-    score: float
-    points: list[Triple]
-
-    @property
-    def start(self) -> Triple | None:
-        """Where a fit to all entries may begin, if not at nothing."""
-        return self.points[0] if self.points[0].rank else None
 
 
 @dataclass(frozen=True)
@@ -206,7 +188,8 @@ class Trial:
         ended = []
         for fold, at in zip(self.folds, points, strict=True):
             here = fold.awake(at, lam)
-            for here, _ in fold.train.descent(here, lam, shrink, self.how.settled):  # noqa: B020
+            for swept in fold.train.descent(here, lam, shrink, self.how.settled):
+                here = swept.at
                 self.charge(2 * here.rank)
             ended.append(here)
         return Choice(lam, shrink, self.score(ended), ended)
@@ -214,14 +197,18 @@ class Trial:
     def along(self, best: Choice, lam: float, shrink: float, enough: float = 1.0) -> Choice | None:
         """Multiply the penalties by these factors while that predicts better; None if it does not even once, or not by
         as much as is enough: sweeps alone make points better."""
-        better = None
-        for step in range(self.how.steps):
-            at = better or best
-            here = self.at(at.points, lam * at.lam, shrink * at.shrink)
-            if here.score >= min(enough, self.how.worthwhile if step > 1 else 1.0) * at.score:
-                break
-            better = here
-            self.keep(here.points[0])
+        better, first = None, 0
+        with ledger.step("along") as walk:
+            if walk.found is not None:
+                better, first = Choice.read(walk.found), kept.whole(walk.found.told["steps"])
+            for step in range(first, self.how.steps):
+                at = better or best
+                here = self.at(at.points, lam * at.lam, shrink * at.shrink)
+                if here.score >= min(enough, self.how.worthwhile if step > 1 else 1.0) * at.score:
+                    break
+                better = here
+                walk.mark(partial(here.kept, steps=step + 1))
+                self.keep(here.points[0])
         return better
 
     def adjusted(self, best: Choice, *, both: bool) -> Choice:
@@ -253,22 +240,25 @@ class Trial:
         best, since = Choice(first, shrink, math.inf, points), 0
         sweeps, full = self.folds[0].sweeps(how.sweeps, how.clicks)
         scores: list[float] = []
-        while since < patience and lam > (how.nothing if self._tells(scores) else how.least) * first:
-            lam *= how.step
-            points = [_grown(at, start, heavy * how.ahead / lam) for at, start in zip(points, starts, strict=True)]
-            here = self._swept(points, lam, shrink, sweeps)
-            if sweeps < full and scores and here.score > how.falling * scores[-1]:
-                here = self._swept(here.points, lam, shrink, full - sweeps)
-                sweeps = full
-            points = here.points
-            scores.append(here.score)
-            if here.score < best.score:
-                best, since = here, 0
-                self.keep(here.points[0])
-            else:
-                since += 1
-                if self.folds[0].last(here.score, best.score):
-                    break
+        with ledger.step("ladder") as walk:
+            if walk.found is not None:
+                scores, since, sweeps, here, best = walk_of(walk.found)
+                points, lam = here.points, here.lam
+            while since < patience and lam > (how.nothing if self._tells(scores) else how.least) * first:
+                lam *= how.step
+                points = [_grown(at, start, heavy * how.ahead / lam) for at, start in zip(points, starts, strict=True)]
+                here = self._swept(points, lam, shrink, sweeps)
+                if sweeps < full and scores and here.score > how.falling * scores[-1]:
+                    here = self._swept(here.points, lam, shrink, full - sweeps)
+                    sweeps = full
+                points = here.points
+                scores.append(here.score)
+                best, since = (here, 0) if here.score < best.score else (best, since + 1)
+                if best is here:
+                    self.keep(here.points[0])
+                elif self.folds[0].last(here.score, best.score):
+                    since = patience
+                walk.mark(partial(walked, [*scores], since, sweeps, here, best))
         return best, scores
 
     def down_to(self, starts: list[Triple], lam: float, shrink: float) -> Choice:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from fewatoms import linalg
+from fewatoms import kept, linalg
 from fewatoms._types import Array, FloatArray, ModelDual, Vector
 from fewatoms.candidates import Candidate, Compact, Iterate
 from fewatoms.capabilities import RankOnePairs, SampledEntries
+from fewatoms.kept import Kept, Plain
 from fewatoms.methods.lowrank.clicks import Clicks
-from fewatoms.methods.lowrank.entries import Factored, Triple, row_by_row
+from fewatoms.methods.lowrank.entries import Factored, Swept, Triple, row_by_row
 from fewatoms.problem import Problem
 from fewatoms.sides import Side
 
@@ -180,17 +182,37 @@ class Sweeps:
         self.asked.problem.M.charge(2 * at.rank)
         return at
 
+    def descent(self, at: Triple, lam: float, tol: float, known: float = math.inf) -> Iterator[Swept]:
+        """Sweeps with momentum, taken down one by one."""
+        before = self.made
+        for swept in self.F.descent(at, lam, self.shrink, tol, known):
+            self.note(swept.at, lam, swept.reached)
+            self.made = before + swept.number
+            yield swept
+
     def descend(self, at: Triple, lam: float, tol: float) -> Triple:
-        """Where sweeps with momentum end."""
-        for here, reached in self.F.descent(at, lam, self.shrink, tol):
-            at = self.note(here, lam, reached)
+        """Where they end."""
+        for swept in self.descent(at, lam, tol):
+            at = swept.at
         return at
+
+    def noted(self, at: Triple, *more: float | None) -> Callable[[], Kept]:
+        """Note what was reached, with a few numbers beside it, for a checkpoint."""
+        numbers: list[Plain] = [self.objective, self.loss, self.lam, self.made]
+        return lambda: Kept("sweeps", {"numbers": numbers, "more": [*more]}, {}, (at.kept(),))
+
+    def again(self, it: Kept) -> tuple[Triple, list[float]]:
+        """Go on from there; the numbers are told again, nan for those that were not known."""
+        self.objective, self.loss, self.lam, made = (kept.real(v) for v in kept.rows(it.told["numbers"]))
+        self.made = int(made)
+        more = [math.nan if v is None else kept.real(v) for v in kept.rows(it.told["more"])]
+        return Triple.read(it.inner[0]), more
 
     def fewer(self, at: Triple, tol: float) -> Triple:
         """The leading k atoms, swept on at the penalty asked for until the bound is met, or they settle."""
         at, lam = at.cut(self.asked.k), self.asked.lam
-        for here, reached in self.F.descent(at, lam, self.shrink, tol):
-            at = self.note(here, lam, reached)
+        for swept in self.descent(at, lam, tol):
+            at = swept.at
             if self.asked.problem.meets(self.loss):
                 break
         return at

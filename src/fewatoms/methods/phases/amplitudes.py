@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +26,7 @@ from fewatoms._types import Array, FloatArray
 from fewatoms.candidates import Candidate
 from fewatoms.capabilities import Intensities, Semidefinite
 from fewatoms.faces import Face, SymmetricTurning
+from fewatoms.kept import Kept
 from fewatoms.problem import Problem
 from fewatoms.retrieval.reduced_fit import reduced_fit
 
@@ -152,6 +153,14 @@ class Amplitudes:
         return linalg.top_eigh(linalg.hermitian_part(z, self.n), k, tol=1e-3)[1]
 
     def descent(self, left: Array, units: FloatArray) -> Array:
+        """See `descended`; what was found before a kill is not looked for again."""
+        with ledger.step("amplitudes") as here:
+            found = None if here.found is None else here.found.arrays["left"]
+            found = self.descended(left, units) if found is None else found
+            here.mark(partial(Kept, "factor", {}, {"left": found}))
+        return found
+
+    def descended(self, left: Array, units: FloatArray) -> Array:
         """Descend on amplitudes from a factor of any size to one that fits, in units in which sum_i b_i / |a_i|^2 is 1
         and the unknowns begin with length 1."""
         from scipy.optimize import minimize

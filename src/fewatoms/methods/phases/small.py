@@ -19,6 +19,7 @@ from fewatoms._types import Array, FloatArray
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
 from fewatoms.capabilities import Intensities, Semidefinite, need
+from fewatoms.continued import found_once
 from fewatoms.faces import Face, SymmetricTurning
 from fewatoms.methods.base import Job, Method, Pace
 from fewatoms.methods.general import General, GeneralJob, Growing
@@ -238,9 +239,13 @@ class SmallJob(GeneralJob):
     def _descended(self, problem: Problem, left: Array) -> Candidate:
         """Newton's method from a factor, down to the bound."""
         target = max(EXACT * problem.reference, problem.tolerance)
-        with ledger.stage("descending on factors"), linalg.single_thread():
-            v, _ = self.method.newton.descend(self.forms, _flat(left), left.shape[1], target=target)
-        found = self._candidate(problem, v.view(self.kind).reshape(left.shape))
+
+        def work() -> Candidate:
+            with ledger.stage("descending on factors"), linalg.single_thread():
+                v, _ = self.method.newton.descend(self.forms, _flat(left), left.shape[1], target=target)
+            return self._candidate(problem, v.view(self.kind).reshape(left.shape))
+
+        found = found_once("descent", problem, work)
         ledger.keep(self._around(found))
         return found
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
-from fewatoms import _checks, ledger
+from fewatoms import _checks, kept, ledger
 from fewatoms.candidates import Candidate, Iterate
+from fewatoms.kept import Kept
 from fewatoms.methods.separation import held_out
 from fewatoms.methods.separation.matrix import Low, Mixture
 from fewatoms.methods.separation.standing import Standing
@@ -175,7 +177,9 @@ class Trimming:
         """The rank that entries held out speak for; what follows is what would follow if it had been told."""
         numbers = ledger.generator().bit_generator
         state = numbers.state
-        rank = held_out.chosen(mixture, self)
+        with ledger.step("rank") as here:
+            rank = held_out.chosen(mixture, self) if here.found is None else kept.whole(here.found.told["rank"])
+            here.mark(partial(Kept, "rank", {"rank": rank}))
         numbers.state = state
         return rank
 
