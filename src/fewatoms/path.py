@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
@@ -293,7 +294,7 @@ class Path:
         elif by == "held-out" and not (self._settled_by_entries and share is None and rng is None):
             splits = apart([held_out(problem, 0.2 if share is None else share, rng)])
         with way.listening():
-            errors, spread = None, None
+            errors, spread, chance = None, None, math.inf
             if splits is None:
                 shown = scores = self._compared(by, _checks.number("gamma", gamma))[None]
             else:
@@ -303,7 +304,7 @@ class Path:
                     by, splits = "bic", None
                     shown = scores = self._without_rows()
                 else:
-                    scores, errors = left_out.scores, left_out.errors
+                    scores, errors, chance = left_out.scores, left_out.errors, left_out.chance
                     shown, spread = left_out.told(problem.base_loss)
                     shown = shown if by in WAYS else 1.0 - shown
             one = len(self.ridges) == 1
@@ -311,7 +312,7 @@ class Path:
             if by != "held-out" and spread is not None:
                 self.errors[by] = spread[0] if one else spread
             lowest = None if errors is None or rule == "best" else float(errors.flat[int(scores.argmin())])
-            self._settle(scores, lowest, way, steady=splits is not None and rule == "best")
+            self._settle(scores, lowest, way, steady=splits is not None and rule == "best", chance=chance)
         return self.chosen
 
     def _without_rows(self) -> FloatArray:
@@ -351,11 +352,13 @@ class Path:
         """Whether scores of rows left out are averaged with those of neighbouring sizes to choose the best one."""
         return in_order(self._budgets)[1] and len(self.k) >= STEADY
 
-    def _settle(self, scores: FloatArray, error: float | None, way: Way, *, steady: bool) -> None:
+    def _settle(
+        self, scores: FloatArray, error: float | None, way: Way, *, steady: bool, chance: float = math.inf
+    ) -> None:
         """Take the answer with the best score, and search it once more."""
         sizes = np.array([[answers[k].cardinality for k in self.k] for answers in self._answers.values()])
         order, beside = in_order(self._budgets)
-        row, place = preferred(scores[:, order], sizes[:, order], error, steady=steady and beside)
+        row, place = preferred(scores[:, order], sizes[:, order], error, steady=steady and beside, chance=chance)
         column = int(order[place])
         self.ridge, self.chosen = self.ridges[row], self.k[column]
         problem = self._problem.with_budget(self._budgets[column])

@@ -80,7 +80,8 @@ def ranked_out(
         return None
     missed = 1.0 - np.array(found)
     spread = missed.std(axis=0, ddof=1) / np.sqrt(len(found)) if len(found) > 1 else np.zeros(missed.shape[1:])
-    return Missed(missed.mean(axis=0), spread, len(found), 1.0)
+    data = sum(split.held.size for split in folds[: len(found)])
+    return Missed(missed.mean(axis=0), spread, len(found), 1.0, data)
 
 
 def _figures(

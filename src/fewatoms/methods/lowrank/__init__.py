@@ -6,9 +6,9 @@ chosen), sweeps.py (what a run keeps), lifting.py (where certificates come from)
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from math import prod
 
 import numpy as np
 
@@ -205,17 +205,26 @@ class CompletionJob(Job):
     def iterates(self, course: Sequence[Budget]) -> Iterator[Iterate]:
         (budget,) = course
         settled, method = self._settled[budget], self.method
-        run = Sweeps(settled.asked, self.entries)
         lift = method.lifting if method.lift else None
         begin, settled.begin = settled.begin, None  # let go of once the sweeps have moved on
-        if begin is None and method.ladder.abounds(run):
-            begin = self._wider(settled.asked)
-        self._reached = None
+        begins = self._begins(settled.asked, begin)
+        self._reached, lowest = None, math.inf
         with ledger.stage("sweeping"):
-            for spot in method.ladder.stream(run, settled.tol, begin, lift):
-                if not lift:
-                    self._reached = spot.at
-                yield spot.iterate()
+            while begins:
+                run, at = Sweeps(settled.asked, self.entries), None
+                for spot in method.ladder.stream(run, settled.tol, begins.pop(0), lift):
+                    at = spot.at
+                    yield spot.iterate()
+                if not lift and run.objective < lowest:
+                    self._reached, lowest = at, run.objective
+
+    def _begins(self, asked: Asked, begin: Triple | None) -> list[Triple | None]:
+        """Where sweeps begin, None being the singular vectors of M*y at x = 0. With entries in plenty they end in one
+        place wherever that is; where signs are bound they need not, and both places are tried."""
+        if begin is not None or not self.method.ladder.abounds(Sweeps(asked, self.entries)):
+            return [begin]
+        wider = self._wider(asked)
+        return [None, wider] if wider is not None and self.entries.nonnegative else [wider]
 
     def _wider(self, asked: Asked) -> Triple | None:
         """Where the budget before ended, with the atoms that its residual asks for; None before the first, and where
@@ -259,7 +268,7 @@ class CompletionJob(Job):
             if empty.size:
                 instead = f"the biases of the {other}s" if problem.beside.biases else "zero"
                 notes.append(words.empty_lines(name, empty, instead))
-        unknowns, entries = face.freedom, problem.m if not problem.measured.background else prod(face.shape)
+        unknowns, entries = face.freedom, problem.m if not problem.measured.background else math.prod(face.shape)
         if unknowns > entries and not problem.ridge:
             notes.append(words.too_many_unknowns(unknowns, entries))
         elif self.method.scarce * unknowns > entries and not problem.ridge:
