@@ -45,7 +45,7 @@ LAYERS = [
     {"run"},
     {"methods"},
     {"choosing"},
-    {"datasets", "doors", "recommended"},
+    {"datasets", "doors", "recommended", "stored"},
     {"path", "testing"},
     {"chosen", "ranks"},
     {"_public", "demo", "estimators", "reproduce"},

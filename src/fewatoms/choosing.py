@@ -368,10 +368,10 @@ def steadied(scores: FloatArray, chance: float = math.inf) -> tuple[int, slice]:
     the two before, among which the scores themselves decide.
 
     A score that is low by itself, between others that are not, owes that to the rows that were left out: over five data
-    sets, choices made so had 7 % less error on rows not shown. But chance does only so much: scores that are higher than
-    the lowest by more than `chance`, its standard error, are not compared, and beyond `BEYOND` of these it does not
-    matter by how much: a size whose fit has come apart says nothing of the one before it. A steep fall is no chance
-    either: scores of smaller sizes count for no more than the highest of those at and after a size.
+    sets, choices made so had 7 % less error on rows not shown. But chance does only so much: scores beyond the lowest
+    by more than `chance`, its standard error, are not compared, and beyond `BEYOND` of these it does not matter by how
+    much: a size whose fit has come apart says nothing of the one before it. A steep fall is no chance either: scores of
+    smaller sizes count for no more than the highest of those at and after a size.
     """
     reach, width, lowest = len(BESIDE) - 1, scores.shape[1], float(scores.min())
     clipped = np.minimum(scores, lowest + BEYOND * chance)

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from fewatoms import _checks, callbacks, curves, files, kept, pages, scoring, words
+from fewatoms import _checks, callbacks, curves, files, kept, pages, scoring, stored, words
 from fewatoms._renamed import renamed
 from fewatoms._types import BudgetLike, FloatArray
-from fewatoms.asked import plain_budget, read_budget
 from fewatoms.atoms import AtomicSet
 from fewatoms.budget import Budget
 from fewatoms.choosing import (
@@ -39,8 +38,7 @@ from fewatoms.problem import Problem
 from fewatoms.recommended import compared, metric_of, others, ranks, unit
 from fewatoms.report import path as reported
 from fewatoms.run import Callback, Way, solve, solve_priced
-from fewatoms.solution import Solution
-from fewatoms.solution import restored as answer_of
+from fewatoms.solution import Solution, Status
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -220,19 +218,8 @@ class Path:
 
     def kept(self) -> Kept:
         """All of it but M and b, for files and pickles."""
-        told: dict[str, kept.Plain] = {
-            "k": [plain_budget(budget) for budget in self._budgets],
-            "ways": [*self.scores],
-            "ridges": [*self.ridges],
-            "ridge": self.ridge,
-            "chosen": None if self.chosen is None else self.k.index(self.chosen),
-        }
-        shape = (len(self.k),) if len(self.ridges) == 1 else (len(self.ridges), len(self.k))
-        scores = np.stack([*self.scores.values()]) if self.scores else np.zeros((0, *shape))
-        arrays = {"scores": scores} | {f"errors of {by}": error for by, error in self.errors.items()}
-        answers = [answers[k].kept() for answers in self._answers.values() for k in self.k]
-        told["called"] = kept.section(answers[0].told["asked"])["called"]  # once: M may have many columns
-        return Kept("path", told, arrays, tuple(_called(answer, None) for answer in answers))
+        answers = {ridge: given.values() for ridge, given in self._answers.items()}
+        return stored.laid_up(self._budgets, answers, self.ridge, self.chosen, self.scores, self.errors)
 
     # Choosing ---------------------------------------------------------------------------------------------------------
 
@@ -251,7 +238,7 @@ class Path:
         """The k that `by` prefers, and with several ridges the ridge as well: `path.best` is the answer for both,
         `path.ridge` the ridge. The fewest atoms among equals; lower scores are better, kept in `scores[by]`. Where rows
         are left out, five sizes or more that follow each other are compared by averages of neighbouring scores: a score
-        that is low by itself is chance.
+        that is low by itself is chance. None is taken that is higher than the lowest by more than its standard error.
 
         Parameters
         ----------
@@ -278,7 +265,8 @@ class Path:
             Of the split of the rows; the default is a fixed one.
         callback : as for `fit`
             Heard while rows are left out; StopIteration ends the choice with the folds done, or by "bic" where none
-            was: `chosen_by` says which, `folds` how many.
+            was: `chosen_by` says which, `folds` how many. The one given to `fit_path` is not heard here. Of a path that
+            it stopped, sizes that were fitted are compared; the scores of others are nan.
         """
         ways, among = (WAYS, "") if len(self.ridges) == 1 else (WAYS[:2], " where ridges are compared")
         if by not in ways and not ranks(by):
@@ -287,6 +275,8 @@ class Path:
             raise ValueError(f"rule must be 'best' or '1se'; got {rule!r}")
         heard = callbacks.read(callback)
         problem, way = self._known()
+        if heard is None and not self.fitted:
+            raise ValueError("no k was fitted before the callback stopped the path: fit it again with more time")
         way, splits, times = replace(way, callback=heard), None, 1
         metric = metric_of(problem, by)
         if by == "cv" or (metric is not None and by != "held-out"):
@@ -296,38 +286,51 @@ class Path:
         with way.listening():
             errors, spread, chance = None, None, math.inf
             if splits is None:
-                shown = scores = self._compared(by, _checks.number("gamma", gamma))[None]
+                shown = scores = self._compared(by, _checks.number("gamma", gamma))
             else:
-                left_out = compared(problem, self._budgets, self._prices, splits, way, times, metric)
+                budgets = [self._budgets[i] for i in self._among]
+                left_out = compared(problem, budgets, self._prices, splits, way, times, metric)
                 self.folds = 0 if left_out is None else left_out.folds, len(splits)
                 if left_out is None:
                     by, splits = "bic", None
-                    shown = scores = self._without_rows()
+                    shown = scores = self._compared("bic")
                 else:
                     scores, errors, chance = left_out.scores, left_out.errors, left_out.chance
                     shown, spread = left_out.told(problem.base_loss)
                     shown = shown if by in WAYS else 1.0 - shown
-            one = len(self.ridges) == 1
-            self.chosen_by, self.scores[by] = by, shown[0] if one else shown
+            self.chosen_by, self.scores[by] = by, self._told(shown)
             if by != "held-out" and spread is not None:
-                self.errors[by] = spread[0] if one else spread
+                self.errors[by] = self._told(spread)
             lowest = None if errors is None or rule == "best" else float(errors.flat[int(scores.argmin())])
             self._settle(scores, lowest, way, steady=splits is not None and rule == "best", chance=chance)
         return self.chosen
 
-    def _without_rows(self) -> FloatArray:
-        """What is compared where no rows could be left out: BIC, for each ridge."""
-        answers = ([some[k] for k in self.k] for some in self._answers.values())
-        return np.stack([scoring.information(self._problem, some, 0.0) for some in answers])
+    @property
+    def stopped(self) -> bool:
+        """Whether a callback ended the work: some answers are what was there by then."""
+        return any(s.status is Status.STOPPED for given in self._answers.values() for s in given.values())
 
-    def _compared(self, by: str, gamma: float) -> FloatArray:
-        """Scores for which nothing is left out now."""
-        answers = [self._solutions[k] for k in self.k]
-        if by == "held-out":
-            return np.array([s.held_out for s in answers], dtype=np.float64)
-        if by == "elbow":
-            return scoring.elbow(self._problem, answers)
-        return scoring.information(self._problem, answers, gamma if by == "ebic" else 0.0)
+    @property
+    def fitted(self) -> list[BudgetLike]:
+        """The k with an answer of their own: all of them unless the work was stopped before."""
+        pairs = zip(self.k, self._budgets, strict=True)
+        return [k for k, budget in pairs if any(scoring.done(given[k], budget) for given in self._answers.values())]
+
+    @property
+    def _among(self) -> list[int]:
+        """Which sizes are compared: those that were fitted; if none was, as long as a callback lets them be."""
+        return [self.k.index(k) for k in self.fitted or self.k]
+
+    def _told(self, compared: FloatArray) -> FloatArray:
+        """What was compared in the order of k, and of ridges if there are several; nan for sizes that were not."""
+        told = np.full((len(self.ridges), len(self.k)), np.nan)
+        told[:, self._among] = compared
+        return told[0] if len(self.ridges) == 1 else told
+
+    def _compared(self, by: str, gamma: float = 0.0) -> FloatArray:
+        """Scores for which nothing is left out now, for each ridge."""
+        answers = ([some[self.k[i]] for i in self._among] for some in self._answers.values())
+        return np.stack([scoring.of_answers(by, self._problem, some, gamma) for some in answers])
 
     @property
     def unit(self) -> str:
@@ -350,16 +353,18 @@ class Path:
     @property
     def averaged(self) -> bool:
         """Whether scores of rows left out are averaged with those of neighbouring sizes to choose the best one."""
-        return in_order(self._budgets)[1] and len(self.k) >= STEADY
+        some = [self._budgets[i] for i in self._among]
+        return len(some) >= STEADY and in_order(some)[1]
 
     def _settle(
         self, scores: FloatArray, error: float | None, way: Way, *, steady: bool, chance: float = math.inf
     ) -> None:
-        """Take the answer with the best score, and search it once more."""
-        sizes = np.array([[answers[k].cardinality for k in self.k] for answers in self._answers.values()])
-        order, beside = in_order(self._budgets)
+        """Take the answer with the best score, of those that were fitted, and search it once more."""
+        among = self._among
+        sizes = np.array([[given[self.k[i]].cardinality for i in among] for given in self._answers.values()])
+        order, beside = in_order([self._budgets[i] for i in among])
         row, place = preferred(scores[:, order], sizes[:, order], error, steady=steady and beside, chance=chance)
-        column = int(order[place])
+        column = among[int(order[place])]
         self.ridge, self.chosen = self.ridges[row], self.k[column]
         problem = self._problem.with_budget(self._budgets[column])
         if len(self.k) * len(self.ridges) > 1 and problem.price.ridge is not None and not way.stopped:
@@ -381,23 +386,12 @@ class Path:
 def restored(it: Kept) -> Path:
     """The path that was kept, without M and b."""
     told, chosen = it.told, it.told["chosen"]
-    answers = [answer_of(_called(answer, told["called"])) for answer in it.inner]
-    budgets, ridges = (
-        [read_budget(k) for k in kept.rows(told["k"])],
-        [kept.real(r) for r in kept.rows(told["ridges"])],
-    )
-    path = Path(None, budgets, {r: answers[i * len(budgets) :][: len(budgets)] for i, r in enumerate(ridges)})
+    path = Path(None, stored.budgets_of(it), stored.answers_of(it))
     path.ridge = kept.real(told["ridge"])
     path.scores = dict(zip(map(str, kept.rows(told["ways"])), it.arrays["scores"], strict=True))
     path.errors = {by: it.arrays[f"errors of {by}"] for by in path.scores if f"errors of {by}" in it.arrays}
     path.chosen = None if chosen is None else path.k[kept.whole(chosen)]
     return path
-
-
-def _called(answer: Kept, called: kept.Plain) -> Kept:
-    """What is kept of an answer, with other names in it."""
-    asked = {**kept.section(answer.told["asked"]), "called": called}
-    return replace(answer, told={**answer.told, "asked": asked})
 
 
 files.READERS["path"] = restored

@@ -4,6 +4,7 @@ from fewatoms.methods.base import Job, Method, Pace
 from fewatoms.methods.demixing import Demixing
 from fewatoms.methods.exposed import Exposed
 from fewatoms.methods.general import General
+from fewatoms.methods.leading import Leading
 from fewatoms.methods.listed import Listed, WorkingSet
 from fewatoms.methods.listed.many import ManyAtoms
 from fewatoms.methods.lowrank import Completion
@@ -15,6 +16,7 @@ from fewatoms.methods.separation import Separation
 METHODS: tuple[Method, ...] = (
     Separation(),
     Demixing(),
+    Leading(),
     Completion(),
     SmallSemidefinite(),
     Phases(),
@@ -31,6 +33,7 @@ __all__ = [
     "Exposed",
     "General",
     "Job",
+    "Leading",
     "Listed",
     "ManyAtoms",
     "Method",

@@ -16,7 +16,7 @@ from fewatoms import _checks, ledger, words
 from fewatoms._types import IntArray
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
-from fewatoms.capabilities import RankOnePairs, SampledEntries
+from fewatoms.capabilities import RankOnePairs, SampledEntries, SeenAsIs
 from fewatoms.effort import QUICK, THOROUGH, Effort
 from fewatoms.faces import Face
 from fewatoms.goals import Goal
@@ -28,6 +28,7 @@ from fewatoms.methods.lowrank.ladder import Ladder
 from fewatoms.methods.lowrank.lifting import Lifting
 from fewatoms.methods.lowrank.starts import widened
 from fewatoms.methods.lowrank.sweeps import Asked, Spot, Sweeps
+from fewatoms.operators import Sampling
 from fewatoms.price import Factors
 from fewatoms.problem import Problem
 from fewatoms.solution import Solution
@@ -68,10 +69,14 @@ class Completion(Method):
 
     def open(self, problem: Problem, budgets: Sequence[Budget]) -> Job | None:
         inside = problem.atoms.unwrapped()
-        pairs, entries = inside.inner.offers(RankOnePairs), problem.M.offers(SampledEntries)
-        if pairs is None or entries is None or inside.maps or not problem.base_loss.squares:
+        pairs = inside.inner.offers(RankOnePairs)
+        if pairs is None or inside.maps or not problem.base_loss.squares:
             return None
         if not (problem.plain or problem.beside.biases is not None):
+            return None
+        paid = problem.price.ridge != 0 or any(budget.nothing_said for budget in budgets)
+        entries = entries_of(problem, filled=paid or pairs.nonnegative)
+        if entries is None:
             return None
         if any(budget.most is None for budget in budgets):
             alone = len(budgets) == 1 and problem.alpha is not None and not self.lift
@@ -84,6 +89,19 @@ class Completion(Method):
         if effort == QUICK:
             return replace(self, tol=max(self.tol, self.quick_tol))
         return replace(self, tol=0.1 * self.tol) if effort == THOROUGH else self
+
+
+def entries_of(problem: Problem, *, filled: bool) -> SampledEntries | None:
+    """The entries that data are; with `filled` also where they are all of a matrix, for what nobody else does: signs,
+    ridges, a bound alone."""
+    entries = problem.M.offers(SampledEntries)
+    if entries is not None or not filled or len(problem.atoms.shape) != 2:
+        return entries
+    seen = problem.M.offers(SeenAsIs)
+    if seen is None:
+        return None
+    places, (p, q) = seen.places(), problem.atoms.shape
+    return Sampling(*np.divmod(np.arange(p * q) if places is None else places, q), (p, q))
 
 
 @dataclass(eq=False)
