@@ -32,12 +32,21 @@ def message(
     parts = final.face.parts
     found = Budget(parts=tuple(Budget(f.size) for f in parts)) if len(parts) > 1 else Budget(parts[0].size)
     shown = "" if math.isnan(misfit) else f" (misfit {misfit:.3g})"
+    shown += _of_biases(problem, final, misfit)
     shown += f" and objective {problem.objective(final):.6g}" if problem.price.on_squares else ""
     text = (
         f"Asked: {_asked(problem, goal)}. Found: {found.words} with loss {final.loss:.6g}{shown}. "
         f"{sentence(_ending(problem, status, goal, _reason(why, final)))}{_proof(status)}"
     )
     return f"{text} Note: {'; '.join(notes)}." if notes else text
+
+
+def _of_biases(problem: Problem, final: Candidate, misfit: float) -> str:
+    """What biases pay in the loss, past half the square of what is left of b."""
+    biases = problem.beside.biases
+    if biases is None or not biases.shrink or math.isnan(misfit):
+        return ""
+    return f", {max(0.0, final.loss - misfit**2 * problem.reference):.6g} of it for biases"
 
 
 def sentence(text: str) -> str:
