@@ -271,3 +271,15 @@ def test_what_biases_pay_is_told_apart_from_what_is_left():
     assert "what biases pay in it" in str(s.certificate)
     free = fa.fit(fa.Sampling(rows, cols, Y.shape), Y[rows, cols], free=fa.Biases(ridge=0.0), **words)
     assert "biases" not in free.message.split("Note")[0]
+
+
+def test_notes_count_and_advise_what_was_asked():
+    assert "1 pair of entries (i, j) and (j, i) differs" in words.asymmetric(1)
+    assert "a smaller k" in words.too_many_unknowns(9, 5)
+    assert "a larger bound" in words.few_entries(9, 5, given=False)
+    X = np.random.default_rng(0).standard_normal((12, 10))
+    X[2, 3] = np.nan
+    s = fa.fit(*fa.Sampling.from_array(X), atoms=fa.RankOne(12, 10), misfit=0.3)
+    assert "a smaller k" not in s.message
+    with pytest.raises(ValueError, match=r"nan: M, b = Sampling\.from_array\(b\)"):
+        fa.fit(fa.Identity(X.shape), X, atoms=fa.RankOne(12, 10), k=2)

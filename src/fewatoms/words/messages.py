@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fewatoms.budget import Budget
+from fewatoms.capabilities import Semidefinite
 
 if TYPE_CHECKING:
     from fewatoms.candidates import Candidate
@@ -36,7 +37,7 @@ def message(
     shown += f" and objective {problem.objective(final):.6g}" if problem.price.on_squares else ""
     text = (
         f"Asked: {_asked(problem, goal)}. Found: {found.words} with loss {final.loss:.6g}{shown}. "
-        f"{sentence(_ending(problem, status, goal, _reason(why, final)))}{_proof(status)}"
+        f"{sentence(_ending(problem, status, goal, _reason(why, final)))}{_proof(problem, status)}"
     )
     return f"{text} Note: {'; '.join(notes)}." if notes else text
 
@@ -102,7 +103,9 @@ def _ending(problem: Problem, status: Status, goal: Goal, reason: str) -> str:
     return f"{told[:-1]}; {reason}." if reason and told == status.value and status.name == "SMALLEST_LOSS" else told
 
 
-def _proof(status: Status) -> str:
+def _proof(problem: Problem, status: Status) -> str:
     if status.name != "UNREACHABLE":
         return ""
+    if problem.atoms.unwrapped().inner.offers(Semidefinite) is not None:
+        return " Proved: data that are negative where no semidefinite matrix is leave more by themselves."
     return " Proved: all columns of M together, whatever their coefficients, leave more of b, rounding included."

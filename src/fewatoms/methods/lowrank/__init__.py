@@ -286,11 +286,12 @@ class CompletionJob(Job):
             if empty.size:
                 instead = f"the biases of the {other}s" if problem.beside.biases else "zero"
                 notes.append(words.empty_lines(name, empty, instead))
+        given = not problem.budget.nothing_said
         unknowns, entries = face.freedom, problem.m if not problem.measured.background else math.prod(face.shape)
         if unknowns > entries and not problem.ridge:
-            notes.append(words.too_many_unknowns(unknowns, entries))
+            notes.append(words.too_many_unknowns(unknowns, entries, given=given))
         elif self.method.scarce * unknowns > entries and not problem.ridge:
-            notes.append(words.few_entries(unknowns, entries))
+            notes.append(words.few_entries(unknowns, entries, given=given))
         return notes
 
     def held_out(self, budget: Budget) -> float | None:
