@@ -656,7 +656,7 @@ def stopped_path(sizes, enough, **words):
 
 
 @pytest.mark.parametrize("by", ["held-out", "cv", "bic", "elbow"])
-def test_a_path_that_was_stopped_chooses_among_the_sizes_that_were_fitted(by):
+def test_a_path_that_was_stopped_chooses_among_the_sizes_that_were_fitted(by, tmp_path):
     path = stopped_path(range(1, 9), 4)
     assert path.stopped
     assert path.fitted in ([1, 2, 3, 4], [1, 2, 3, 4, 5])  # the size under way may have come so far
@@ -667,7 +667,7 @@ def test_a_path_that_was_stopped_chooses_among_the_sizes_that_were_fitted(by):
     assert np.isnan(scores[len(path.fitted) :]).all()
     assert "nan" not in repr(path)
     assert path.best.cardinality == path.chosen
-    path.report()
+    path.report(tmp_path / "path.html")
     again = pickle.loads(pickle.dumps(path))
     assert (again.fitted, again.chosen) == (path.fitted, path.chosen)
 
@@ -679,12 +679,12 @@ def test_a_path_without_one_fitted_size_refuses_to_choose():
     def stop(_):
         raise StopIteration
 
-    path = fa.fit_path(A, A[:, 0], atoms=fa.SignedOneHot(12), k=[1, 2, 3], callback=stop)
+    path = fa.fit_path(A, A @ rng.standard_normal(12), atoms=fa.SignedOneHot(12), k=[4, 5, 6], callback=stop)
     assert path.fitted == []
     assert "stopped after 0 of 3" in repr(path)
     with pytest.raises(ValueError, match=r"^no k was fitted before the callback stopped"):
         path.choose_k("cv")
-    assert path.choose_k("cv", callback=lambda _: None) == 1  # as long as a callback of its own lets it
+    assert path.choose_k("cv", callback=lambda _: None) in (4, 5, 6)  # as long as a callback of its own lets it
 
 
 def test_a_path_that_ran_to_its_end_was_not_stopped():

@@ -26,7 +26,7 @@ GRID_OF_CLASSES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
 REPEATS, FOLDS = 3, 5  # of the folds where ridges are compared, and how many there are
 BESIDE = (1.0, 0.6, 0.135)  # weights of a score, and of those one and two sizes away
 STEADY = 5  # sizes from which on scores are averaged
-BEYOND = 3.0  # standard errors above the lowest score from which on it says nothing how much higher a score is
+CLIPPED = 3.0  # standard errors above the lowest score from which on it says nothing how much higher a score is
 STAY, CHANCE = 3, 1.0  # ridges at most that later rounds compare; the standard errors that these may be behind
 ANSWERS = 64  # whose values are computed at a time
 
@@ -369,12 +369,12 @@ def steadied(scores: FloatArray, chance: float = math.inf) -> tuple[int, slice]:
 
     A score that is low by itself, between others that are not, owes that to the rows that were left out: over five data
     sets, choices made so had 7 % less error on rows not shown. But chance does only so much: scores beyond the lowest
-    by more than `chance`, its standard error, are not compared, and beyond `BEYOND` of these it does not matter by how
+    by more than `chance`, its standard error, are not compared, and beyond `CLIPPED` of these it does not matter by how
     much: a size whose fit has come apart says nothing of the one before it. A steep fall is no chance either: scores of
     smaller sizes count for no more than the highest of those at and after a size.
     """
     reach, width, lowest = len(BESIDE) - 1, scores.shape[1], float(scores.min())
-    clipped = np.minimum(scores, lowest + BEYOND * chance)
+    clipped = np.minimum(scores, lowest + CLIPPED * chance)
     padded = np.pad(clipped, ((0, 0), (reach, reach)), mode="edge")
     shifted = [
         padded[:, reach + i : reach + i + width] for i in range(-reach, reach + 1)

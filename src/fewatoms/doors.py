@@ -13,7 +13,7 @@ from fewatoms import _checks, frames
 from fewatoms._renamed import renamed, unknown
 from fewatoms._types import Array, FloatArray
 from fewatoms.atoms import AtomicSet
-from fewatoms.atoms.pursuit import least_squares_only, pursues, weighed
+from fewatoms.atoms.pursuit import weighed
 from fewatoms.beside import Biases
 from fewatoms.callbacks import read
 from fewatoms.choosing import with_ridge
@@ -161,8 +161,6 @@ def fit(
     >>> s.success, s.indices.tolist()
     (True, [30, 7])
     """
-    if k is None and isinstance(atoms, AtomicSet) and isinstance(loss, Loss) and not loss.squares and pursues(atoms):
-        least_squares_only(atoms, loss)  # before a bound is said to be of the wrong kind
     problem, way = posed(
         M, b, k, atoms=atoms, alpha=alpha, misfit=misfit, loss=loss, ridge=ridge, cap=cap, free=free,
         start=start, effort=effort, method=method, max_iterations=max_iterations, callback=callback, rng=rng,

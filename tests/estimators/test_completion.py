@@ -488,4 +488,5 @@ def test_a_frame_of_entries_that_nobody_names_is_asked_about():
         warnings.simplefilter("error")
         MatrixCompletion(rank=1).fit(frame, user="who", item="what", value="how")
         MatrixCompletion(rank=1).fit(pd.DataFrame(rng.standard_normal((20, 3)), columns=["a", "b", "c"]))
-        MatrixCompletion(rank=1).fit(frame.assign(how=np.where(i > 5, np.nan, 1.0 + i)))
+        table = MatrixCompletion(rank=1).fit(frame.assign(how=np.where(i > 5, np.nan, 1.0 + i)))
+    assert table.n_features_in_ == 3

@@ -83,8 +83,8 @@ def _recomputed(proven: Certificate) -> list[Claim]:
     allowed = "" if budget.nothing_said else f" of {budget.figures} allowed"
     paid = f", objective {proven.objective:.6g}" if asked.ridge else ""
     words = Budget(proven.cardinality).words
-    share = ", what biases pay in it," if asked.free == "biases" and asked.shrink else ""
-    told = [Claim("checked", f"Recomputed: loss {proven.loss:.6g}{share} with {words}{allowed}{paid}.")]
+    share = ", what biases pay in it" if asked.free == "biases" and asked.shrink else ""
+    told = [Claim("checked", f"Recomputed: loss {proven.loss:.6g} with {words}{allowed}{share}{paid}.")]
     if asked.alpha is not None:
         met = "met" if proven.meets_bound else "not met"
         told.append(Claim("bound", f"The bound alpha = {asked.alpha:.6g} is {met}{_slack(proven)}."))
