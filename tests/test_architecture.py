@@ -39,7 +39,7 @@ LAYERS = [
     {"drawn"},
     {"report"},
     {"solution"},
-    {"calls", "continued", "pathkept", "rows", "source"},
+    {"calls", "continued", "pathkept", "rows", "source", "splits"},
     {"solutions"},
     {"oracles", "retrieval", "methods.base"},
     {"records"},

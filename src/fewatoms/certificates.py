@@ -71,6 +71,7 @@ class Certificate:
         self.loss, self.gauge, self.cardinality = figures.loss, figures.gauge, figures.cardinality
         self.objective = figures.loss + figures.paid
         self.within_budget, self.meets_bound = figures.within_budget, figures.meets_bound
+        self.exact = figures.exact
 
     @classmethod
     def of(
@@ -81,7 +82,10 @@ class Certificate:
         within = problem.budget.allows(candidate.face)
         paid = problem.paid(candidate)
         size = candidate.cardinality
-        figures = Figures(candidate.loss, candidate.gauge, size, within, met, paid=paid, unreachable=unreachable)
+        figures = Figures(
+            candidate.loss, candidate.gauge, size, within, met, paid=paid, unreachable=unreachable,
+            exact=problem.loss.anchored and problem.exact(candidate.loss + paid),
+        )  # fmt: skip
         return cls(figures, Proof(lambda: (problem, evidence), later=False))
 
     def __copy__(self) -> Certificate:

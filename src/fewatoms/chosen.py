@@ -11,10 +11,11 @@ from fewatoms import _checks, callbacks, journal, kept
 from fewatoms._renamed import renamed
 from fewatoms._types import BudgetLike
 from fewatoms.calls import call
-from fewatoms.choosing import budgets_of, digest_of_rows, rows_kept, split
+from fewatoms.choosing import budgets_of, split
 from fewatoms.doors import Words, posed_path
 from fewatoms.kept import Kept
 from fewatoms.path import fit_path
+from fewatoms.splits import digest_of_rows, rows_kept
 
 
 class Chosen(NamedTuple):

@@ -140,7 +140,8 @@ def fit(
         Dual vectors at most.
     callback : callable(intermediate_result), or a list of them, optional
         Called after each iterate, and every tenth of a second during long work, with a Progress; raising StopIteration
-        ends the run with the best answer so far (all of a list are called before), other exceptions pass through.
+        ends the run with the best answer so far (all of a list are called before), other exceptions pass through; what
+        it returns is ignored.
         `fewatoms.callbacks` has some: callback=[Bar(), Trace(), Deadline(60)].
     rng : seed or numpy Generator, optional
         Of start vectors. The default is a fixed seed: same input, same answer.

@@ -19,6 +19,7 @@ from fewatoms._types import Array, FloatArray, Foreign
 
 WORTHWHILE = 30_000  # from this many entries on, compiled loops repay the import of numba
 REGRESSED = 1_000_000  # multiplications in regressions of all rows from which on they do so as well
+DESCENDED = 50  # passes of coordinate descent at most
 PARALLEL = 2_000_000  # multiplications below which a second thread is not worth waking
 LANES, LINE = 8, 64  # numbers that loops work on together; bytes of a line of the cache
 GATHER = 1 << 22  # numbers that the NumPy twins gather at a time
@@ -242,7 +243,7 @@ def row_solves_nonnegative(
     """As `row_solves` over x[a] >= 0 where bound[a], by coordinate descent from `begin`: never worse than that."""
     rows, r = starts.size - 1, features.shape[1]
     out, left = np.array(begin), np.empty(rows)
-    if others.size >= WORTHWHILE:
+    if others.size >= WORTHWHILE or r * r * (others.size + DESCENDED * rows) >= REGRESSED:
         head = (values, weights, offset, _table(features), ridge, bound, starts, others)
         narrow = values.dtype == np.float32
         _run("row_solves_nonnegative", starts, 0.5 * (r + 1) ** 2, head, (out, left), narrow=narrow)
@@ -251,7 +252,7 @@ def row_solves_nonnegative(
         G, h, s = _moments(values, weights, offset, features, starts, others, first, last)
         G = G + np.diag(ridge)
         x = out[first:last]
-        for _ in range(50):
+        for _ in range(DESCENDED):
             before = x.copy()
             for a in range(r):
                 d = G[:, a, a]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
@@ -15,16 +16,7 @@ from fewatoms._types import BudgetLike, FloatArray
 from fewatoms.atoms import AtomicSet
 from fewatoms.budget import Budget
 from fewatoms.calls import call
-from fewatoms.choosing import (
-    REPEATS,
-    STEADY,
-    Split,
-    budgets_of,
-    digest_of_rows,
-    in_order,
-    preferred,
-    rows_kept,
-)
+from fewatoms.choosing import REPEATS, STEADY, budgets_of, in_order, preferred
 from fewatoms.doors import Words, posed_path
 from fewatoms.drawn.path import Curve
 from fewatoms.kept import Kept
@@ -35,7 +27,8 @@ from fewatoms.problem import Problem
 from fewatoms.recommended import compared, metric_of, others, ranks, splits_of, unit
 from fewatoms.report import path as reported
 from fewatoms.run import Callback, Way, solve, solve_priced
-from fewatoms.solution import Solution
+from fewatoms.solution import Solution, Status
+from fewatoms.splits import Split, choice_told
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -215,8 +208,7 @@ class Path:
 
     def kept(self) -> Kept:
         """All of it but M and b, for files and pickles."""
-        scores = self.scores, self.errors
-        return pathkept.told(self._budgets, self._answers, scores, self.ridge, self.chosen)
+        return pathkept.told(self._budgets, self._answers, (self.scores, self.errors), self.ridge, self.chosen)
 
     # Choosing ---------------------------------------------------------------------------------------------------------
 
@@ -235,7 +227,7 @@ class Path:
         """The k that `by` prefers, and with several ridges the ridge as well: `path.best` is the answer for both,
         `path.ridge` the ridge. The fewest atoms among equals; lower scores are better, kept in `scores[by]`. Where rows
         are left out, five sizes or more that follow each other are compared by averages of neighbouring scores: a score
-        that is low by itself is chance.
+        that is low by itself is chance. None is taken that is higher than the lowest by more than its standard error.
 
         Parameters
         ----------
@@ -262,30 +254,24 @@ class Path:
             Of the split of the rows; the default is a fixed one.
         callback : as for `fit`
             Heard while rows are left out; StopIteration ends the choice with the folds done, or by "bic" where none
-            was: `chosen_by` says which, `folds` how many.
+            was: see `chosen_by`, `folds`. That of `fit_path` is not heard; sizes that it stopped have scores of nan.
         """
         ways, among = (WAYS, "") if len(self.ridges) == 1 else (WAYS[:2], " where ridges are compared")
         if by not in ways and not ranks(by):
             raise ValueError(f"by must be one of {', '.join(map(repr, ways + others(self._asked)))}{among}; got {by!r}")
         if rule not in ("best", "1se"):
             raise ValueError(f"rule must be 'best' or '1se'; got {rule!r}")
-        way = self._known()[1]
+        problem, way = self._known()
+        heard = callbacks.read(callback)
+        if heard is None and not self.fitted:
+            raise ValueError("no k was fitted before the callback stopped the path: fit it again with more time")
         settled, one = self._settled_by_entries and share is None and rng is None, len(self.ridges) == 1
-        splits, times = splits_of(
-            self._problem, by, (folds, repeats, 1 if one else REPEATS), share, rng, settled=settled
-        )
-        return self.choose(
-            by, rule, _checks.number("gamma", gamma), splits, times, replace(way, callback=callbacks.read(callback))
-        )
+        splits, times = splits_of(problem, by, (folds, repeats, 1 if one else REPEATS), share, rng, settled=settled)
+        return self.choose(by, rule, _checks.number("gamma", gamma), splits, times, replace(way, callback=heard))
 
     def choose(self, by: str, rule: str, gamma: float, splits: list[Split] | None, times: int, way: Way) -> BudgetLike:
         """The same for rows that have been drawn, each left out so many times."""
-
-        def told() -> tuple[dict[str, kept.Plain], Kept]:
-            ridges: list[kept.Plain] = [*self.ridges]
-            words: dict[str, kept.Plain] = {"by": by, "rule": rule, "gamma": gamma, "times": times, "ridges": ridges}
-            return words | {"rows": digest_of_rows(splits)}, Kept("choice", {}, rows_kept(splits), (self.kept(),))
-
+        told = choice_told(by, rule, (gamma, times), self.ridges, splits, self.kept)
         with way.listening(), call("Path.choose_k", self._problem, way, told, budgets=self._budgets) as here:
             if here.found is not None:
                 self._take(here.found, way)
@@ -302,40 +288,52 @@ class Path:
         self._asked, self.chosen_by, self.folds = asked, str(it.told["by"]), (counts[0], counts[1]) if counts else None
 
     def _choose(self, by: str, rule: str, gamma: float, splits: list[Split] | None, times: int, way: Way) -> None:
-        problem, errors, spread = self._problem, None, None
+        problem, errors, spread, chance = self._problem, None, None, math.inf
         if splits is None:
-            shown = scores = self._compared(by, gamma)[None]
+            shown = scores = self._compared(by, gamma)
         else:
-            metric = metric_of(problem, by)
-            left_out = compared(problem, self._budgets, self._prices, splits, way, times, metric)
+            metric, budgets = metric_of(problem, by), [self._budgets[i] for i in self._among]
+            left_out = compared(problem, budgets, self._prices, splits, way, times, metric)
             self.folds = 0 if left_out is None else left_out.folds, len(splits)
             if left_out is None:
                 by, splits = "bic", None
-                shown = scores = self._without_rows()
+                shown = scores = self._compared("bic")
             else:
-                scores, errors = left_out.scores, left_out.errors
+                scores, errors, chance = left_out.scores, left_out.errors, left_out.chance
                 shown, spread = left_out.told(problem.base_loss)
                 shown = shown if by in WAYS else 1.0 - shown
-        one = len(self.ridges) == 1
-        self.chosen_by, self.scores[by] = by, shown[0] if one else shown
+        self.chosen_by, self.scores[by] = by, self._told(shown)
         if by != "held-out" and spread is not None:
-            self.errors[by] = spread[0] if one else spread
+            self.errors[by] = self._told(spread)
         lowest = None if errors is None or rule == "best" else float(errors.flat[int(scores.argmin())])
-        self._settle(scores, lowest, way, steady=splits is not None and rule == "best")
+        self._settle(scores, lowest, way, steady=splits is not None and rule == "best", chance=chance)
 
-    def _without_rows(self) -> FloatArray:
-        """What is compared where no rows could be left out: BIC, for each ridge."""
-        answers = ([some[k] for k in self.k] for some in self._answers.values())
-        return np.stack([scoring.information(self._problem, some, 0.0) for some in answers])
+    @property
+    def stopped(self) -> bool:
+        """Whether a callback ended the work: some answers are what was there by then."""
+        return any(s.status is Status.STOPPED for given in self._answers.values() for s in given.values())
 
-    def _compared(self, by: str, gamma: float) -> FloatArray:
-        """Scores for which nothing is left out now."""
-        answers = [self._solutions[k] for k in self.k]
-        if by == "held-out":
-            return np.array([s.held_out for s in answers], dtype=np.float64)
-        if by == "elbow":
-            return scoring.elbow(self._problem, answers)
-        return scoring.information(self._problem, answers, gamma if by == "ebic" else 0.0)
+    @property
+    def fitted(self) -> list[BudgetLike]:
+        """The k with an answer of their own: all of them unless the work was stopped before."""
+        done = (any(scoring.done(s[b.k], b) for s in self._answers.values()) for b in self._budgets)
+        return [k for k, one in zip(self.k, done, strict=True) if one]
+
+    @property
+    def _among(self) -> list[int]:
+        """Which sizes are compared: those that were fitted; if none was, as long as a callback lets them be."""
+        return [self.k.index(k) for k in self.fitted or self.k]
+
+    def _told(self, compared: FloatArray) -> FloatArray:
+        """What was compared in the order of k, and of ridges if there are several; nan for sizes that were not."""
+        told = np.full((len(self.ridges), len(self.k)), np.nan)
+        told[:, self._among] = compared
+        return told[0] if len(self.ridges) == 1 else told
+
+    def _compared(self, by: str, gamma: float = 0.0) -> FloatArray:
+        """Scores for which nothing is left out now, for each ridge."""
+        answers = ([some[self.k[i]] for i in self._among] for some in self._answers.values())
+        return np.stack([scoring.of_answers(by, self._problem, some, gamma) for some in answers])
 
     @property
     def unit(self) -> str:
@@ -358,14 +356,18 @@ class Path:
     @property
     def averaged(self) -> bool:
         """Whether scores of rows left out are averaged with those of neighbouring sizes to choose the best one."""
-        return in_order(self._budgets)[1] and len(self.k) >= STEADY
+        some = [self._budgets[i] for i in self._among]
+        return len(some) >= STEADY and in_order(some)[1]
 
-    def _settle(self, scores: FloatArray, error: float | None, way: Way, *, steady: bool) -> None:
-        """Take the answer with the best score, and search it once more."""
-        sizes = np.array([[answers[k].cardinality for k in self.k] for answers in self._answers.values()])
-        order, beside = in_order(self._budgets)
-        row, place = preferred(scores[:, order], sizes[:, order], error, steady=steady and beside)
-        column = int(order[place])
+    def _settle(
+        self, scores: FloatArray, error: float | None, way: Way, *, steady: bool, chance: float = math.inf
+    ) -> None:
+        """Take the answer with the best score, of those that were fitted, and search it once more."""
+        among = self._among
+        sizes = np.array([[given[self.k[i]].cardinality for i in among] for given in self._answers.values()])
+        order, beside = in_order([self._budgets[i] for i in among])
+        row, place = preferred(scores[:, order], sizes[:, order], error, steady=steady and beside, chance=chance)
+        column = among[int(order[place])]
         self.ridge, self.chosen = self.ridges[row], self.k[column]
         problem = self._problem.with_budget(self._budgets[column])
         if len(self.k) * len(self.ridges) > 1 and problem.price.ridge is not None and not way.stopped:

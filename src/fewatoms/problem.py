@@ -14,6 +14,7 @@ from fewatoms import _checks, frames, linalg
 from fewatoms._renamed import made_by_of
 from fewatoms._types import BudgetLike, FloatArray, IntArray
 from fewatoms.atoms import AtomicSet
+from fewatoms.atoms.pursuit import pursues
 from fewatoms.beside import Beside, Seen, beside, spread
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate
@@ -194,10 +195,12 @@ class Problem:
             raise ValueError(f"alpha and misfit bound the same thing, give one; got alpha={alpha!r}, misfit={misfit!r}")
         if misfit is not None:
             if not self.base_loss.squares:
-                raise ValueError(
-                    f"misfit is a bound for least squares; with {self.base_loss!r} give alpha, a bound on the loss; "
-                    f"got misfit={misfit!r}"
-                )
+                told = f"with {self.base_loss!r} give alpha, a bound on the loss"
+                if self.budget.nothing_said and pursues(self.atoms):
+                    told += (
+                        ", and k, one budget for each part: without k this is pursuit, which takes least squares only"
+                    )
+                raise ValueError(f"misfit is a bound for least squares; {told}; got misfit={misfit!r}")
             alpha = _checks.number("misfit", misfit) ** 2 * self.reference
         return replace(self, alpha=None if alpha is None else _checks.number("alpha", alpha), misfit=misfit)
 

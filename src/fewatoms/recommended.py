@@ -11,7 +11,7 @@ from fewatoms import ledger, ranking, scoring
 from fewatoms._types import FloatArray
 from fewatoms.budget import Budget
 from fewatoms.capabilities import SampledEntries, need
-from fewatoms.choosing import LeftOut, Split, apart, cross_validated, held_out, split
+from fewatoms.choosing import LeftOut, apart, cross_validated, held_out, split
 from fewatoms.effort import QUICK
 from fewatoms.kept import Kept
 from fewatoms.losses import Loss
@@ -19,6 +19,7 @@ from fewatoms.price import Price
 from fewatoms.problem import Problem
 from fewatoms.ranking import Ranking
 from fewatoms.run import Way, solve
+from fewatoms.splits import Split
 
 RANKED = ("ndcg@10", "precision@10", "recall@10")  # or any other number
 
@@ -100,7 +101,8 @@ def ranked_out(
         return None
     missed = 1.0 - np.array(found)
     spread = missed.std(axis=0, ddof=1) / np.sqrt(len(found)) if len(found) > 1 else np.zeros(missed.shape[1:])
-    return Missed(missed.mean(axis=0), spread, len(found), 1.0)
+    data = sum(split.held.size for split in folds[: len(found)])
+    return Missed(missed.mean(axis=0), spread, len(found), 1.0, data)
 
 
 def _figures(

@@ -16,7 +16,6 @@ from fewatoms.atoms import AtomicSet
 from fewatoms.beside import Biases
 from fewatoms.calls import BEGUN_WITH
 from fewatoms.checkpoints import Checkpoint
-from fewatoms.choosing import rows_again
 from fewatoms.chosen import Chosen, choose_k
 from fewatoms.doors import Words, fit, fit_many, posed_path
 from fewatoms.files import PathLike
@@ -32,6 +31,7 @@ from fewatoms.run import Callback
 from fewatoms.solution import Solution
 from fewatoms.solution import restored as answer_of
 from fewatoms.solutions import Solutions
+from fewatoms.splits import rows_again
 
 if TYPE_CHECKING:
     from fewatoms.operators import Sampling

@@ -19,7 +19,7 @@ from fewatoms.completed import Completed, Entries
 from fewatoms.doors import fit
 from fewatoms.estimators.base import with_gaps
 from fewatoms.estimators.entries import click_score, clicks, spanned, weighed
-from fewatoms.estimators.pairs import column, measured, pairs
+from fewatoms.estimators.pairs import column, measured, pairs, warn_of_triplets
 from fewatoms.estimators.seeds import seed
 from fewatoms.ids import UNKNOWN, Ids, listed, told
 from fewatoms.losses import LeastSquares
@@ -145,6 +145,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         else:
             two = None if y is None else pairs("X", X)
             if two is None or measured(two):
+                warn_of_triplets(frame)
                 table = self._table(X, reset=True)
                 cols = Ids(getattr(self, "feature_names_in_", np.arange(table.shape[1])))
                 return Entries.of_table(table, cols, weighed(sample_weight, len(table)))

@@ -96,10 +96,10 @@ class Stack:
     source: str
 
 
-def asked(source: str, wanted: Sequence[str], there: tuple[str, ...]) -> None:
-    """Refuse names that no column has, with the nearest that some has."""
+def asked(source: str, wanted: Sequence[str], there: tuple[str, ...], option: str = "") -> None:
+    """Refuse names that no column has, with the nearest that some has; `option` says who names them."""
     try:
-        naming.places(f"columns asked of {source}", wanted, there)
+        naming.places(f"{option} of {source}" if option else f"columns asked of {source}", wanted, there)
     except ValueError as error:
         raise Refused(str(error)) from error
 

@@ -187,8 +187,8 @@ def choose(methods: Sequence[Method], problem: Problem, budgets: Sequence[Budget
         if job is not None and problem.measured.background and not job.spreads:
             raise ValueError(
                 f"Sampling(..., background={problem.measured.background:g}) is for RankOne(p, q) or a multiple of it, "
-                f"a number of atoms k, and the default method, Completion(); got {problem!r} and {method!r}, which "
-                "wants residuals and y as arrays"
+                "a number of atoms k or a bound, and the default method, Completion(); got "
+                f"{problem!r} and {method!r}, which wants residuals and y as arrays"
             )
         if job is not None:
             afford_fit(job.needs(), job.remedy)

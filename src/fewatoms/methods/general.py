@@ -40,7 +40,7 @@ class General(Method):
 
     Notes
     -----
-    With a bound and no k, over atoms that can be listed or are semidefinite: each dual vector is asked for 1, 2, 4, ...
+    With a bound and no k, over a set that is no sum: each dual vector is asked for 1, 2, 4, ...
     atoms until the bound is met, then for fewer by halving; later ones are asked for fewer than the best answer has.
     """
 
@@ -223,7 +223,7 @@ def _refuse(problem: Problem, budgets: Sequence[Budget]) -> None:
             raise TypeError(
                 "k must say how many atoms are allowed, unless a bound (alpha or misfit) is given; got None"
             )
-        if budget.nothing_said and listing is None and atoms.unwrapped().inner.offers(Semidefinite) is None:
+        if budget.nothing_said and atoms.parts and listing is None:
             raise TypeError(f"k must be given for {atoms!r}, whose atoms cannot be listed; got None")
         if budget.nothing_said and atoms.parts:
             raise TypeError(f"k must give one budget for each of the {len(atoms.parts)} parts of {atoms!r}; got None")

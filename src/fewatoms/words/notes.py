@@ -50,13 +50,19 @@ def empty_lines(name: str, empty: IntArray, instead: str) -> str:
     return f"{many} no entries (number {empty[0]} for one) and {are} predicted by {instead}"
 
 
-def too_many_unknowns(unknowns: int, entries: int) -> str:
-    return f"{unknowns} unknowns are more than {_entries(entries)} can determine: a smaller k or a ridge would help"
+def too_many_unknowns(unknowns: int, entries: int, *, given: bool = True) -> str:
+    told = f"{unknowns} unknowns are more than {_entries(entries)} can determine"
+    return f"{told}: {_smaller(given=given)} or a ridge would help"
 
 
-def few_entries(unknowns: int, entries: int) -> str:
-    told = _entries(entries)
-    return f"{told} are few for {unknowns} unknowns: noise in them is fitted too, a smaller k or a ridge would help"
+def few_entries(unknowns: int, entries: int, *, given: bool = True) -> str:
+    told = f"{_entries(entries)} are few for {unknowns} unknowns"
+    return f"{told}: noise in them is fitted too, {_smaller(given=given)} or a ridge would help"
+
+
+def _smaller(*, given: bool) -> str:
+    """What would take fewer atoms: k, if it was given, or the bound that asks for them."""
+    return "a smaller k" if given else "a larger bound"
 
 
 def _entries(count: int) -> str:
@@ -73,7 +79,12 @@ def underdetermined(unknowns: int, count: int) -> str:
 
 
 def asymmetric(pairs: int) -> str:
-    return f"{pairs} pairs of entries (i, j) and (j, i) differ: a symmetric matrix fits their means"
+    told = (
+        "1 pair of entries (i, j) and (j, i) differs"
+        if pairs == 1
+        else f"{pairs} pairs of entries (i, j) and (j, i) differ"
+    )
+    return f"{told}: a symmetric matrix fits their means"
 
 
 def stands_out(count: int, deviation: float, times: float) -> str:

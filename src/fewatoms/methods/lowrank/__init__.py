@@ -6,9 +6,9 @@ Who reads on: ladder.py (which penalties lead to the answer), entries.py (one sw
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from math import prod
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from fewatoms._types import IntArray
 from fewatoms.asked import plain_budget, read_budget
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
-from fewatoms.capabilities import RankOnePairs, SampledEntries
+from fewatoms.capabilities import RankOnePairs, SampledEntries, SeenAsIs
 from fewatoms.effort import QUICK, THOROUGH, Effort
 from fewatoms.faces import Face
 from fewatoms.goals import Goal
@@ -30,6 +30,7 @@ from fewatoms.methods.lowrank.ladder import Ladder
 from fewatoms.methods.lowrank.lifting import Lifting
 from fewatoms.methods.lowrank.starts import widened
 from fewatoms.methods.lowrank.sweeps import Asked, Spot, Sweeps
+from fewatoms.operators import Sampling
 from fewatoms.price import Factors
 from fewatoms.problem import Problem
 from fewatoms.solution import Solution
@@ -70,10 +71,14 @@ class Completion(Method):
 
     def open(self, problem: Problem, budgets: Sequence[Budget]) -> Job | None:
         inside = problem.atoms.unwrapped()
-        pairs, entries = inside.inner.offers(RankOnePairs), problem.M.offers(SampledEntries)
-        if pairs is None or entries is None or inside.maps or not problem.base_loss.squares:
+        pairs = inside.inner.offers(RankOnePairs)
+        if pairs is None or inside.maps or not problem.base_loss.squares:
             return None
         if not (problem.plain or problem.beside.biases is not None):
+            return None
+        paid = problem.price.ridge != 0 or any(budget.nothing_said for budget in budgets)
+        entries = entries_of(problem, filled=paid or pairs.nonnegative)
+        if entries is None:
             return None
         if any(budget.most is None for budget in budgets):
             alone = len(budgets) == 1 and problem.alpha is not None and not self.lift
@@ -86,6 +91,19 @@ class Completion(Method):
         if effort == QUICK:
             return replace(self, tol=max(self.tol, self.quick_tol))
         return replace(self, tol=0.1 * self.tol) if effort == THOROUGH else self
+
+
+def entries_of(problem: Problem, *, filled: bool) -> SampledEntries | None:
+    """The entries that data are; with `filled` also where they are all of a matrix, for what nobody else does: signs,
+    ridges, a bound alone."""
+    entries = problem.M.offers(SampledEntries)
+    if entries is not None or not filled or len(problem.atoms.shape) != 2:
+        return entries
+    seen = problem.M.offers(SeenAsIs)
+    if seen is None:
+        return None
+    places, (p, q) = seen.places(), problem.atoms.shape
+    return Sampling(*np.divmod(np.arange(p * q) if places is None else places, q), (p, q))
 
 
 @dataclass(eq=False)
@@ -236,17 +254,26 @@ class CompletionJob(Job):
     def iterates(self, course: Sequence[Budget]) -> Iterator[Iterate]:
         (budget,) = course
         settled, method = self._settled[budget], self.method
-        run = Sweeps(settled.asked, self.entries)
         lift = method.lifting if method.lift else None
         begin, settled.begin = settled.begin, None  # let go of once the sweeps have moved on
-        if begin is None and method.ladder.abounds(run):
-            begin = self._wider(settled.asked)
-        self._reached = None
+        begins = self._begins(settled.asked, begin)
+        self._reached, lowest = None, math.inf
         with ledger.stage("sweeping"):
-            for spot in method.ladder.stream(run, settled.tol, begin, lift):
-                if not lift:
-                    self._reached = spot.at
-                yield spot.iterate()
+            while begins:
+                run, at = Sweeps(settled.asked, self.entries), None
+                for spot in method.ladder.stream(run, settled.tol, begins.pop(0), lift):
+                    at = spot.at
+                    yield spot.iterate()
+                if not lift and run.objective < lowest:
+                    self._reached, lowest = at, run.objective
+
+    def _begins(self, asked: Asked, begin: Triple | None) -> list[Triple | None]:
+        """Where sweeps begin, None being the singular vectors of M*y at x = 0. With entries in plenty they end in one
+        place wherever that is; where signs are bound they need not, and both places are tried."""
+        if begin is not None or not self.method.ladder.abounds(Sweeps(asked, self.entries)):
+            return [begin]
+        wider = self._wider(asked)
+        return [None, wider] if wider is not None and self.entries.nonnegative else [wider]
 
     def _wider(self, asked: Asked) -> Triple | None:
         """Where the budget before ended, with the atoms that its residual asks for; None before the first, and where
@@ -290,11 +317,12 @@ class CompletionJob(Job):
             if empty.size:
                 instead = f"the biases of the {other}s" if problem.beside.biases else "zero"
                 notes.append(words.empty_lines(name, empty, instead))
-        unknowns, entries = face.freedom, problem.m if not problem.measured.background else prod(face.shape)
+        given = not problem.budget.nothing_said
+        unknowns, entries = face.freedom, problem.m if not problem.measured.background else math.prod(face.shape)
         if unknowns > entries and not problem.ridge:
-            notes.append(words.too_many_unknowns(unknowns, entries))
+            notes.append(words.too_many_unknowns(unknowns, entries, given=given))
         elif self.method.scarce * unknowns > entries and not problem.ridge:
-            notes.append(words.few_entries(unknowns, entries))
+            notes.append(words.few_entries(unknowns, entries, given=given))
         return notes
 
     def held_out(self, budget: Budget) -> float | None:

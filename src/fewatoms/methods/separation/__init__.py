@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from fewatoms import words
+from fewatoms.atoms.pursuit import least_squares_only
 from fewatoms.budget import Budget
 from fewatoms.candidates import DualPoint, Iterate
 from fewatoms.capabilities import SeenAsIs
@@ -57,7 +58,7 @@ class Separation(Method):
         job = SeparationJob(problem, budgets, self, roles)
         pursued = any(map(job.pursues, budgets))
         if pursued and not problem.loss.squares:
-            return None
+            least_squares_only(problem.atoms, problem.base_loss)
         if pursued and weights_differ(problem):
             raise ValueError(
                 f"k must give one budget for each of the 2 parts of {problem.atoms!r} where data have weights: without "
