@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from math import prod
+from math import inf, prod
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from fewatoms.effort import QUICK, THOROUGH, Effort
 from fewatoms.faces import Face
 from fewatoms.goals import Goal
 from fewatoms.methods.base import Job, Method, Pace
+from fewatoms.methods.lowrank.again import Again
 from fewatoms.methods.lowrank.entries import Factored, Triple
 from fewatoms.methods.lowrank.growing import FewestRanks, Growing
 from fewatoms.methods.lowrank.held_out import Choice, HeldOut
@@ -48,8 +49,8 @@ class Completion(Method):
     lift : whether the factors may grow beyond k columns, as (P1) or (P3) needs: the stream then converges to a solution
         of the relaxation, and answers are the leading atoms of its points, swept on. It takes a ridge or a bound
     scarce : entries per unknown below which an answer without a ridge fits much of the noise, which is said
-    ladder, held_out, growing, lifting : which penalties lead down, how they are chosen, how a rank is looked for that
-        meets a bound, how far certificates go
+    ladder, held_out, growing, again, lifting : which penalties lead down, how they are chosen, how a rank is looked for
+        that meets a bound, what else is tried where that costs little, how far certificates go
     """
 
     tol: float = 1e-6
@@ -60,6 +61,7 @@ class Completion(Method):
     ladder: Ladder = field(default_factory=Ladder, repr=False)
     held_out: HeldOut = field(default_factory=HeldOut, repr=False)
     growing: Growing = field(default_factory=Growing, repr=False)
+    again: Again = field(default_factory=Again, repr=False)
     lifting: Lifting = field(default_factory=Lifting, repr=False)
 
     def __post_init__(self) -> None:
@@ -210,12 +212,16 @@ class CompletionJob(Job):
         begin, settled.begin = settled.begin, None  # let go of once the sweeps have moved on
         if begin is None and method.ladder.abounds(run):
             begin = self._wider(settled.asked)
-        self._reached = None
+        self._reached, reached, met = None, inf, False
         with ledger.stage("sweeping"):
             for spot in method.ladder.stream(run, settled.tol, begin, lift):
                 if not lift:
                     self._reached = spot.at
+                reached, met = min(reached, spot.objective), met or run.asked.problem.meets(spot.loss)
                 yield spot.iterate()
+            if begin is None and not lift and not met and method.again.worthwhile(run, method.ladder):
+                for spot in method.again.stream(run, reached, method.ladder, method.growing, settled.tol):
+                    yield spot.iterate()
 
     def _wider(self, asked: Asked) -> Triple | None:
         """Where the budget before ended, with the atoms that its residual asks for; None before the first, and where

@@ -53,6 +53,17 @@ class Growing:
             found = yield from search.down(found)
             yield from search.checked(found, ladder)
 
+    def within(self, asked: Asked, F: Factored) -> Iterator[Spot]:
+        """Those sweeps up and down again that keep a number of atoms."""
+        for spot in self._up_and_down(_Search(self, asked, F)):
+            if spot.at.rank <= asked.k:
+                yield spot
+
+    def _up_and_down(self, search: _Search) -> Iterator[Spot]:
+        found = yield from search.up(None)
+        if found is not None:
+            yield from search.down(found)
+
 
 class _Search:
     """The ranks tried so far: `failed` the largest below what was found that did not meet the bound, `short` where the
