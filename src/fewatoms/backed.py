@@ -157,4 +157,3 @@ def _whitened(base: FloatArray) -> tuple[FloatArray, FloatArray]:
     there = values > ROUNDED_EIGENVALUE * values.max(initial=0.0)
     roots = np.sqrt(np.where(there, values, 0.0))
     return vectors * np.divide(1.0, roots, out=np.zeros_like(roots), where=there), vectors * roots
-

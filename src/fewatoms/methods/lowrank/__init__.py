@@ -219,7 +219,7 @@ class CompletionJob(Job):
                     self._reached = spot.at
                 reached, met = min(reached, spot.objective), met or run.asked.problem.meets(spot.loss)
                 yield spot.iterate()
-            if begin is None and not lift and not met and method.again.worthwhile(run, method.ladder):
+            if begin is None and not lift and not met and method.again.worthwhile(run, reached, method.ladder):
                 for spot in method.again.stream(run, reached, method.ladder, method.growing, settled.tol):
                     yield spot.iterate()
 

@@ -31,6 +31,8 @@ class Again:
     cells : of a matrix in front of a background, at most: all of them are told, but where few weigh much more than the
         others which of them an atom joins is a choice among many
     falls : relative; fewer atoms that end lower by less are no news
+    made : sweeps of the run, at most: what took longer is not done again
+    nothing : share of f(b); without a bound, losses below that need not be lower
     spread : descents from anywhere in front of a background
     roughly : how well these are solved, to be compared
     """
@@ -38,13 +40,17 @@ class Again:
     work: float = 3e4
     cells: int = 1000
     falls: float = 1e-6
+    made: int = 2000
+    nothing: float = 1e-12
     spread: int = 8
     roughly: float = 1e-4
 
-    def worthwhile(self, run: Sweeps, ladder: Ladder) -> bool:
-        """Whether it costs little, and descents may end in several places."""
-        small = run.F.rows.values.size * min(run.F.shape) <= self.work
-        return small and run.asked.problem.alpha != 0 and (self._backed(run) or not ladder.abounds(run))
+    def worthwhile(self, run: Sweeps, reached: float, ladder: Ladder) -> bool:
+        """Whether it costs little, and descents may end in several places, some of them lower."""
+        small = run.F.rows.values.size * min(run.F.shape) <= self.work and run.made <= self.made
+        alpha, reference = run.asked.problem.alpha, run.asked.problem.reference
+        lower = reached > self.nothing * reference if alpha is None else alpha > 0
+        return small and lower and (self._backed(run) or not ladder.abounds(run))
 
     def _backed(self, run: Sweeps) -> bool:
         return bool(run.F.background) and prod(run.F.shape) <= self.cells

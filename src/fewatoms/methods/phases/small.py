@@ -46,6 +46,7 @@ class SmallSemidefinite(Method):
     nearly : share of f(b): a loss that is smaller, and not rounding, may be one that should be 0: the search goes on
     spread : descents from anywhere, at most, where others do not agree
     agree : relative; losses this close are one answer
+    cheap : slopes of an image up to which, without a bound, fewer atoms are tried as if they had been asked for
     larger : times the gauge of an answer: how large others may be of which it is said that they are no better
     """
 
@@ -57,6 +58,7 @@ class SmallSemidefinite(Method):
     nearly: float = 1e-6
     spread: int = 3
     agree: float = 1e-5
+    cheap: float = 1e5
     larger: float = 3.0
 
     def open(self, problem: Problem, budgets: Sequence[Budget]) -> Job | None:
@@ -175,8 +177,9 @@ class SmallJob(GeneralJob):
     def _from_fewer(self, problem: Problem, reached: float) -> Iterator[Candidate]:
         """What is reached with fewer atoms, and from there, as long as that is lower: with more it must be as low."""
         k = problem.budget.single
+        tries = None if problem.m * self.n * k <= self.method.cheap else 1
         for few in range(k - 1, 0, -1):
-            least = self._best(few)
+            least = min(islice(self._tried(self._asked(Budget(few))), tries), key=lambda candidate: candidate.loss)
             if least.loss >= reached * (1 - self.method.agree):
                 return
             yield least
