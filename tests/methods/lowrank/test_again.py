@@ -1,4 +1,4 @@
-"""Small problems with scarce entries: nobody does worse with k atoms than with fewer, or than atoms added one by one."""
+"""Small problems, scarce entries: nobody does worse with k atoms than with fewer, or with atoms added one by one."""
 
 from itertools import pairwise
 

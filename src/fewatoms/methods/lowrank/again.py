@@ -1,8 +1,8 @@
 """Further ways down for small problems with scarce entries, whose descents end in many places.
 
 Whoever reaches something with fewer atoms reaches it with k, and a bound that is met by atoms that were added one after
-the other is met: what a ladder of penalties misses is looked for there. In front of a background, where an atom may join
-groups of entries at the price of the zeros between them or keep to one of them, also from other starts.
+the other is met: what a ladder of penalties misses is looked for there. In front of a background, where an atom may
+join groups of entries at the price of the zeros between them or keep to one of them, also from other starts.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ class Again:
             fewer = Sweeps(replace(run.asked, problem=run.asked.problem.with_budget(Budget(k))), run.F)
             tried = chain(ladder.stream(fewer, tol, None, None), self._anywhere(fewer, tol))
             best = min(tried, key=lambda spot: spot.objective)
+            yield best
             if best.objective >= reached * (1 - self.falls):
                 return
-            yield best
             if meets(best.loss):
                 return
             reached = yield from self._widened(run, best, best.objective, tol)
@@ -82,7 +82,7 @@ class Again:
         """In front of a background: the end of the best of several descents."""
         if not self._backed(run):
             return
-        ends = []
+        ends: list[tuple[float, int, Triple]] = []
         for begin in self._begins(run):
             at = run.descend(begin, run.asked.lam, self.roughly)
             ends.append((run.objective, len(ends), at))

@@ -35,8 +35,8 @@ from fewatoms.retrieval.forms import Semiforms, enough, semiforms, writes_out
 class SmallSemidefinite(Method):
     """Least squares over semidefinite matrices where M, written out, is small.
 
-    With a bound, whoever meets it with k atoms meets it with more: what was tried for fewer atoms is tried too. So it is
-    without one, where data leave over more than any number of atoms must, for as long as fewer atoms do better.
+    With a bound, whoever meets it with k atoms meets it with more: what was tried for fewer atoms is tried too. So it
+    is without one, where data leave over more than any number of atoms must, for as long as fewer atoms do better.
 
     phases : how a factor is found that intensities determine
     newton : how descents go
@@ -191,10 +191,11 @@ class SmallJob(GeneralJob):
 
     def _widened(self, found: Candidate, k: int) -> Array:
         """Its factor, with the atoms best aligned with what it leaves over."""
-        forms, left = self.forms, found.face.factors(found.c)[0].astype(self.kind)
+        forms = self.forms
+        left: Array = found.face.factors(found.c)[0].astype(self.kind)
         r = forms.b - forms.image(_flat(left), left.shape[1])
         values, vectors = linalg.top_eigh(forms.adjoint(r), k - left.shape[1])
-        more = vectors.astype(self.kind) * np.sqrt(np.maximum(values, 1e-3 * max(float(values[0]), 1e-300)))
+        more: Array = vectors.astype(self.kind) * np.sqrt(np.maximum(values, 1e-3 * max(float(values[0]), 1e-300)))
         image = forms.image(_flat(more), more.shape[1])
         size = max(float(image @ r), 0.0) / max(float(image @ image), 1e-300)
         return np.concatenate([left, math.sqrt(size) * more], axis=1)
