@@ -107,6 +107,7 @@ class Again:
         for here, value in run.F.descent(at, lam, run.shrink, tol):
             at = run.note(here, lam, value)
             yield run.spot(at)
+        yield run.spot(at)  # of a last sweep that lowered nothing the clock has told too
         return min(reached, run.objective)
 
 
