@@ -1,5 +1,7 @@
 """Small semidefinite problems, determined or not: answers are what they say, and as small as can be; what is proven."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -260,3 +262,17 @@ def test_callbacks_stop_it_with_what_was_found():
     s = solved(A, b, 2, callback=stop)
     assert s.status is Status.STOPPED
     assert_as_told(A, b, s)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_one_atom_more_leaves_no_more_over(seed):
+    """Fewer data than unknowns, with weights over orders of magnitude."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(5, 9))
+    rows, cols = np.nonzero(rng.random((n, n)) < 0.6)
+    L = rng.standard_normal((n, 2))
+    b = (L @ L.T)[rows, cols] + 0.5 * rng.standard_normal(rows.size)
+    M, loss = fa.Sampling(rows, cols, (n, n)), LeastSquares(10.0 ** rng.uniform(-4, 4, rows.size))
+    losses = [fa.fit(M, b, k=k, atoms=fa.PSDRankOne(n), loss=loss).loss for k in range(1, 6)]
+    for fewer, more in pairwise(losses):
+        assert more <= fewer * (1 + 1e-3)
