@@ -11,7 +11,7 @@ import numpy as np
 
 from fewatoms import ledger
 from fewatoms._types import Array, FloatArray
-from fewatoms.methods.separation.lines import BLOCK
+from fewatoms.methods.separation.lines import leverages
 from fewatoms.methods.separation.matrix import Low, Mixture
 from fewatoms.methods.separation.rules import Rule
 from fewatoms.methods.separation.standing import Standing, even_rows
@@ -106,15 +106,3 @@ def left_alone(run: Trims, at: Low) -> Array:
     W = np.where(np.abs(R) < max(run.rule.threshold(R), math.ulp(0.0)), 1.0 if data.mask is None else data.mask, 0.0)
     h = leverages(np.square(W), V) + leverages(np.square(W).T, left).T
     return np.asarray(np.abs(R) / np.maximum(1 - h, 1 - run.settings.filled))
-
-
-def leverages(W: Array, B: Array) -> Array:
-    """w_ij b_j^T (sum_k w_ik b_k b_k^T)^-1 b_j, for each row of weights W and the rows b of B."""
-    rank, h = B.shape[1], np.empty(W.shape)
-    for some in np.array_split(np.arange(len(W)), max(1, -(-W.size * rank // BLOCK))):
-        ledger.tick()
-        G = np.matmul(B.T, W[some, :, None] * B)
-        size = np.trace(G, axis1=1, axis2=2)[:, None, None]
-        G += (1e-10 * size + (size == 0)) * np.eye(rank)
-        h[some] = W[some] * (np.matmul(B, np.linalg.inv(G)) * B).sum(axis=2)
-    return h
