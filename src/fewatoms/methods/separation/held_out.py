@@ -61,21 +61,22 @@ class _Ranks:
         data = self._some.data
         self._seen = np.ones(data.D.shape, dtype=bool) if data.seen is None else data.seen
         self._each = max(math.log(min(mixture.data.D.shape)) - settings.charged, 1.0) / (2 * data.count)
-        self._above: tuple[Trims, Low] | None = self._found(1)
+        self._below: tuple[Trims, Low] | None = None
 
     def __iter__(self) -> Iterator[_Trial]:
         return self
 
     def __next__(self) -> _Trial:
         """Of the next rank, while something is left to explain by it, and data to learn it from."""
-        if self._above is None:
-            raise StopIteration
-        run, at = self._above
-        data, rank = self._some.data, at[1].shape[1]
-        p, q = data.D.shape
-        more = rank < min(p, q) and (rank + 1) * (p + q - rank - 1) <= self.settings.filled * data.count
-        more = more and run.rule.scale(run.left(at)) > run.rule.floor
-        self._above = self._found(rank + 1) if more else None
+        rank = 1
+        if self._below is not None:
+            run, at = self._below
+            data, rank = self._some.data, at[1].shape[1] + 1
+            p, q = data.D.shape
+            more = rank <= min(p, q) and rank * (p + q - rank) <= self.settings.filled * data.count
+            if not more or run.rule.scale(run.left(at)) <= run.rule.floor:
+                raise StopIteration
+        run, at = self._below = self._found(rank)
         return _Trial(rank, left_alone(run, at), self._each * run.rule.fitted)
 
     def _found(self, rank: int) -> tuple[Trims, Low]:

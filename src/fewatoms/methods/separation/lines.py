@@ -78,12 +78,13 @@ def how_many(X: Array, W: Array | None) -> IntArray:
 def leverages(W: Array, B: Array) -> Array:
     """w_ij b_j^T (sum_k w_ik b_k b_k^T)^-1 b_j, for each row of weights W and the rows b of B."""
     rank, h = B.shape[1], np.empty(W.shape)
-    for some in np.array_split(np.arange(len(W)), max(1, -(-W.size * rank // BLOCK))):
+    pairs = (B[:, :, None] * B[:, None, :]).reshape(len(B), rank**2)
+    for some in np.array_split(np.arange(len(W)), max(1, -(-len(W) * max(rank**2, W.shape[1]) // BLOCK))):
         ledger.tick()
-        G = np.matmul(B.T, W[some, :, None] * B)
+        G = (W[some] @ pairs).reshape(-1, rank, rank)
         size = np.trace(G, axis1=1, axis2=2)[:, None, None]
         G += (1e-10 * size + (size == 0)) * np.eye(rank)
-        h[some] = W[some] * (np.matmul(B, np.linalg.inv(G)) * B).sum(axis=2)
+        h[some] = W[some] * (np.linalg.inv(G).reshape(-1, rank**2) @ pairs.T)
     return h
 
 

@@ -68,7 +68,8 @@ class Standing:
     def found(self, rank: int, *, whole: bool, alone: bool = False) -> tuple[Trims, Low]:
         """From the start that leaves the smallest scale after some steps, on to the end.
 
-        alone : from the rank below and nowhere else, where there is one
+        alone : from the rank below and nowhere else, where there is one, and as far as ranks are told apart: lines are not
+            fitted anew, which takes as long again and moves no rank
         """
         settings = self.settings
         run = self._run = Trims(self.mixture, settings, None, rank=rank)
@@ -81,8 +82,10 @@ class Standing:
                     break
             for _, at in best[:]:
                 at = run.soften(at, settings.compared)
-                tol, steps = (settings.roughly, settings.compared) if not alone else settings.nearly
-                at = self._agreed(run, at, tol, steps, settings.counts)
+                if alone:
+                    at = self._counted(run, at, *settings.nearly, settings.counts)
+                else:
+                    at = self._agreed(run, at, settings.roughly, settings.compared, settings.counts)
                 self._seen(run, at, best, most)
             at = best[0][1]
             if whole:

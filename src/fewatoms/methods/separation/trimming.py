@@ -110,7 +110,7 @@ class Trimming:
     signs: tuple[float, ...] = (0.4,)
     nearer: int = 8
     redraws: int = 5
-    compared_numbers: int = 200_000
+    compared_numbers: int = 150_000
     nearly: tuple[float, int] = (3e-4, 60)
     aside: float = 0.1
     charged: float = 0.5
