@@ -22,8 +22,9 @@ def taken_back(run: Trims, at: Low) -> tuple[Low, tuple[Array, Array]] | None:
     A dark frame of which a patch is lit has most of its pixels explained by next to nothing, and the patch, which is
     most of its light, stands out. So does something bright before a dark wall: what tells them apart is whether the
     other frames know the patch. They do if squares fitted to all of the line, each entry held out by itself, leave much
-    less of it. Something as large in a place that they know nothing of would be explained by about its share of the
-    entries. The others stay as they are, and such lines have no say in their space.
+    less of it (something as large in a place that they know nothing of would be explained by about its share of the
+    entries), and if what they say goes up and down within the patch as the data do. The others stay as they are, and
+    such lines have no say in their space.
     """
     noise, rank = (np.ones(run.data.D.shape[0]), np.ones(run.data.D.shape[1])), at[1].shape[1]
     found = False
@@ -40,7 +41,9 @@ def taken_back(run: Trims, at: Low) -> tuple[Low, tuple[Array, Array]] | None:
             c, r, alone = _squares(X[line], w, right)
             share = np.count_nonzero(out[line]) / np.count_nonzero(w)
             explained = 1 - float(alone @ alone) / float(R[line] @ R[line])
-            if explained - share >= run.settings.known * (1 - share):
+            there = out[line]
+            known = explained - share >= run.settings.known * (1 - share)
+            if known and _follows(X[line, there], right[there] @ c) >= run.settings.follows:
                 left[line], found = c, True
                 noise[turned][line] = max(1.0, NORMAL_MEDIAN * float(np.median(np.abs(r[w > 0]))) / unit)
         at = orthonormal(left, right) if turned else (left, right)
@@ -59,3 +62,9 @@ def _squares(x: Array, w: Array, B: Array) -> tuple[FloatArray, FloatArray, Floa
     c = np.linalg.lstsq(w[:, None] * B, w * x, rcond=None)[0]
     r = w * (x - B @ c)
     return c, r, r / np.maximum(1 - leverages(np.square(w)[None], B)[0], 1e-9)
+
+
+def _follows(x: Array, fitted: Array) -> float:
+    """The correlation of what is fitted with the data; 0 where either does not change."""
+    x, fitted = x - x.mean(), fitted - fitted.mean()
+    return float(x @ fitted) / max(float(np.linalg.norm(x) * np.linalg.norm(fitted)), np.finfo(np.float64).tiny)

@@ -66,8 +66,10 @@ class Trimming:
     aside : of those rows: the ones that win or lose most by a rank, and are not counted
     charged : of the price of a number of L, what entries held out charge by themselves: between nothing (of faces under
         64 lights ranks 5 and 7 are chosen, by the rows) and the noise that it brings there, 1 (9, 12 and 15)
-    given_up, enough, known : of the squares of a row or column: so many in the sparse part ask whether they belong there,
-        if it has so many entries for each atom; what the space of the others explains of them, beyond what chance would
+    given_up, enough : of the squares of a row or column: so many in the sparse part ask whether they belong there, if it
+        has so many entries for each atom
+    known, follows : what the space of the others must explain of them beyond their share of the entries, and how it must
+        be correlated with them (smooth things before dark walls have correlations of 0.2, lit patches of 0.6)
     clipped : standard deviations at which residuals are clipped to find an atom more
     level : of the scale of residuals: their mean square, in units of it, where no square counts more than 1
     filled : of the data: as many numbers of L as leave nothing to say about noise
@@ -110,13 +112,14 @@ class Trimming:
     signs: tuple[float, ...] = (0.4,)
     nearer: int = 8
     redraws: int = 5
-    compared_numbers: int = 150_000
+    compared_numbers: int = 200_000
     nearly: tuple[float, int] = (3e-4, 60)
     aside: float = 0.1
     charged: float = 0.5
     given_up: float = 0.5
     enough: int = 20
     known: float = 0.25
+    follows: float = 0.4
     clipped: tuple[float, ...] = (1.0, 3.0)
     level: float = 0.45
     filled: float = 0.9
