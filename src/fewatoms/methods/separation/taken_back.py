@@ -13,6 +13,7 @@ from fewatoms.methods.sums import NORMAL_MEDIAN
 
 if TYPE_CHECKING:
     from fewatoms.methods.separation.steps import Trims
+    from fewatoms.methods.separation.trimming import Trimming
 
 
 def taken_back(run: Trims, at: Low) -> tuple[Low, tuple[Array, Array]] | None:
@@ -21,7 +22,7 @@ def taken_back(run: Trims, at: Low) -> tuple[Low, tuple[Array, Array]] | None:
 
     A dark frame of which a patch is lit has most of its pixels explained by next to nothing, and the patch, which is
     most of its light, stands out. So does something bright before a dark wall: what tells them apart is whether the
-    other frames know the patch. They do if squares fitted to all of the line, each entry held out by itself, leave much
+    other frames know the patch. (Before a wall that is not dark there is nothing to ask: L explains the wall.) They do if squares fitted to all of the line, each entry held out by itself, leave much
     less of it (something as large in a place that they know nothing of would be explained by about its share of the
     entries), and if what they say goes up and down within the patch as the data do. The others stay as they are, and
     such lines have no say in their space.
@@ -36,7 +37,7 @@ def taken_back(run: Trims, at: Low) -> tuple[Low, tuple[Array, Array]] | None:
         out = run.rule.left_out(R)
         (X, W), (R, out) = sides(run.data, turned=turned), (R.T, out.T) if turned else (R, out)
         left, right = orthonormal(*at) if turned else (at[0].copy(), at[1])
-        for line in _given_up(X, W, R, out, run.settings.enough * rank, run.settings.given_up):
+        for line in _given_up(run.settings, X if W is None else W * X, R, out, how_many(X, W), rank, unit):
             w = np.ones(X.shape[1]) if W is None else np.asarray(W[line], dtype=np.float64)
             c, r, alone = _squares(X[line], w, right)
             share = np.count_nonzero(out[line]) / np.count_nonzero(w)
@@ -50,11 +51,13 @@ def taken_back(run: Trims, at: Low) -> tuple[Low, tuple[Array, Array]] | None:
     return (at, noise) if found else None
 
 
-def _given_up(X: Array, W: Array | None, R: Array, out: Array, enough: int, share: float) -> Array:
-    """Lines with entries enough, such a share of whose squares is left to the sparse part."""
-    sparse = np.square(np.where(out, R, 0.0)).sum(axis=1)
-    whole = np.square(X if W is None else W * X).sum(axis=1)
-    return np.flatnonzero((sparse >= share * whole) & (sparse > 0) & (how_many(X, W) >= enough))
+def _given_up(settings: Trimming, X: Array, R: Array, out: Array, count: Array, rank: int, unit: float) -> Array:
+    """Lines with entries enough, most of whose squares are left to the sparse part, while the rest is hardly more than
+    noise."""
+    sparse, whole = np.square(np.where(out, R, 0.0)).sum(axis=1), np.square(X).sum(axis=1)
+    rest, others = np.square(np.where(out, 0.0, X)).sum(axis=1), count - np.count_nonzero(out, axis=1)
+    given_up = (sparse >= settings.given_up * whole) & (sparse > 0) & (rest <= (settings.dark * unit) ** 2 * others)
+    return np.flatnonzero(given_up & (count >= settings.enough * rank))
 
 
 def _squares(x: Array, w: Array, B: Array) -> tuple[FloatArray, FloatArray, FloatArray]:
