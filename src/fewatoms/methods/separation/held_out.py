@@ -29,7 +29,8 @@ def chosen(mixture: Mixture, settings: Trimming) -> int:
     that stands out is held out already. So each entry has its say, and none is drawn. The sizes of what is left are
     measured by a scale in which gross errors count, but no more the larger they are: so nothing is won by an L that
     gives up whole frames. Nor by one that learns what hides a few of the rows for a while: those that win and lose
-    most are not counted. A rank pays if it lowers the scale by more than the price of its numbers, log(min(p, q)) for
+    most are not counted. Nor by one that learns some of very many gross errors, by which the scale falls fast and the mean
+    square at a scale hardly. A rank pays if it lowers the scale by more than the price of its numbers, log(min(p, q)) for
     each (Bai and Ng, "Determining the number of factors in approximate factor models", 2002), less what entries held
     out charge for them by themselves.
     """
@@ -84,13 +85,16 @@ class _Ranks:
             return self._standing.found(rank, whole=False, alone=True)
 
     def pays(self, best: _Trial, trial: _Trial) -> bool:
-        """Whether the one beats the other, over the rows that neither win nor lose most by it."""
+        """Whether the one beats the other, over the rows that neither win nor lose most by it: in the scale, and in the
+        mean of the squares at the scale before."""
         unit = self._scale(best.left[self._seen])
-        by_row = (np.minimum(best.left / unit, 1.0) ** 2 - np.minimum(trial.left / unit, 1.0) ** 2).sum(axis=1)
+        squares, fewer = (np.minimum(t.left / unit, 1.0) ** 2 for t in (best, trial))
+        by_row = (squares - fewer).sum(axis=1)
         low, high = np.quantile(by_row, (self.settings.aside, 1 - self.settings.aside))
         kept = ((by_row >= low) & (by_row <= high))[:, None] & self._seen
         before, after = (self._scale(t.left[kept]) for t in (best, trial))
-        return math.log(after / before) + trial.price - best.price < 0
+        lost = float(fewer[kept].mean() - squares[kept].mean())
+        return max(math.log(after / before), lost / self.settings.shown) + trial.price - best.price < 0
 
     def _scale(self, sizes: FloatArray) -> float:
         return max(self._rule.scale_of(sizes), self._rule.floor, math.ulp(0.0))

@@ -22,10 +22,10 @@ def taken_back(run: Trims, at: Low) -> tuple[Low, tuple[Array, Array]] | None:
 
     A dark frame of which a patch is lit has most of its pixels explained by next to nothing, and the patch, which is
     most of its light, stands out. So does something bright before a dark wall: what tells them apart is whether the
-    other frames know the patch. (Before a wall that is not dark there is nothing to ask: L explains the wall.) They do if squares fitted to all of the line, each entry held out by itself, leave much
-    less of it (something as large in a place that they know nothing of would be explained by about its share of the
-    entries), and if what they say goes up and down within the patch as the data do. The others stay as they are, and
-    such lines have no say in their space.
+    other frames know the patch. (Before a wall that is not dark there is nothing to ask: L explains the wall.) They do
+    if squares fitted to all of the line, each entry held out by itself, leave much less of it (something as large in a
+    place that they know nothing of would be explained by about its share of the entries), and if what they say goes up
+    and down within the patch as the data do. The others stay as they are, and such lines have no say in their space.
     """
     noise, rank = (np.ones(run.data.D.shape[0]), np.ones(run.data.D.shape[1])), at[1].shape[1]
     found = False

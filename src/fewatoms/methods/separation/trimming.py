@@ -66,10 +66,13 @@ class Trimming:
     aside : of those rows: the ones that win or lose most by a rank, and are not counted
     charged : of the price of a number of L, what entries held out charge by themselves: between nothing (of faces under
         64 lights ranks 5 and 7 are chosen, by the rows) and the noise that it brings there, 1 (9, 12 and 15)
-    given_up, dark, enough : of the squares of a row or column: so many in the sparse part ask whether they belong there, if
-        the rest is no longer than so many standard deviations an entry, and if it has so many entries for each atom
-    known, follows : what the space of the others must explain of them beyond their share of the entries, and how it must
-        be correlated with them (smooth things before dark walls have correlations of 0.2, lit patches of 0.6)
+    shown : of a gain in the logarithm of the scale: so much is wanted in the mean square at the scale before (noise
+        that becomes less shows 0.55, gross errors that are learned among many others 0.1)
+    given_up, dark, enough : of the squares of a row or column: so many in the sparse part ask whether they belong
+        there, if the rest is no longer than so many standard deviations an entry, and if there are so many entries for
+        each atom
+    known, follows : what the space of the others must explain of them beyond their share of the entries, and how it
+        must be correlated with them (smooth things before dark walls: 0.2, mostly; lit patches: 0.6)
     clipped : standard deviations at which residuals are clipped to find an atom more
     level : of the scale of residuals: their mean square, in units of it, where no square counts more than 1
     filled : of the data: as many numbers of L as leave nothing to say about noise
@@ -116,6 +119,7 @@ class Trimming:
     nearly: tuple[float, int] = (3e-4, 60)
     aside: float = 0.1
     charged: float = 0.5
+    shown: float = 0.3
     given_up: float = 0.5
     dark: float = 5.0
     enough: int = 20
