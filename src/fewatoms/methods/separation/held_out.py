@@ -29,10 +29,10 @@ def chosen(mixture: Mixture, settings: Trimming) -> int:
     that stands out is held out already. So each entry has its say, and none is drawn. The sizes of what is left are
     measured by a scale in which gross errors count, but no more the larger they are: so nothing is won by an L that
     gives up whole frames. Nor by one that learns what hides a few of the rows for a while: those that win and lose
-    most are not counted. Nor by one that learns some of very many gross errors, by which the scale falls fast and the mean
-    square at a scale hardly. A rank pays if it lowers the scale by more than the price of its numbers, log(min(p, q)) for
-    each (Bai and Ng, "Determining the number of factors in approximate factor models", 2002), less what entries held
-    out charge for them by themselves.
+    most are not counted. Nor by one that learns some of very many gross errors, by which the scale falls fast and the
+    mean square at a scale hardly. A rank pays if it lowers the scale by more than the price of its numbers,
+    log(min(p, q)) for each (Bai and Ng, "Determining the number of factors in approximate factor models", 2002), less
+    what entries held out charge for them by themselves.
     """
     ranks = _Ranks(mixture, settings)
     best, worse = next(ranks), 0

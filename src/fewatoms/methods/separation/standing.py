@@ -68,8 +68,8 @@ class Standing:
     def found(self, rank: int, *, whole: bool, alone: bool = False) -> tuple[Trims, Low]:
         """From the start that leaves the smallest scale after some steps, on to the end.
 
-        alone : from the rank below and nowhere else, where there is one, and as far as ranks are told apart: lines are not
-            fitted anew unless very much stands out, as that takes as long again and moves no rank
+        alone : from the rank below and nowhere else, where there is one, and as far as ranks are told apart: lines are
+            not fitted anew, which takes as long again and moves hardly any rank
         """
         settings = self.settings
         run = self._run = Trims(self.mixture, settings, None, rank=rank)
@@ -83,8 +83,7 @@ class Standing:
             for _, at in best[:]:
                 at = run.soften(at, settings.compared)
                 tol, steps = (settings.roughly, settings.compared) if not alone else settings.nearly
-                mends = settings.mends if not alone or self._crowded(run, at) else 0
-                at = self._agreed(run, at, tol, steps, settings.counts, mends)
+                at = self._agreed(run, at, tol, steps, settings.counts, 0 if alone else settings.mends)
                 self._seen(run, at, best, most)
             at = best[0][1]
             if whole:
@@ -105,12 +104,6 @@ class Standing:
         at = self._agreed(run, at, settings.tol, settings.steps, settings.recounts, settings.mends)
         self._before, self._scale = at, run.rule.scale(run.left(at))
         return run, at
-
-    def _crowded(self, run: Trims, at: Low) -> bool:
-        """Whether so much stands out everywhere as asks for another look at a line."""
-        R = run.left(at)
-        out = np.count_nonzero(np.abs(R) >= max(run.rule.threshold(R), math.ulp(0.0)))
-        return out >= self.settings.crowded * self.mixture.data.count
 
     def _agreed(self, run: Trims, at: Low, tol: float, steps: int, rounds: int, mends: int) -> Low:
         """What stands out is left out, and lines of which too much does are fitted anew, while that lowers the
