@@ -83,6 +83,17 @@ def test_where_no_atom_is_aligned_with_the_data_there_are_none(complex_, bound):
         assert s.loss == pytest.approx(0.5 * b @ b)
 
 
+def test_a_start_that_is_nothing_is_left_alone():
+    """Most starts of this problem fade to no atoms at all."""
+    A = np.array([[-0.0829, -0.8473], [-0.1733, 1.5366], [2.2694, 0.4246], [0.5762, -0.1486], [-1.1888, -0.507]])
+    b = np.array([-1.5575, -3.4929, 19.2454, -0.9962, 0.3482])
+    one, two = (fa.fit(fa.Quadratic(A), b, atoms=fa.PSDRankOne(2), k=k) for k in (1, 2))
+    for s in (one, two):
+        left = b - np.einsum("mi,ij,mj->m", A, np.asarray(s.x), A)
+        assert s.loss == pytest.approx(0.5 * left @ left)
+    assert two.loss <= one.loss * (1 + 1e-9)
+
+
 class _Forms:
     """Hermitian forms, as an operator of one's own."""
 

@@ -293,7 +293,10 @@ class SmallJob(GeneralJob):
 
     def _settled(self, problem: Problem, found: Candidate) -> Candidate:
         """The same answer to the last digit."""
-        better = self._descended(problem, found.face.factors(found.c)[0])
+        left = found.face.factors(found.c)[0]
+        if not left.shape[1]:  # nothing is as good as any start: there is nothing to go on from
+            return found
+        better = self._descended(problem, left)
         return replace(better, isolated=found.isolated) if better.loss < found.loss else found
 
     def _descended(self, problem: Problem, left: Array) -> Candidate:
