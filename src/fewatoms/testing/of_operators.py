@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
+import scipy.sparse as sp
 
 from fewatoms import linalg
 from fewatoms._types import Array, FloatArray

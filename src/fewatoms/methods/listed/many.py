@@ -54,6 +54,11 @@ class ManyAtoms(Method):
     floor : the last rung, as a share of the first penalty
     refit, last : when fits end, from a rung and of the answer
     hurried : whether the first answer that meets a bound ends the search
+    settling : exchanges from the first answer at most, before the ladder
+    moving : they have ended where one leaves more than this share of the loss
+    noisy : what is left looks like noise if the best alignment with it is at most so many times that of noise
+    overlap, signs : what atoms outside may have in common with those inside for that to be the answer, in so many draws
+        of signs
     beyond : rungs after the ladder's own point has k atoms, and exchanges after those, at most
     telling, much : k of n atoms can be told from others if k (1 + log(n / k)) is at most this share of the number of
         data m. If not, answers found there count where they meet a bound or leave at most the share (1 - k / m)^much of
@@ -81,6 +86,11 @@ class ManyAtoms(Method):
     refit: Ends = field(default_factory=lambda: Ends(8, settled=0.3))
     last: Ends = field(default_factory=lambda: Ends(60, gain=1e-4))
     hurried: bool = False
+    settling: int = 8
+    moving: float = 0.999
+    noisy: float = 1.2
+    overlap: float = 0.5
+    signs: int = 2
     beyond: int = 8
     telling: float = 1 / 3
     much: float = 3.0
@@ -187,8 +197,10 @@ class ManyJob(Job):
         lam = start = float(space.sizes(at_zero.pulled).max(initial=0.0))
         first = self._dual(at_zero)
         yield self._posed(first, lambda search: search.first(first))
-        descent, live = Descent(space, at_zero, method.relief), self._live()
-        while live and lam > max(method.floor * start, 0.0):
+        yield self._posed(first, lambda search: search.settle() or search.answer())
+        live = [search for search in self._live() if not search.done]
+        descent = Descent(space, at_zero, method.relief) if live else None
+        while descent and live and lam > max(method.floor * start, 0.0):
             near = any(search.near(descent) for search in live)
             lam *= method.near if near else method.far
             descent.rung(lam, method.steps, method.tol, method.weighings if near else 1)
