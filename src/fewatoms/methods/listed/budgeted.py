@@ -120,19 +120,29 @@ class Allowed(Search):
         method, space = self.method, self.space
         if self._begun is None or self._telling < 1.0 or not self.problem.loss.squares:
             return
-        fit = space.descend(space.taken(self._begun), method.refit)
+        fit = space.taken(self._begun)
+        if self._overlaps(fit):
+            return
+        settled = self._exchanged(fit)
+        if settled is not None and not self._overlaps(settled):
+            self.lowest = self.final = space.descend(settled, method.last)
+            self.done = True
+
+    def _overlaps(self, fit: Fit) -> bool:
+        return self.space.overlaps(fit, self.method.overlap, self.method.signs, ledger.generator())
+
+    def _exchanged(self, fit: Fit) -> Fit | None:
+        """Where exchanges from a fit end, if they do soon and what is left looks like noise."""
+        method = self.method
+        fit = self.space.descend(fit, method.refit)
         for _ in range(method.settling):
             after = self._stepped(fit, self.k)
-            ended = after.loss > method.moving * fit.loss or self.problem.exact(after.loss)
+            ended = after.loss > method.moving * fit.loss
             fit = after if after.loss < fit.loss else fit
-            if ended:
-                break
-        else:
-            return
-        settled = self.problem.exact(fit.loss) or space.noisy(fit, method.noisy)
-        if settled and space.overlap(fit, method.signs, ledger.generator()) <= method.overlap:
-            self.lowest = self.final = space.descend(fit, method.last)
-            self.done = True
+            exact = self.problem.exact(fit.loss)
+            if exact or ended:
+                return fit if exact or self.space.noisy(fit, method.noisy) else None
+        return None
 
     def near(self, descent: Descent) -> bool:
         return 2 * descent.held >= self.k

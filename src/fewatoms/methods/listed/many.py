@@ -86,7 +86,7 @@ class ManyAtoms(Method):
     refit: Ends = field(default_factory=lambda: Ends(8, settled=0.3))
     last: Ends = field(default_factory=lambda: Ends(60, gain=1e-4))
     hurried: bool = False
-    settling: int = 8
+    settling: int = 4
     moving: float = 0.999
     noisy: float = 1.2
     overlap: float = 0.5

@@ -182,19 +182,19 @@ class Space:
         typical = math.sqrt(float(np.mean(others**2)))
         return float(others.max()) <= share * typical * math.sqrt(2.0 * math.log(1.0 + others.size))
 
-    def overlap(self, fit: Fit, draws: int, rng: np.random.Generator) -> float:
-        """The largest part that any class outside of a fit has in common with sums of its images under random signs,
-        relative to what those inside have: an image much like one inside shows. Two products a draw."""
-        weights, largest = self.loss.weights, 0.0
+    def overlaps(self, fit: Fit, share: float, draws: int, rng: np.random.Generator) -> bool:
+        """Whether any class outside of a fit has more than this share of what those inside have in common with sums of
+        their images under random signs: an image much like one inside does. Two products a draw."""
+        weights = self.loss.weights
         for _ in range(draws):
             ledger.tick()
-            signs = rng.choice(np.array([-1.0, 1.0]), fit.spots.size)
-            image = self.image(self.spread(fit.spots, signs))
+            image = self.image(self.spread(fit.spots, rng.choice(np.array([-1.0, 1.0]), fit.spots.size)))
             common = np.abs(self.pull(self.view.outer.adjoint(image if weights is None else weights * image)))
             inside = float(np.median(common[fit.spots])) if fit.spots.size else 0.0
             common[fit.spots] = 0.0
-            largest = max(largest, float(common.max(initial=0.0)) / max(inside, 1e-300))
-        return largest
+            if float(common.max(initial=0.0)) > share * inside:
+                return True
+        return False
 
     # Fits -------------------------------------------------------------------------------------------------------------
 
