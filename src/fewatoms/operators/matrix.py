@@ -25,7 +25,7 @@ C = TypeVar("C")
 FULL = 0.1  # share of nonzeros from which sparse columns are better off dense
 SUMMED = 1 << 21  # numbers of a block of rows that sums are taken over at a time
 COPIED = 1 << 22  # entries up to which sparse matrices are converted, or turned into columns, as a whole
-READINGS = 64  # of columns out of the rows of larger ones, a pass each, before they are turned into columns all the same
+READINGS = 64  # of columns out of the rows of larger ones, a pass each, before they are turned after all
 EXACT_NORM_SIDE = 2000  # up to this shorter side the spectral norm is computed instead of bounded
 
 

@@ -5,6 +5,7 @@ duplicates as they come. Nothing of the size of the matrix is made.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,7 +26,7 @@ def pieces(A: Matrix, least: int = 0) -> Iterator[tuple[int, int, Matrix]]:
     lines = A.indptr.size - 1
     starts = np.arange(0, A.indptr[-1], max(ENTRIES, least))
     cuts = np.unique(np.concatenate([[0], np.searchsorted(A.indptr, starts), [lines]]))
-    for a, b in zip(cuts[:-1], cuts[1:], strict=True):
+    for a, b in pairwise(cuts):
         yield int(a), int(b), _piece(A, int(a), int(b))
 
 
@@ -68,7 +69,7 @@ def columns(A: Matrix, indices: IntArray) -> Matrix:
 
 
 def crossed(A: Matrix, Y: Matrix) -> Matrix:
-    """A'Y for sparse columns Y, compressed: of a matrix kept by columns, one pass over all entries; else only rows in Y are read."""
+    """A'Y for sparse columns Y, compressed. Of a matrix kept by rows only those in Y are read; else it takes a pass."""
     if A.format == "csr":
         # indices of another kind would have all those of the matrix converted
         ours = (Y.indices.astype(A.indices.dtype), Y.indptr.astype(A.indptr.dtype))

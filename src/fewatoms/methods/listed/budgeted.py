@@ -40,9 +40,9 @@ class Search(ABC):
     def first(self, dual: DualPoint) -> Candidate | None:
         """An answer at once, from the dual vector of x = 0."""
 
-    def settle(self) -> None:
+    def settled(self) -> Candidate | None:
         """Go on from the first answer, and be done where nothing better is to be expected."""
-        return
+        return self.answer()
 
     @abstractmethod
     def near(self, descent: Descent) -> bool:
@@ -114,19 +114,18 @@ class Allowed(Search):
             self._begun = space.candidate(self._fit(np.zeros(space.size), space.pull(dual.z), self.k))
         return self._begun
 
-    def settle(self) -> None:
+    def settled(self) -> Candidate | None:
         """Exchange from the first answer until that ends. Where k atoms can be told from others, no other one has much
         in common with them, and what they leave looks like noise to all, they are the answer."""
         method, space = self.method, self.space
         if self._begun is None or self._telling < 1.0 or not self.problem.loss.squares:
-            return
+            return self.answer()
         fit = space.taken(self._begun)
-        if self._overlaps(fit):
-            return
-        settled = self._exchanged(fit)
-        if settled is not None and not self._overlaps(settled):
-            self.lowest = self.final = space.descend(settled, method.last)
+        end = None if self._overlaps(fit) else self._exchanged(fit)
+        if end is not None and not self._overlaps(end):
+            self.lowest = self.final = space.descend(end, method.last)
             self.done = True
+        return self.answer()
 
     def _overlaps(self, fit: Fit) -> bool:
         return self.space.overlaps(fit, self.method.overlap, self.method.signs, ledger.generator())

@@ -197,7 +197,7 @@ class ManyJob(Job):
         lam = start = float(space.sizes(at_zero.pulled).max(initial=0.0))
         first = self._dual(at_zero)
         yield self._posed(first, lambda search: search.first(first))
-        yield self._posed(first, lambda search: search.settle() or search.answer())
+        yield self._posed(first, lambda search: search.settled())
         live = [search for search in self._live() if not search.done]
         descent = Descent(space, at_zero, method.relief) if live else None
         while descent and live and lam > max(method.floor * start, 0.0):

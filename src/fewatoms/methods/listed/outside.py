@@ -75,13 +75,10 @@ class Look:
         size = support.classes.size
         if not size or support.factor is None or not view.single:
             return None
-        if size * view.count <= CROSSING:
-            where, K = np.arange(view.count), view.crossings.rows(support.classes)
-        else:
-            found = view.few_crossings(support.classes, CROSSING)
-            if found is None:
-                return None
-            where, K = found
+        found = view.few_crossings(support.classes, CROSSING)
+        if found is None and size * view.count > CROSSING:
+            return None
+        where, K = found or (np.arange(view.count), view.crossings.rows(support.classes))
         HK = support.inverse @ K
         left = np.maximum(1.0 + self.small.ridge - np.einsum("ij,ij->j", K, HK), 0.0)
         return Crossed(where, HK, left)
