@@ -46,10 +46,10 @@ def sizes(request, monkeypatch):
     """All entries at once, or few at a time; what is small otherwise counts as large."""
     monkeypatch.setattr(matrix, "COPIED", 0)
     if request.param == "pieces":
-        monkeypatch.setattr(stored, "ENTRIES", 5)
+        monkeypatch.setattr(stored, "SCANNED", 5)
 
 
-def check(S, A):
+def check_twin(S, A):
     A = np.asarray(A, dtype=np.float64)
     weights = generator(2).uniform(0.1, 3.0, M_ROWS)
     before = S.copy()
@@ -81,14 +81,14 @@ def test_the_dense_twin(kind, dtype, wide):
     A = dense_twin(dtype)
     S = KINDS[kind](A)
     S.indices, S.indptr = S.indices.astype(wide), S.indptr.astype(wide)
-    check(S, A)
+    check_twin(S, A)
 
 
 @pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("turned", [False, True])
 def test_entries_that_are_told_twice(turned):
     A = dense_twin(np.float64)
-    check(told_twice(A.T).T if turned else told_twice(A), A)
+    check_twin(told_twice(A.T).T if turned else told_twice(A), A)
 
 
 @pytest.mark.usefixtures("sizes")

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from fewatoms._types import Array, FloatArray, IntArray, Matrix
 
-ENTRIES = 1 << 20  # entries looked at together
+SCANNED = 1 << 18  # entries looked at together
 
 Taken = Callable[[FloatArray], FloatArray]
 
@@ -24,7 +24,7 @@ def pieces(A: Matrix, least: int = 0) -> Iterator[tuple[int, int, Matrix]]:
     least : entries of a piece at least, where there are so many
     """
     lines = A.indptr.size - 1
-    starts = np.arange(0, A.indptr[-1], max(ENTRIES, least))
+    starts = np.arange(0, A.indptr[-1], max(SCANNED, least))
     cuts = np.unique(np.concatenate([[0], np.searchsorted(A.indptr, starts), [lines]]))
     for a, b in pairwise(cuts):
         yield int(a), int(b), _piece(A, int(a), int(b))
@@ -87,8 +87,8 @@ def _across(A: Matrix, distinct: IntArray) -> tuple[IntArray, IntArray, FloatArr
     wanted = np.zeros(A.shape[1] if A.format == "csr" else A.shape[0], dtype=bool)
     wanted[distinct] = True
     found: list[IntArray] = [np.empty(0, dtype=np.intp)]
-    for start in range(0, int(A.indptr[-1]), ENTRIES):
-        found.append(start + np.flatnonzero(wanted[A.indices[start : min(start + ENTRIES, int(A.indptr[-1]))]]))
+    for start in range(0, int(A.indptr[-1]), SCANNED):
+        found.append(start + np.flatnonzero(wanted[A.indices[start : min(start + SCANNED, int(A.indptr[-1]))]]))
     at = np.concatenate(found)
     kind, values = A.indices.dtype, A.data[at]
     lines: IntArray = (np.searchsorted(A.indptr, at, side="right") - 1).astype(kind)
