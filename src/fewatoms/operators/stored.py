@@ -69,13 +69,11 @@ def columns(A: Matrix, indices: IntArray) -> Matrix:
 
 
 def crossed(A: Matrix, Y: Matrix) -> Matrix:
-    """A'Y for sparse columns Y, compressed. Of a matrix kept by rows only those in Y are read; else it takes a pass."""
-    if A.format == "csr":
-        # indices of another kind would have all those of the matrix converted
-        ours = (Y.indices.astype(A.indices.dtype), Y.indptr.astype(A.indptr.dtype))
-        return A.T @ sp.csc_array((Y.data, *ours), shape=Y.shape)
+    """A'Y for sparse columns Y. Of a matrix kept by rows only those in Y are read; else it takes a pass."""
     Y = sp.csr_array(Y)
     filled = np.flatnonzero(np.diff(Y.indptr))
+    if A.format == "csr":
+        return A[filled].T.astype(np.float64, copy=False) @ Y[filled]
     lines, places, values = _across(A, filled)
     rows = sp.coo_array((values, (lines, places)), shape=(A.shape[1], filled.size)).tocsr()
     return rows @ Y[filled]
