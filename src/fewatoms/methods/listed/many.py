@@ -1,12 +1,13 @@
 """Many atoms, or many more than there is room for images of: a first answer at once, better ones by products alone.
 
-The first answer is a pursuit's. Where exchanges no longer move it, what is left looks like noise, and no atom outside has
-much in common with those inside, that is the answer. Else a ladder of penalties is gone down on all coefficients at
-once, and from each rung the k atoms that contribute most are fitted by conjugate gradients: a few dozen products,
-whatever k is. The answer is that of the first rung whose own point has k atoms, or of what follows. A bound that is met before is no reason to stop,
-since all k atoms may be used: on pictures of which 40 % of the pixels are seen, answers that just met it had errors on
-the other pixels several times as high. Where there are too few data to tell k atoms from others, small gains afterwards
-are those of fitting noise, and are not taken: a loss lower by a quarter came with errors that were higher by a tenth.
+The first answer is a pursuit's. Where exchanges no longer move it, what is left looks like noise, and no atom outside
+has much in common with those inside, that is the answer. Else a ladder of penalties is gone down on all coefficients
+at once, and from each rung the k atoms that contribute most are fitted by conjugate gradients: a few dozen products,
+whatever k is. The answer is that of the first rung whose own point has k atoms, or of what follows. A bound that is
+met before is no reason to stop, since all k atoms may be used: on pictures of which 40 % of the pixels are seen,
+answers that just met it had errors on the other pixels several times as high. Where there are too few data to tell k
+atoms from others, small gains afterwards are those of fitting noise, and are not taken: a loss lower by a quarter came
+with errors that were higher by a tenth.
 """
 
 from __future__ import annotations
