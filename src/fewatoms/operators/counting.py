@@ -20,6 +20,7 @@ from fewatoms.capabilities import (
     RowWise,
     SampledEntries,
     SeenAsIs,
+    SparseColumns,
 )
 from fewatoms.faces import Factors, SymmetricFactors
 from fewatoms.operators.base import Operator
@@ -199,6 +200,7 @@ class _CountedIntensities:
 Counting.lifts = {
     ColumnBlocks: as_it_is,
     SeenAsIs: as_it_is,
+    SparseColumns: as_it_is,
     SampledEntries: as_it_is,
     Norms: as_it_is,
     RowWise: as_it_is,
