@@ -55,7 +55,7 @@ def slow_sum(A, long):
 def client():
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=60, protocol="tcp://"
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=60, protocol="tcp://"
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
