@@ -20,7 +20,18 @@ from distributed.scheduler import KilledWorker
 
 from fewatoms import ledger, linalg
 from fewatoms._types import Foreign
-from fewatoms.engines.base import DelayedBlock, Engine, Loader, Placed, Task, as_it_came, called, checked, loaded
+from fewatoms.engines.base import (
+    DelayedBlock,
+    Engine,
+    Loader,
+    Placed,
+    Task,
+    as_it_came,
+    called,
+    checked,
+    loaded,
+    part_of,
+)
 
 POLL = 0.1  # seconds between two looks at the clock while workers work
 INLINE = 1 << 18  # bytes up to which an array goes along with the task itself
@@ -64,14 +75,24 @@ class Dask(Engine):
         """Threads of all workers that are there now."""
         return max(1, sum(self.client.nthreads().values()))
 
-    def place(self, loaders: Sequence[Loader], *, keep: bool = False, ready: Task = as_it_came) -> Placed:
-        return DaskBlocks(self.client, [self._made(loader, i, ready) for i, loader in enumerate(loaders)])
+    def place(
+        self,
+        loaders: Sequence[Loader],
+        *,
+        keep: bool = False,
+        ready: Task = as_it_came,
+        parts: Sequence[object] | None = None,
+    ) -> Placed:
+        parts = checked(parts, len(loaders))
+        made = [self._made(loader, i, ready, part_of(parts, i)) for i, loader in enumerate(loaders)]
+        return DaskBlocks(self.client, made)
 
-    def _made(self, loader: Loader, i: int, ready: Task) -> Future:
+    def _made(self, loader: Loader, i: int, ready: Task, part: tuple[object, ...]) -> Future:
         """A block, made by its loader on a worker, or of what Dask itself makes."""
+        how = {"pure": False, "retries": RETRIES}
         if not isinstance(loader, DelayedBlock):
-            return self.client.submit(loaded, loader, i, ready, pure=False, retries=RETRIES)
-        return self.client.submit(ready, self.client.compute(loader.delayed), pure=False, retries=RETRIES)
+            return self.client.submit(loaded, loader, i, ready, part, **how)
+        return self.client.submit(called, ready, self.client.compute(loader.delayed), i, part, (), **how)
 
     def __repr__(self) -> str:
         return f"Dask({self.client.scheduler_info()['address']})"
@@ -104,9 +125,7 @@ class DaskBlocks(Placed):
                 continue
             finally:
                 self._client.cancel(pending)
-        raise RuntimeError(
-            f"workers were lost {TRIED_AGAIN} times in one pass over the data: look at their logs for why"
-        )
+        raise RuntimeError(LOST)
 
     def sum(self, task: Task, *shared: object, parts: Sequence[object] | None = None) -> Foreign:
         """Added up among the workers: one result comes back."""
@@ -124,9 +143,7 @@ class DaskBlocks(Placed):
                 continue
             finally:
                 self._client.cancel(made)
-        raise RuntimeError(
-            f"workers were lost {TRIED_AGAIN} times in one pass over the data: look at their logs for why"
-        )
+        raise RuntimeError(LOST)
 
     def _added(self, a: Future, b: Future) -> Future:
         return self._client.submit(add, a, b, pure=False, retries=RETRIES)
@@ -135,8 +152,7 @@ class DaskBlocks(Placed):
         """A future for each block from `first` on."""
         given = [self._sent(thing) for thing in shared]
         return [
-            self._submitted(task, i, () if parts is None else (self._sent(parts[i]),), given)
-            for i in range(first, len(self))
+            self._submitted(task, i, tuple(map(self._sent, part_of(parts, i))), given) for i in range(first, len(self))
         ]
 
     def _submitted(self, task: Task, i: int, part: tuple[object, ...], shared: Sequence[object]) -> Future:
@@ -150,7 +166,7 @@ class DaskBlocks(Placed):
 
     def derive(self, task: Task, *shared: object, parts: Sequence[object] | None = None) -> Placed:
         parts = checked(parts, len(self))
-        futures = [self._submitted(task, i, () if parts is None else (parts[i],), shared) for i in range(len(self))]
+        futures = [self._submitted(task, i, part_of(parts, i), shared) for i in range(len(self))]
         return DaskBlocks(self._client, futures)
 
     def release(self) -> None:

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import scipy.sparse as sp
 
-from fewatoms import ledger, norms
+from fewatoms import _checks, ledger, norms
 from fewatoms._types import Array, FloatArray, Foreign, IntArray, Matrix
 from fewatoms.engines import Engine, Loader, Placed, engine_of
 from fewatoms.names import Names
@@ -50,14 +50,11 @@ class RowBlocks(Operator):
         keep: bool = False,
         names: Names | None = None,
     ) -> None:
-        if not len(loaders):
-            raise ValueError("loaders must hold at least one; got none")
+        told = _told(loaders, rows, columns)
         self.engine: Engine = engine_of(engine)
-        self._placed: Placed = self.engine.place(loaders, keep=keep, ready=passes.ready)
-        known = None if rows is None or columns is None else [(count, columns) for count in rows]
-        sizes = list(self._placed.map(passes.sizes)) if known is None else known
-        if len(sizes) != len(loaders):
-            raise ValueError(f"rows must tell a number for each of {len(loaders)} loaders; got {len(sizes)}")
+        self._placed: Placed = self.engine.place(loaders, keep=keep, ready=passes.ready, parts=told)
+        known = [it.shape for it in told if it.shape is not None]
+        sizes = known if len(known) == len(told) else list(self._placed.map(passes.sizes))
         for i, (_, width) in enumerate(sizes):
             if width != sizes[0][1]:
                 raise ValueError(
@@ -184,6 +181,23 @@ class RowBlocks(Operator):
     def release(self) -> None:
         """Let go of blocks that are kept here or on the workers. They are loaded again when they are needed."""
         self._placed.release()
+
+
+def _told(loaders: Sequence[Loader], rows: Sequence[int] | None, columns: int | None) -> list[passes.Told]:
+    """What is said of each block."""
+    if not isinstance(loaders, Sequence) or not all(map(callable, loaders)):
+        raise TypeError(
+            f"loaders must be a list of functions without arguments, or see RowBlocks.of; got {_checks.came(loaders)}"
+        )
+    if not loaders:
+        raise ValueError("loaders must hold at least one; got none")
+    width = None if columns is None else _checks.integer("columns", columns, 1)
+    if rows is not None and len(rows) != len(loaders):
+        raise ValueError(f"rows must tell a number for each of {len(loaders)} loaders; got {len(rows)}")
+    counts = None if rows is None else [_checks.integer("rows", count, 0) for count in rows]
+    if counts is None or width is None:
+        return [passes.Told() for _ in loaders]
+    return [passes.Told((count, width)) for count in counts]
 
 
 __all__ = ["RowBlocks"]

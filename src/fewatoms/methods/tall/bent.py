@@ -20,10 +20,11 @@ from fewatoms._types import FloatArray, Foreign
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
 from fewatoms.capabilities import RowWise
+from fewatoms.faces import Face
 from fewatoms.losses import Loss
 from fewatoms.methods.base import Job, Pace
 from fewatoms.methods.tall import sums
-from fewatoms.operators import MatrixOperator
+from fewatoms.operators import MatrixOperator, passes
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P1
 from fewatoms.units import column_lengths
@@ -49,6 +50,11 @@ class LossRows:
 
 def _support(x: FloatArray) -> frozenset[int]:
     return frozenset(np.flatnonzero(x).tolist())
+
+
+def _squares(face: Face) -> FloatArray:
+    """The squared length of what each coefficient of a face stands for: listed atoms are orthogonal, of any length."""
+    return np.array([float(np.sum(np.square(face.point(unit)))) for unit in np.eye(face.dim)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +121,7 @@ class BentJob(Job):
         if self._scale is None:
             squares = self.rows.over_rows(sums.squared, parts=(self._F,))
             if not np.isfinite(squares).all():
-                raise ValueError("M must hold finite numbers only, of sizes whose squares are finite; some are not")
+                passes.refuse_odd(self.rows, self.problem.m)
             lengths = np.sqrt(squares)
             self._scale = 1.0 / np.where(lengths > 0, lengths, 1.0)
         return self._scale
@@ -230,7 +236,7 @@ class BentJob(Job):
 
     def _candidate(self, problem: Problem, at: Bent) -> Candidate:
         face = problem.atoms.expose(at.x, problem.budget.single)
-        c = face.adjoint(at.x)
+        c = face.adjoint(at.x) / _squares(face)
 
         def left() -> FloatArray:
             return problem.b - problem.M.apply(at.x)
