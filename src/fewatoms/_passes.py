@@ -1,7 +1,7 @@
 """Compiled loops of passes over dense rows, see `operators/passes.py`. Importing this imports numba.
 
-Rows may be in single precision; sums are in double. A few rows are read together over a tile of columns, so that what is
-summed up stays in the first-level cache while rows stream by once.
+Rows may be in single precision; sums are in double. A few rows are read together over a tile of columns, so that what
+is summed up stays in the first-level cache while rows stream by once.
 """
 
 from fewatoms._dense import jit

@@ -149,10 +149,10 @@ def test_passes_are_counted(whole):
         (lambda: rows.over_rows(moments, parts=(np.ones(M), None)), 1, 0),
         (lambda: operator.subset(np.arange(5)), 1, 0),
     ]
-    for step, passes, products in steps:
+    for step, went, products in steps:
         with ledger.opened() as spent:
             step()
-        assert (spent.passes, spent.products) == (passes, products)
+        assert (spent.passes, spent.products) == (went, products)
 
 
 def test_bad_blocks_are_refused(tmp_path, whole):
@@ -212,7 +212,7 @@ def test_compiled_passes_are_what_they_stand_for(monkeypatch, kind, shape):
 def test_blocks_are_held_against_what_is_told_of_them(whole):
     loaders = [lambda: whole[:20], lambda: whole[20:]]
     for rows, columns, bad in (([20, 36], N, 1), ([21, 37], N, 0), ([20, 37], N + 1, 0)):
-        with pytest.raises(ValueError, match="must have the shape .* told of it; got") as caught:
+        with pytest.raises(ValueError, match=r"must have the shape .* told of it; got") as caught:
             RowBlocks(loaders, rows, columns, engine="serial").apply(np.ones(columns))
         assert f"block {bad}" in caught.value.__notes__[0]
     times = iter(range(9))
