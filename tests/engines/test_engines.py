@@ -223,7 +223,8 @@ def test_engines_by_name(client):
     assert engine_of(client.scheduler.address).workers == 2
 
 
-def test_what_is_no_engine_is_refused():
+def test_what_is_no_engine_is_refused(monkeypatch):
+    monkeypatch.setattr("fewatoms.engines.dasked.ANSWERED", "1s")
     for bad in ("dask", 3, "10.0.0.1"):
         with pytest.raises(TypeError, match=f"engine must be .*got {bad!r}"):
             engine_of(bad)

@@ -37,6 +37,7 @@ from fewatoms.engines.base import (
 )
 
 POLL = 0.1  # seconds between two looks at the clock while workers work
+ANSWERED = "10s"  # how long a scheduler may take to answer
 PATIENCE = 1.0  # seconds until a result is asked for anew, twice as long each time
 INLINE = 1 << 18  # bytes up to which an array goes along with the task itself
 TRIED_AGAIN = 5  # of one pass, when what was scattered for it was lost
@@ -44,7 +45,7 @@ WENT_DOWN = (
     CancelledError,
     Dropped,
     CommClosedError,
-)  # what was scattered, or where it was to go, went down with a worker
+)  # what was scattered, or its place, went down with a worker
 LOST = f"workers were lost {TRIED_AGAIN} times in one pass over the data: their logs say why"
 RETRIES = 3  # of one task that failed because of where it ran
 
@@ -60,7 +61,7 @@ def present() -> Engine | None:
 def connected(address: str) -> Engine:
     """The engine behind the address of a scheduler."""
     try:
-        return Dask(Client(address, timeout="10s", set_as_default=False))
+        return Dask(Client(address, timeout=ANSWERED, set_as_default=False))
     except (OSError, NotYet) as error:
         raise ConnectionError(
             f"engine must be the address of a Dask scheduler; nobody answers at {address!r}"

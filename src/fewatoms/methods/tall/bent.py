@@ -11,15 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from fewatoms import ledger
 from fewatoms._types import FloatArray, Foreign
+from fewatoms.atoms import AtomicSet
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
-from fewatoms.capabilities import RowWise
+from fewatoms.capabilities import Gauge, RowWise
 from fewatoms.faces import Face
 from fewatoms.losses import Loss
 from fewatoms.methods.base import Job, Pace
@@ -27,7 +29,7 @@ from fewatoms.methods.tall import sums
 from fewatoms.operators import MatrixOperator, passes
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P1
-from fewatoms.units import column_lengths
+from fewatoms.units import column_lengths, unit_atoms
 
 if TYPE_CHECKING:
     from fewatoms.methods.tall import Tall
@@ -232,6 +234,11 @@ class BentJob(Job):
         best = min(found, key=lambda candidate: candidate.loss)
         return np.ravel(best.face.point(best.c))
 
+    @cached_property
+    def _units_set(self) -> AtomicSet | None:
+        """The atoms in units of their images, where these are others."""
+        return unit_atoms(self.problem)
+
     # Answers ----------------------------------------------------------------------------------------------------------
 
     def _candidate(self, problem: Problem, at: Bent) -> Candidate:
@@ -242,7 +249,9 @@ class BentJob(Job):
             return problem.b - problem.M.apply(at.x)
 
         squares = float(np.sum((self._measured() * at.x) ** 2)) if problem.price.on_squares else None
-        return Candidate(at.value, face.gauge(c), lambda: (face, c), left, squares=squares)
+        gauge = None if self._units_set is None else self._units_set.offers(Gauge)
+        units = None if gauge is None else gauge.gauge(at.x)
+        return Candidate(at.value, face.gauge(c), lambda: (face, c), left, squares=squares, unit_gauge=units)
 
     def retrieve(self, iterate: Iterate, budget: Budget) -> Candidate:
         assert iterate.primal is not None
@@ -253,9 +262,12 @@ class BentJob(Job):
         return None if at is None or not at.x.any() else self._candidate(self.problem.with_budget(budget), at)
 
     def evaluate(self, iterate: Iterate) -> DualPoint:
-        """The answer's own dual vector, for (P1) at the penalty where it is feasible: two passes."""
+        """The answer's own dual vector, for (P1) in units of the images, at the penalty where it is feasible: two
+        passes."""
         problem, at = self.problem, cast(Bent, iterate.at)
         y = problem.loss.gradient(problem.b - problem.M.apply(at.x))
         z = problem.M.adjoint(y)
+        if self._units_set is not None:
+            problem = problem.over(self._units_set)
         support = problem.atoms.ceiling(z)
         return DualPoint(y, z, support, P1(problem, support))
