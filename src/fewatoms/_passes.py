@@ -7,7 +7,7 @@ is summed up stays in the first-level cache while rows stream by once.
 from fewatoms._dense import jit
 from fewatoms._types import Array
 
-TILE = 1024  # columns
+STRIP = 1024  # columns
 
 
 @jit
@@ -15,16 +15,16 @@ def pulled(A: Array, y: Array, z: Array) -> None:
     """z += A'y."""
     m, n = A.shape
     whole = m - m % 4
-    for low in range(0, n, TILE):
-        part = z[low : low + TILE]
+    for low in range(0, n, STRIP):
+        part = z[low : low + STRIP]
         for i in range(0, whole, 4):
-            r, s = A[i, low : low + TILE], A[i + 1, low : low + TILE]
-            t, u = A[i + 2, low : low + TILE], A[i + 3, low : low + TILE]
+            r, s = A[i, low : low + STRIP], A[i + 1, low : low + STRIP]
+            t, u = A[i + 2, low : low + STRIP], A[i + 3, low : low + STRIP]
             a, b, c, d = y[i], y[i + 1], y[i + 2], y[i + 3]
             for j in range(part.size):
                 part[j] += (a * r[j] + b * s[j]) + (c * t[j] + d * u[j])
         for i in range(whole, m):
-            r, a = A[i, low : low + TILE], y[i]
+            r, a = A[i, low : low + STRIP], y[i]
             for j in range(part.size):
                 part[j] += a * r[j]
 
@@ -34,11 +34,11 @@ def surveyed(A: Array, y: Array, w: Array, z: Array, squares: Array) -> None:
     """z += A'y, and squares += the sums of w A^2 over rows."""
     m, n = A.shape
     whole = m - m % 4
-    for low in range(0, n, TILE):
-        part, sums = z[low : low + TILE], squares[low : low + TILE]
+    for low in range(0, n, STRIP):
+        part, sums = z[low : low + STRIP], squares[low : low + STRIP]
         for i in range(0, whole, 4):
-            r, s = A[i, low : low + TILE], A[i + 1, low : low + TILE]
-            t, u = A[i + 2, low : low + TILE], A[i + 3, low : low + TILE]
+            r, s = A[i, low : low + STRIP], A[i + 1, low : low + STRIP]
+            t, u = A[i + 2, low : low + STRIP], A[i + 3, low : low + STRIP]
             a, b, c, d = y[i], y[i + 1], y[i + 2], y[i + 3]
             e, f, g, h = w[i], w[i + 1], w[i + 2], w[i + 3]
             for j in range(part.size):
@@ -46,7 +46,7 @@ def surveyed(A: Array, y: Array, w: Array, z: Array, squares: Array) -> None:
                 part[j] += (a * o + b * p) + (c * q + d * v)
                 sums[j] += (e * o * o + f * p * p) + (g * q * q + h * v * v)
         for i in range(whole, m):
-            r, a, e = A[i, low : low + TILE], y[i], w[i]
+            r, a, e = A[i, low : low + STRIP], y[i], w[i]
             for j in range(part.size):
                 o = float(r[j])
                 part[j] += a * o

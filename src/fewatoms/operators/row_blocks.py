@@ -9,13 +9,13 @@ from itertools import pairwise
 import numpy as np
 import scipy.sparse as sp
 
-from fewatoms import _checks, ledger, norms
+from fewatoms import ledger, norms
 from fewatoms._types import Array, FloatArray, Foreign, IntArray, Matrix
 from fewatoms.engines import Engine, Loader, Placed, engine_of
 from fewatoms.names import Names
 from fewatoms.operators import passes
 from fewatoms.operators.base import Operator
-from fewatoms.operators.sources import read
+from fewatoms.operators.sources import read, told_of
 
 
 class RowBlocks(Operator):
@@ -50,7 +50,7 @@ class RowBlocks(Operator):
         keep: bool = False,
         names: Names | None = None,
     ) -> None:
-        told = _told(loaders, rows, columns)
+        told = told_of(loaders, rows, columns)
         self.engine: Engine = engine_of(engine)
         self._placed: Placed = self.engine.place(loaders, keep=keep, ready=passes.ready, parts=told)
         known = [it.shape for it in told if it.shape is not None]
@@ -181,23 +181,6 @@ class RowBlocks(Operator):
     def release(self) -> None:
         """Let go of blocks that are kept here or on the workers. They are loaded again when they are needed."""
         self._placed.release()
-
-
-def _told(loaders: Sequence[Loader], rows: Sequence[int] | None, columns: int | None) -> list[passes.Told]:
-    """What is said of each block."""
-    if not isinstance(loaders, Sequence) or not all(map(callable, loaders)):
-        raise TypeError(
-            f"loaders must be a list of functions without arguments, or see RowBlocks.of; got {_checks.came(loaders)}"
-        )
-    if not loaders:
-        raise ValueError("loaders must hold at least one; got none")
-    width = None if columns is None else _checks.integer("columns", columns, 1)
-    if rows is not None and len(rows) != len(loaders):
-        raise ValueError(f"rows must tell a number for each of {len(loaders)} loaders; got {len(rows)}")
-    counts = None if rows is None else [_checks.integer("rows", count, 0) for count in rows]
-    if counts is None or width is None:
-        return [passes.Told() for _ in loaders]
-    return [passes.Told((count, width)) for count in counts]
 
 
 __all__ = ["RowBlocks"]

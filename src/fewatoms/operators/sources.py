@@ -16,6 +16,7 @@ from fewatoms import _checks
 from fewatoms._types import Array, Foreign
 from fewatoms.engines import DelayedBlock, Loader
 from fewatoms.names import Names, of_labels
+from fewatoms.operators.passes import Told
 
 BLOCK_BYTES = 1 << 26  # of one block, roughly: a few are worked on at a time
 SOURCES = (
@@ -35,6 +36,23 @@ class Source:
     rows: Sequence[int] | None = None
     columns: int | None = None
     names: Names | None = None
+
+
+def told_of(loaders: Sequence[Loader], rows: Sequence[int] | None, columns: int | None) -> list[Told]:
+    """What is said of each block."""
+    if not isinstance(loaders, Sequence) or not all(map(callable, loaders)):
+        raise TypeError(
+            f"loaders must be a list of functions without arguments, or see RowBlocks.of; got {_checks.came(loaders)}"
+        )
+    if not loaders:
+        raise ValueError("loaders must hold at least one; got none")
+    width = None if columns is None else _checks.integer("columns", columns, 1)
+    if rows is not None and len(rows) != len(loaders):
+        raise ValueError(f"rows must tell a number for each of {len(loaders)} loaders; got {len(rows)}")
+    counts = None if rows is None else [_checks.integer("rows", count, 0) for count in rows]
+    if counts is None or width is None:
+        return [Told() for _ in loaders]
+    return [Told((count, width)) for count in counts]
 
 
 def read(source: Foreign) -> Source:
