@@ -192,3 +192,15 @@ def test_coefficients_of_multiples(loss):
         np.testing.assert_allclose(cut.x, whole.x, rtol=1e-4)
         assert cut.loss == pytest.approx(whole.loss, rel=1e-8)
         np.testing.assert_allclose(np.sort(cut.coefficients) * factor, np.sort(whole.coefficients), rtol=1e-4)
+
+
+@pytest.mark.parametrize("loss", [fa.Logistic(), fa.Huber(0.5)])
+def test_certificates_of_other_losses_are_not_far_from_those_in_memory(loss):
+    """Whatever units columns are in."""
+    rng = np.random.default_rng(4)
+    A = rng.standard_normal((500, 12)) * 10.0 ** rng.uniform(-2, 2, 12)
+    b = A @ np.r_[1.5, -1.0, 0.7, np.zeros(9)] / np.linalg.norm(A, axis=0).mean() + 0.5 * rng.standard_normal(500)
+    b = (b > 0).astype(int) if loss.labelled else b
+    told = {"atoms": fa.SignedOneHot(12), "k": 3, "loss": loss}
+    whole, cut = fa.fit(A, b, **told), fa.fit(blocks(A), b, **told)
+    assert 0 <= cut.certificate.gap <= 2 * whole.certificate.gap + 0.01 * whole.loss
