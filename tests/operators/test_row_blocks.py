@@ -1,5 +1,6 @@
 """Blocks of rows: the same matrix, wherever it lies, in as few passes as there are demands."""
 
+import pickle
 import re
 from functools import partial
 
@@ -11,7 +12,7 @@ import fewatoms as fa
 from fewatoms import ledger
 from fewatoms.capabilities import ColumnBlocks, RowWise
 from fewatoms.engines import Serial, Terms, Threads
-from fewatoms.operators import Metered, RowBlocks, as_operator, passes
+from fewatoms.operators import Metered, RowBlocks, as_operator, passes, sources
 
 M, N = 57, 9
 
@@ -241,3 +242,15 @@ def test_what_is_not_finite_is_told_by_place(loss, columns):
         fa.fit(RowBlocks.of(cut(A)), b, atoms=fa.SignedOneHot(columns), k=2, loss=loss)
     if columns == N or loss is None:
         assert "got nan in row 30, column 3" in str(caught.value)
+
+
+def test_files_are_mapped_once_and_not_pickled(tmp_path, whole, monkeypatch):
+    name, opened = write_npy(tmp_path, whole), []
+    monkeypatch.setattr(sources, "mapped", lambda name: opened.append(name) or np.load(name, mmap_mode="r"))
+    operator = RowBlocks.of(name, engine="serial")
+    for _ in range(3):
+        operator.apply(np.ones(N))
+    assert len(opened) == 1
+    kept = pickle.dumps(sources.read(str(name)).loaders[0])
+    assert len(kept) < 500 + len(str(name))
+    np.testing.assert_array_equal(pickle.loads(kept)(), whole)

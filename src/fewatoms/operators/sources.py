@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -128,15 +128,30 @@ def mapped(name: str) -> Array:
 
 
 def _npy(path: Path) -> Source:
-    name = str(path.resolve())
-    A = mapped(name)
+    file = Mapped(str(path.resolve()))
+    A = file.whole
     starts = _even(A)
-    return Source([partial(_cut_of, name, a, b) for a, b in pairwise(starts)], np.diff(starts).tolist(), A.shape[1])
+    return Source([partial(_cut_of, file, a, b) for a, b in pairwise(starts)], np.diff(starts).tolist(), A.shape[1])
 
 
-def _cut_of(name: str, a: int, b: int) -> Array:
-    """Rows of a file: a memory map, opened where it is needed."""
-    return mapped(name)[a:b]
+class Mapped:
+    """A .npy file as a memory map, opened where it is needed, once in each process: pages of a new map are found one by
+    one, which takes as long as going through them."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @cached_property
+    def whole(self) -> Array:
+        return mapped(self.name)
+
+    def __reduce__(self) -> tuple[type[Mapped], tuple[str]]:
+        return Mapped, (self.name,)
+
+
+def _cut_of(file: Mapped, a: int, b: int) -> Array:
+    """Rows of a file."""
+    return file.whole[a:b]
 
 
 def _files_of_arrays(paths: Sequence[Path]) -> Source:
