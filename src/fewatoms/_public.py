@@ -24,7 +24,7 @@ from fewatoms.files import load
 from fewatoms.losses import Huber, LeastSquares, Logistic, Loss, Multinomial
 from fewatoms.lowrank import LowRank
 from fewatoms.methods import General, Paper
-from fewatoms.operators import Counting, Identity, Operator, Quadratic, Sampling
+from fewatoms.operators import Counting, Identity, Operator, Quadratic, RowBlocks, Sampling
 from fewatoms.oracles import FromIterates, LevelSet
 from fewatoms.path import Path, fit_path
 from fewatoms.problem import Problem
@@ -71,6 +71,7 @@ __all__ = [
     "Quadratic",
     "RankOne",
     "Ranking",
+    "RowBlocks",
     "Sampling",
     "SignedOneHot",
     "Solution",

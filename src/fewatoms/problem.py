@@ -197,9 +197,7 @@ class Problem:
             if not self.base_loss.squares:
                 told = f"with {self.base_loss!r} give alpha, a bound on the loss"
                 if self.budget.nothing_said and pursues(self.atoms):
-                    told += (
-                        ", and k, one budget for each part: without k this is pursuit, which takes least squares only"
-                    )
+                    told += ", and k, one budget a part: without k this is pursuit, which takes least squares only"
                 raise ValueError(f"misfit is a bound for least squares; {told}; got misfit={misfit!r}")
             alpha = _checks.number("misfit", misfit) ** 2 * self.reference
         return replace(self, alpha=None if alpha is None else _checks.number("alpha", alpha), misfit=misfit)

@@ -9,13 +9,14 @@ from itertools import pairwise
 import numpy as np
 import scipy.sparse as sp
 
-from fewatoms import ledger, norms
+from fewatoms import ledger, linalg, norms
 from fewatoms._types import Array, FloatArray, Foreign, IntArray, Matrix
 from fewatoms.engines import Engine, Loader, Placed, engine_of
 from fewatoms.names import Names
 from fewatoms.operators import passes
 from fewatoms.operators.base import Operator
 from fewatoms.operators.sources import read, told_of
+from fewatoms.rounding import Summed, gamma
 
 
 class RowBlocks(Operator):
@@ -131,6 +132,10 @@ class RowBlocks(Operator):
     def times(self, X: Array) -> Array:
         ledger.go_through()
         return self.apply_block(X)
+
+    def summed(self) -> Summed:
+        lengths = self._lengths * (1.0 + gamma(2 * self.shape[0] + 8))
+        return Summed(self.shape[0], linalg.length(lengths), lengths)
 
     def column_norms(self) -> FloatArray:
         return self._lengths

@@ -87,8 +87,10 @@ def asymmetric(pairs: int) -> str:
     return f"{told}: a symmetric matrix fits their means"
 
 
-def stands_out(count: int, deviation: float, times: float) -> str:
+def stands_out(count: int, deviation: float, times: float, own: int = 0) -> str:
+    """own : rows and columns that are known less well than the others"""
     told = f"{count} entries stand out of noise of standard deviation {deviation:.3g}"
+    told += f" ({own} rows or columns are noisier, and judged by that)" if own else ""
     return f"{told}, by {times:.3g} times as much or more" if count and times < 1e3 else told
 
 

@@ -1,5 +1,7 @@
 """Small semidefinite problems, determined or not: answers are what they say, and as small as can be; what is proven."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -79,6 +81,17 @@ def test_where_no_atom_is_aligned_with_the_data_there_are_none(complex_, bound):
         assert s.cardinality == 0
         assert not np.asarray(s.x).any()
         assert s.loss == pytest.approx(0.5 * b @ b)
+
+
+def test_a_start_that_is_nothing_is_left_alone():
+    """Most starts of this problem fade to no atoms at all."""
+    A = np.array([[-0.0829, -0.8473], [-0.1733, 1.5366], [2.2694, 0.4246], [0.5762, -0.1486], [-1.1888, -0.507]])
+    b = np.array([-1.5575, -3.4929, 19.2454, -0.9962, 0.3482])
+    one, two = (fa.fit(fa.Quadratic(A), b, atoms=fa.PSDRankOne(2), k=k) for k in (1, 2))
+    for s in (one, two):
+        left = b - np.einsum("mi,ij,mj->m", A, np.asarray(s.x), A)
+        assert s.loss == pytest.approx(0.5 * left @ left)
+    assert two.loss <= one.loss * (1 + 1e-9)
 
 
 class _Forms:
@@ -260,3 +273,17 @@ def test_callbacks_stop_it_with_what_was_found():
     s = solved(A, b, 2, callback=stop)
     assert s.status is Status.STOPPED
     assert_as_told(A, b, s)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_one_atom_more_leaves_no_more_over(seed):
+    """Fewer data than unknowns, with weights over orders of magnitude."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(5, 9))
+    rows, cols = np.nonzero(rng.random((n, n)) < 0.6)
+    L = rng.standard_normal((n, 2))
+    b = (L @ L.T)[rows, cols] + 0.5 * rng.standard_normal(rows.size)
+    M, loss = fa.Sampling(rows, cols, (n, n)), LeastSquares(10.0 ** rng.uniform(-4, 4, rows.size))
+    losses = [fa.fit(M, b, k=k, atoms=fa.PSDRankOne(n), loss=loss).loss for k in range(1, 6)]
+    for fewer, more in pairwise(losses):
+        assert more <= fewer * (1 + 1e-3)

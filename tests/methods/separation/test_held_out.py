@@ -9,7 +9,7 @@ import fewatoms as fa
 from fewatoms.methods import Separation
 from fewatoms.methods.separation import Trimming
 from fewatoms.methods.separation.held_out import left_alone, leverages
-from fewatoms.methods.separation.standing import even_rows
+from fewatoms.methods.separation.standing import Standing, even_rows
 from fewatoms.methods.separation.steps import Trims
 from methods.separation.mixed import Mixed, mix
 from methods.separation.test_rules import mixture
@@ -137,3 +137,16 @@ def test_ranks_are_compared_among_rows_of_all_lengths():
 def test_no_seed_changes_the_rank(settings):
     m = film(3, side=24, **settings)
     assert {m.fit(OPEN, rng=seed)[1].cardinality for seed in range(3)} == {m.k[0]}
+
+
+def test_no_rank_is_tried_that_nobody_looks_at(monkeypatch):
+    """The one that is chosen, and as many above it as patience asks for."""
+    m, tried, found = film(3, side=24, shade=0.3), [], Standing.found
+
+    def counted(standing, rank, **options):
+        tried.extend([rank] if options.get("alone") else [])
+        return found(standing, rank, **options)
+
+    monkeypatch.setattr(Standing, "found", counted)
+    assert m.fit(OPEN)[1].cardinality == 2
+    assert tried == list(range(1, 3 + Trimming().patience))

@@ -23,6 +23,7 @@ from fewatoms.faces import Face
 from fewatoms.goals import Goal
 from fewatoms.kept import Kept, Plain
 from fewatoms.methods.base import Job, Method, Pace
+from fewatoms.methods.lowrank.again import Again
 from fewatoms.methods.lowrank.entries import Factored, Triple
 from fewatoms.methods.lowrank.growing import FewestRanks, Growing
 from fewatoms.methods.lowrank.held_out import Choice, HeldOut
@@ -51,8 +52,8 @@ class Completion(Method):
     lift : whether the factors may grow beyond k columns, as (P1) or (P3) needs: the stream then converges to a solution
         of the relaxation, and answers are the leading atoms of its points, swept on. It takes a ridge or a bound
     scarce : entries per unknown below which an answer without a ridge fits much of the noise, which is said
-    ladder, held_out, growing, lifting : which penalties lead down, how they are chosen, how a rank is looked for that
-        meets a bound, how far certificates go
+    ladder, held_out, growing, again, lifting : which penalties lead down, how they are chosen, how a rank is looked for
+        that meets a bound, what else is tried where that costs little, how far certificates go
     """
 
     tol: float = 1e-6
@@ -63,6 +64,7 @@ class Completion(Method):
     ladder: Ladder = field(default_factory=Ladder, repr=False)
     held_out: HeldOut = field(default_factory=HeldOut, repr=False)
     growing: Growing = field(default_factory=Growing, repr=False)
+    again: Again = field(default_factory=Again, repr=False)
     lifting: Lifting = field(default_factory=Lifting, repr=False)
 
     def __post_init__(self) -> None:
@@ -260,12 +262,17 @@ class CompletionJob(Job):
         self._reached, lowest = None, math.inf
         with ledger.stage("sweeping"):
             while begins:
-                run, at = Sweeps(settled.asked, self.entries), None
-                for spot in method.ladder.stream(run, settled.tol, begins.pop(0), lift):
-                    at = spot.at
+                first = begins.pop(0)
+                run, at, reached, met = Sweeps(settled.asked, self.entries), None, math.inf, False
+                for spot in method.ladder.stream(run, settled.tol, first, lift):
+                    at, reached = spot.at, min(reached, spot.objective)
+                    met = met or run.asked.problem.meets(spot.loss)
                     yield spot.iterate()
                 if not lift and run.objective < lowest:
                     self._reached, lowest = at, run.objective
+                if first is None and not lift and not met and method.again.worthwhile(run, reached, method.ladder):
+                    for spot in method.again.stream(run, reached, method.ladder, method.growing, settled.tol):
+                        yield spot.iterate()
 
     def _begins(self, asked: Asked, begin: Triple | None) -> list[Triple | None]:
         """Where sweeps begin, None being the singular vectors of M*y at x = 0. With entries in plenty they end in one

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
+from math import prod
 
 from fewatoms.budget import Budget
 from fewatoms.goals import FewestAtoms
@@ -33,6 +34,7 @@ class Growing:
     hasty, patient : a rank is given up when so many further falls of the loss like the last would not meet the bound:
         on the way up, where higher ranks come next anyway, and on the way down
     tol : sweeps end when one lowers the objective by less than this share
+    cells : of a matrix that is so small that descents with entries in plenty may end in several places too
     solved : times the penalty: no further atom lowers the objective where no singular value of M*y is above
     """
 
@@ -41,6 +43,7 @@ class Growing:
     hasty: float = 10.0
     patient: float = 100.0
     tol: float = 1e-6
+    cells: int = 1000
     solved: float = 1 + 1e-3
 
     def stream(self, asked: Asked, F: Factored, begin: Triple | None, ladder: Ladder) -> Iterator[Spot]:
@@ -52,6 +55,17 @@ class Growing:
         if found is not None:
             found = yield from search.down(found)
             yield from search.checked(found, ladder)
+
+    def within(self, asked: Asked, F: Factored) -> Iterator[Spot]:
+        """Those sweeps up and down again that keep a number of atoms."""
+        for spot in self._up_and_down(_Search(self, asked, F)):
+            if spot.at.rank <= asked.k:
+                yield spot
+
+    def _up_and_down(self, search: _Search) -> Iterator[Spot]:
+        found = yield from search.up(None)
+        if found is not None:
+            yield from search.down(found)
 
 
 class _Search:
@@ -108,10 +122,13 @@ class _Search:
         with entries in plenty, and for rank one, this rank itself: dual vectors come from penalties."""
         while True:
             run = self.run(max(1, found.rank - 1))
-            if ladder.abounds(run):
-                run = self.run(found.rank)
-            met = yield from self.laddered(run, ladder)
+            ample = ladder.abounds(run)
+            met = None
+            if not ample or prod(self.F.shape) <= self.how.cells:
+                met = yield from self.laddered(run, ladder)
             if met is None or met.rank >= found.rank:
+                if ample:
+                    yield from self.laddered(self.run(found.rank), ladder)
                 return
             self.failed = 0
             found = yield from self.down(met)

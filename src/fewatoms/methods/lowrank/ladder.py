@@ -191,10 +191,14 @@ class Ladder:
 
 
 def _down(run: Sweeps, at: Triple, lam: float, tol: float, known: float = math.inf) -> Stream:
-    """Sweeps with momentum at one penalty, from a point where it is known what was reached, or not."""
+    """Sweeps with momentum at one penalty, from a point where it is known what was reached, or not; towards a bound as
+    long as there is hope that they meet it."""
+    hope = Hope(run.asked.problem.alpha or 0.0)
     for swept in run.descent(at, lam, tol, known):
         at = swept.at
         yield run.spot(at)
+        if run.asked.problem.alpha is not None and hope.gone(run.loss):
+            break
     return at
 
 
@@ -206,6 +210,31 @@ def _part(name: str, run: Sweeps, work: Callable[[], Stream]) -> Stream:
         at = yield from work()
         here.mark(run.noted(at))
     return at
+
+
+@dataclass
+class Hope:
+    """Whether losses will meet a bound, if each further sweep lowers them by the same share as the last ones did.
+
+    over : sweeps that are looked at together
+    most : further ones, at most
+    """
+
+    alpha: float
+    over: int = 30
+    most: int = 600
+    made: int = 0
+    before: float = math.inf
+
+    def gone(self, loss: float) -> bool:
+        """Told what a sweep has reached."""
+        self.made += 1
+        if self.made % self.over or not self.alpha:
+            return False
+        share = math.log(self.before / loss) if 0 < loss < self.before else 0.0
+        needed = math.log(max(loss / self.alpha, 1.0))
+        first, self.before = self.before == math.inf, loss
+        return not first and needed * self.over > self.most * share
 
 
 def _steadied(run: Sweeps, at: Triple, lam: float, alpha: float) -> Triple:

@@ -211,6 +211,17 @@ class Seeds:
                 return _without_mixing(U, V, row, col)
         return self.F.of(U, V, row, col)
 
+    def joined(self, row: FloatArray, col: FloatArray) -> Triple:
+        """One of each group in each atom, as positive as its sign can make it."""
+        rows, cols, count = self.where
+        root = np.sqrt(self.s)
+        U, V = self.P * root[rows], self.Q * root[cols]
+        weight = np.zeros((count, U.shape[1]))
+        for X, g in ((U, rows), (V, cols)):
+            np.add.at(weight, g, X * np.abs(X))
+        sign = np.where(weight < 0, -1.0, 1.0)
+        return self.F.of(sign[rows] * U, sign[cols] * V, row, col)
+
     def _apart(self, U: FloatArray, V: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The largest ones of all groups, each an atom by itself."""
         group, which = np.unravel_index(np.argsort(-self.s, axis=None, kind="stable")[: U.shape[1]], self.s.shape)
@@ -253,6 +264,12 @@ def leading(F: Factored, rank: int, shrink: float = 0.0, rounds: int = 3) -> Tri
     """Roughly the leading singular triplets of M*y at X = 0, in each group of entries: a place to start."""
     row, col = F.biases(shrink)
     return Seeds.of(F, rank, row, col, rounds).planted(row, col)
+
+
+def joined(F: Factored, rank: int, shrink: float = 0.0, rounds: int = 5) -> Triple:
+    """The same with a vector of each group of entries in each atom, background or not."""
+    row, col = F.biases(shrink)
+    return Seeds.of(F, rank, row, col, rounds).joined(row, col)
 
 
 def awake(F: Factored, at: Triple, lam: float) -> Triple:
@@ -313,4 +330,4 @@ def _vectors(
     return rows.turned(P, turn), s, cols.turned(T, turn * _inverse(s)[:, None, :])
 
 
-__all__ = ["Seeds", "awake", "groups", "leading", "widened"]
+__all__ = ["Seeds", "awake", "groups", "joined", "leading", "widened"]

@@ -137,12 +137,17 @@ class Spot:
         return Candidate(self.loss, self.gauge, self.compact, self.left)
 
     @property
+    def objective(self) -> float:
+        """The loss, with what the ridge makes atoms pay."""
+        return self.loss + self.asked.lam * self.at.gauge
+
+    @property
     def worth(self) -> float:
         """Without a bound: the lower the objective. With one: the nearer to it the better for certificates; of points
         about as near, that of the highest penalty, since with more atoms than k all of them go below the bound."""
         alpha = self.asked.problem.alpha
         if alpha is None:
-            return -self.loss - self.asked.lam * self.at.gauge
+            return -self.objective
         if not (self.lam > 0 and alpha > 0 and self.loss > 0):
             return -math.inf
         return HIGHER * math.log(self.lam) - abs(math.log(self.loss / alpha))

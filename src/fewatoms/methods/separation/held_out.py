@@ -11,7 +11,7 @@ import numpy as np
 
 from fewatoms import ledger
 from fewatoms._types import Array, FloatArray
-from fewatoms.methods.separation.lines import BLOCK
+from fewatoms.methods.separation.lines import leverages
 from fewatoms.methods.separation.matrix import Low, Mixture
 from fewatoms.methods.separation.rules import Rule
 from fewatoms.methods.separation.standing import Standing, even_rows
@@ -29,9 +29,10 @@ def chosen(mixture: Mixture, settings: Trimming) -> int:
     that stands out is held out already. So each entry has its say, and none is drawn. The sizes of what is left are
     measured by a scale in which gross errors count, but no more the larger they are: so nothing is won by an L that
     gives up whole frames. Nor by one that learns what hides a few of the rows for a while: those that win and lose
-    most are not counted. A rank pays if it lowers the scale by more than the price of its numbers, log(min(p, q)) for
-    each (Bai and Ng, "Determining the number of factors in approximate factor models", 2002), less what entries held
-    out charge for them by themselves.
+    most are not counted. Nor by one that learns some of very many gross errors, by which the scale falls fast and the
+    mean square at a scale hardly. A rank pays if it lowers the scale by more than the price of its numbers,
+    log(min(p, q)) for each (Bai and Ng, "Determining the number of factors in approximate factor models", 2002), less
+    what entries held out charge for them by themselves.
     """
     ranks = _Ranks(mixture, settings)
     best, worse = next(ranks), 0
@@ -61,21 +62,22 @@ class _Ranks:
         data = self._some.data
         self._seen = np.ones(data.D.shape, dtype=bool) if data.seen is None else data.seen
         self._each = max(math.log(min(mixture.data.D.shape)) - settings.charged, 1.0) / (2 * data.count)
-        self._above: tuple[Trims, Low] | None = self._found(1)
+        self._below: tuple[Trims, Low] | None = None
 
     def __iter__(self) -> Iterator[_Trial]:
         return self
 
     def __next__(self) -> _Trial:
         """Of the next rank, while something is left to explain by it, and data to learn it from."""
-        if self._above is None:
-            raise StopIteration
-        run, at = self._above
-        data, rank = self._some.data, at[1].shape[1]
-        p, q = data.D.shape
-        more = rank < min(p, q) and (rank + 1) * (p + q - rank - 1) <= self.settings.filled * data.count
-        more = more and run.rule.scale(run.left(at)) > run.rule.floor
-        self._above = self._found(rank + 1) if more else None
+        rank = 1
+        if self._below is not None:
+            run, at = self._below
+            data, rank = self._some.data, at[1].shape[1] + 1
+            p, q = data.D.shape
+            more = rank <= min(p, q) and rank * (p + q - rank) <= self.settings.filled * data.count
+            if not more or run.rule.scale(run.left(at)) <= run.rule.floor:
+                raise StopIteration
+        run, at = self._below = self._found(rank)
         return _Trial(rank, left_alone(run, at), self._each * run.rule.fitted)
 
     def _found(self, rank: int) -> tuple[Trims, Low]:
@@ -83,13 +85,16 @@ class _Ranks:
             return self._standing.found(rank, whole=False, alone=True)
 
     def pays(self, best: _Trial, trial: _Trial) -> bool:
-        """Whether the one beats the other, over the rows that neither win nor lose most by it."""
+        """Whether the one beats the other, over the rows that neither win nor lose most by it: in the scale, and in the
+        mean of the squares at the scale before."""
         unit = self._scale(best.left[self._seen])
-        by_row = (np.minimum(best.left / unit, 1.0) ** 2 - np.minimum(trial.left / unit, 1.0) ** 2).sum(axis=1)
+        squares, fewer = (np.minimum(t.left / unit, 1.0) ** 2 for t in (best, trial))
+        by_row = (squares - fewer).sum(axis=1)
         low, high = np.quantile(by_row, (self.settings.aside, 1 - self.settings.aside))
         kept = ((by_row >= low) & (by_row <= high))[:, None] & self._seen
         before, after = (self._scale(t.left[kept]) for t in (best, trial))
-        return math.log(after / before) + trial.price - best.price < 0
+        lost = float(fewer[kept].mean() - squares[kept].mean())
+        return max(math.log(after / before), lost / self.settings.shown) + trial.price - best.price < 0
 
     def _scale(self, sizes: FloatArray) -> float:
         return max(self._rule.scale_of(sizes), self._rule.floor, math.ulp(0.0))
@@ -106,15 +111,3 @@ def left_alone(run: Trims, at: Low) -> Array:
     W = np.where(np.abs(R) < max(run.rule.threshold(R), math.ulp(0.0)), 1.0 if data.mask is None else data.mask, 0.0)
     h = leverages(np.square(W), V) + leverages(np.square(W).T, left).T
     return np.asarray(np.abs(R) / np.maximum(1 - h, 1 - run.settings.filled))
-
-
-def leverages(W: Array, B: Array) -> Array:
-    """w_ij b_j^T (sum_k w_ik b_k b_k^T)^-1 b_j, for each row of weights W and the rows b of B."""
-    rank, h = B.shape[1], np.empty(W.shape)
-    for some in np.array_split(np.arange(len(W)), max(1, -(-W.size * rank // BLOCK))):
-        ledger.tick()
-        G = np.matmul(B.T, W[some, :, None] * B)
-        size = np.trace(G, axis1=1, axis2=2)[:, None, None]
-        G += (1e-10 * size + (size == 0)) * np.eye(rank)
-        h[some] = W[some] * (np.matmul(B, np.linalg.inv(G)) * B).sum(axis=2)
-    return h

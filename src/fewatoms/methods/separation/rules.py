@@ -21,12 +21,19 @@ class Rule:
 
     floor : residuals below it are never told apart from nothing
     fitted : numbers of L that were chosen freely; so many residuals are no noise, but what is left of it
+    noise : of rows and of columns, in units of that of all; None where there is one for all
     """
 
     def __init__(
-        self, mixture: Mixture, settings: Trimming, count: int | None, delta: float | None = None, fitted: int = 0
+        self,
+        mixture: Mixture,
+        settings: Trimming,
+        count: int | None,
+        delta: float | None = None,
+        fitted: int = 0,
+        noise: tuple[Array, Array] | None = None,
     ) -> None:
-        self.count, self.delta, self.fitted = count, delta, fitted
+        self.count, self.delta, self.fitted, self.noise = count, delta, fitted, noise
         self._m = mixture.data.count
         self._kept, self._settings = mixture.kept, settings  # (rules outlive the data that a job keeps)
         self._allowed = count  # residuals to leave out at most
@@ -41,11 +48,13 @@ class Rule:
 
     def threshold(self, R: Array) -> float:
         """The least size of a residual that is left out, or may be; infinite if none is."""
-        return self._threshold(self._priced(R))
+        return self._threshold(self.priced(R))
 
-    def _priced(self, R: Array) -> Array:
-        """Residuals by what they cost; in units of the data where noise decides."""
-        return R if self.by_noise else self._kept.data.priced(R)
+    def priced(self, R: Array) -> Array:
+        """Residuals by what they cost; where noise decides in units of the data, and by that of their line."""
+        if not self.by_noise:
+            return self._kept.data.priced(R)
+        return R if self.noise is None else R / np.maximum(*np.ix_(*self.noise))
 
     def _threshold(self, R: Array) -> float:
         if self.by_noise:
@@ -58,7 +67,7 @@ class Rule:
         return self._guess
 
     def bar(self, R: Array) -> float:
-        """The threshold of residuals by what they cost; of noise raised until, of the entries beyond it, all but a few
+        """The threshold of residuals that are priced; of noise raised until, of the entries beyond it, all but a few
         are more than normal noise would have there: where there are no gross errors, none is found, however many
         entries there are."""
         if not self.by_noise:
@@ -114,7 +123,7 @@ class Rule:
 
     def left_out(self, R: Array, floor: float = 0.0) -> Array:
         """Where residuals are left out: no more of them than allowed, however many are equal."""
-        R = self._priced(R)
+        R = self.priced(R)
         size = np.abs(R)
         out = size >= max(self.bar(R), floor)
         if self._allowed is not None and np.count_nonzero(out) > self._allowed:

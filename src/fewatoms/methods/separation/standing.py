@@ -68,7 +68,8 @@ class Standing:
     def found(self, rank: int, *, whole: bool, alone: bool = False) -> tuple[Trims, Low]:
         """From the start that leaves the smallest scale after some steps, on to the end.
 
-        alone : from the rank below and nowhere else, where there is one
+        alone : from the rank below and nowhere else, where there is one, and as far as ranks are told apart: lines are
+            not fitted anew, which takes as long again and moves hardly any rank
         """
         settings = self.settings
         run = self._run = Trims(self.mixture, settings, None, rank=rank)
@@ -82,11 +83,11 @@ class Standing:
             for _, at in best[:]:
                 at = run.soften(at, settings.compared)
                 tol, steps = (settings.roughly, settings.compared) if not alone else settings.nearly
-                at = self._agreed(run, at, tol, steps, settings.counts)
+                at = self._agreed(run, at, tol, steps, settings.counts, 0 if alone else settings.mends)
                 self._seen(run, at, best, most)
             at = best[0][1]
             if whole:
-                at = self._agreed(run, at, settings.tol, settings.steps, settings.recounts)
+                at = self._agreed(run, at, settings.tol, settings.steps, settings.recounts, settings.mends)
         except ledger.Stopped:
             if first and best:
                 ledger.keep(run.answer(best[0][1]))
@@ -99,16 +100,17 @@ class Standing:
         settings, data = self.settings, self.mixture.data
         run = self._run = Trims(self.mixture, settings, None, rank=V.shape[1])
         at = data.weighed(np.array(data.nothing_explained)) @ V / data.share, V
-        at = self._agreed(run, run.soften(at, settings.softened), settings.tol, settings.steps, settings.recounts)
+        at = run.soften(at, settings.softened)
+        at = self._agreed(run, at, settings.tol, settings.steps, settings.recounts, settings.mends)
         self._before, self._scale = at, run.rule.scale(run.left(at))
         return run, at
 
-    def _agreed(self, run: Trims, at: Low, tol: float, steps: int, rounds: int) -> Low:
+    def _agreed(self, run: Trims, at: Low, tol: float, steps: int, rounds: int, mends: int) -> Low:
         """What stands out is left out, and lines of which too much does are fitted anew, while that lowers the
         scale."""
         at = self._counted(run, at, tol, steps, rounds)
         least = run.rule.scale(run.left(at))
-        for _ in range(self.settings.mends):
+        for _ in range(mends):
             trial = mended(run, at)
             if trial is None:
                 break

@@ -33,9 +33,10 @@ class Trims:
         delta: float | None = None,
         *,
         rank: int = 0,
+        noise: tuple[Array, Array] | None = None,
     ) -> None:
         self.mixture, self.settings = mixture, settings
-        self.rule = Rule(mixture, settings, count, delta, fitted=rank * (sum(mixture.data.D.shape) - rank))
+        self.rule = Rule(mixture, settings, count, delta, rank * (sum(mixture.data.D.shape) - rank), noise)
 
     @property
     def data(self) -> Separated:
@@ -198,9 +199,11 @@ class Trims:
         one_norm, nuclear = float(data.lengths(R, out).sum()), float(np.linalg.svd(np.linalg.qr(at[0])[1])[1].sum())
         count, note = int(np.count_nonzero(out)), ""
         if rule.by_noise:
-            deviation = rule.threshold(R) / self.settings.stands_out
-            times = min(rule.bar(R), float(np.abs(R[out]).min(initial=math.inf))) / deviation if count else math.inf
-            note = words.stands_out(count, math.sqrt(data.unit) * deviation, times)
+            deviation, sizes = rule.threshold(R) / self.settings.stands_out, rule.priced(R)
+            least = min(rule.bar(sizes), float(np.abs(sizes[out]).min(initial=math.inf)))
+            times = least / deviation if count else math.inf
+            own = 0 if rule.noise is None else sum(int(np.count_nonzero(lines > 1)) for lines in rule.noise)
+            note = words.stands_out(count, math.sqrt(data.unit) * deviation, times, own)
         R[out] = 0.0
         R = data.priced(R)
         (p, q), rank = R.shape, at[1].shape[1]

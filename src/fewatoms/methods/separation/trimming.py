@@ -14,6 +14,7 @@ from fewatoms.methods.separation import held_out
 from fewatoms.methods.separation.matrix import Low, Mixture
 from fewatoms.methods.separation.standing import Standing
 from fewatoms.methods.separation.steps import Trims
+from fewatoms.methods.separation.taken_back import taken_back
 from fewatoms.problem import Problem
 
 
@@ -67,6 +68,13 @@ class Trimming:
     aside : of those rows: the ones that win or lose most by a rank, and are not counted
     charged : of the price of a number of L, what entries held out charge by themselves: between nothing (of faces under
         64 lights ranks 5 and 7 are chosen, by the rows) and the noise that it brings there, 1 (9, 12 and 15)
+    shown : of a gain in the logarithm of the scale: so much is wanted in the mean square at the scale before (noise
+        that becomes less shows 0.55, gross errors that are learned among many others 0.1)
+    given_up, dark, enough : of the squares of a row or column: so many in the sparse part ask whether they belong
+        there, if the rest is no longer than so many standard deviations an entry, and if there are so many entries for
+        each atom
+    known, follows : what the space of the others must explain of them beyond their share of the entries, and how it
+        must be correlated with them (smooth things before dark walls: 0.2, mostly; lit patches: 0.6)
     clipped : standard deviations at which residuals are clipped to find an atom more
     level : of the scale of residuals: their mean square, in units of it, where no square counts more than 1
     filled : of the data: as many numbers of L as leave nothing to say about noise
@@ -113,6 +121,12 @@ class Trimming:
     nearly: tuple[float, int] = (3e-4, 60)
     aside: float = 0.1
     charged: float = 0.5
+    shown: float = 0.3
+    given_up: float = 0.5
+    dark: float = 5.0
+    enough: int = 20
+    known: float = 0.25
+    follows: float = 0.4
     clipped: tuple[float, ...] = (1.0, 3.0)
     level: float = 0.45
     filled: float = 0.9
@@ -238,6 +252,11 @@ class Trimming:
         delta = self.all_but * run.data.size
         if 2 * point.loss <= run.data.unit * delta**2:  # without noise the fewest that explain everything are right
             yield from self._fewest(Trims(run.mixture, self, None, delta), at)
+            return
+        with_lines = taken_back(run, at)
+        if with_lines is not None:
+            at, noise = with_lines
+            yield Trims(run.mixture, self, None, rank=at[1].shape[1], noise=noise).point(at)
 
     def _fewest(self, run: Trims, at: Low) -> Iterator[Candidate]:
         """As few entries as meet the bound: budgets are tried between one that is too small and one that will do."""
