@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.areas import choice, completion, demixing, everyday, exact, phase, scale_giants, vectors
+from benchmarks.areas import blocks, choice, completion, demixing, everyday, exact, phase, scale_giants, vectors
 from benchmarks.records import Part
 
 AREAS = {
@@ -14,6 +14,7 @@ AREAS = {
     "demixing": demixing.PARTS,
     "phase": phase.PARTS,
     "giants": scale_giants.PARTS,
+    "blocks": blocks.PARTS,
 }
 TITLES = {
     "vectors": "sparse vectors",
@@ -24,6 +25,7 @@ TITLES = {
     "demixing": "sums of two parts told apart",
     "phase": "vectors from intensities",
     "giants": "sparse vectors of the largest sizes",
+    "blocks": "matrices in blocks of rows, on disk or made by loaders",
 }
 
 

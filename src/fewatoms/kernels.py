@@ -38,6 +38,14 @@ def _loops() -> Foreign:
     return loops
 
 
+@cache
+def streams() -> Foreign:
+    """The loops that go through rows of a dense matrix once (`operators/passes.py` has their twins)."""
+    from fewatoms import _passes as loops
+
+    return loops
+
+
 def threads() -> int:
     """How many threads loops may use: the cores of this process, or fewer if numba's or OpenMP's variable says so."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

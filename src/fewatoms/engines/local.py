@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from fewatoms import _checks, kernels, ledger, linalg
 from fewatoms._types import Foreign
-from fewatoms.engines.base import Engine, Loader, Placed, Task, as_it_came, called, checked, loaded
+from fewatoms.engines.base import Engine, Loader, Placed, Task, as_it_came, called, checked, loaded, part_of
 
 AHEAD = 2  # blocks begun beyond those that are worked on, so that no thread waits for the sum
 
@@ -16,8 +16,16 @@ AHEAD = 2  # blocks begun beyond those that are worked on, so that no thread wai
 class Blocks(Placed):
     """Blocks of this process, loaded when they are needed."""
 
-    def __init__(self, loaders: Sequence[Loader], keep: bool, workers: int, ready: Task = as_it_came) -> None:
+    def __init__(
+        self,
+        loaders: Sequence[Loader],
+        keep: bool,
+        workers: int,
+        ready: Task = as_it_came,
+        parts: Sequence[object] | None = None,
+    ) -> None:
         self._loaders, self._keep, self._workers, self._ready = list(loaders), keep, workers, ready
+        self._parts = checked(parts, len(self._loaders))
         self._held: dict[int, Foreign] = {}
 
     def __len__(self) -> int:
@@ -26,7 +34,7 @@ class Blocks(Placed):
     def _block(self, i: int) -> Foreign:
         if i in self._held:
             return self._held[i]
-        block = loaded(self._loaders[i], i, self._ready)
+        block = loaded(self._loaders[i], i, self._ready, part_of(self._parts, i))
         if self._keep:
             self._held[i] = block
         return block
@@ -35,7 +43,7 @@ class Blocks(Placed):
         parts = checked(parts, len(self))
 
         def done(i: int) -> Foreign:
-            return called(task, self._block(i), i, () if parts is None else (parts[i],), shared)
+            return called(task, self._block(i), i, part_of(parts, i), shared)
 
         if min(self._workers, len(self)) <= 1:
             for i in range(len(self)):
@@ -81,8 +89,15 @@ class Serial(Engine):
     def workers(self) -> int:
         return 1
 
-    def place(self, loaders: Sequence[Loader], *, keep: bool = False, ready: Task = as_it_came) -> Placed:
-        return Blocks(loaders, keep, 1, ready)
+    def place(
+        self,
+        loaders: Sequence[Loader],
+        *,
+        keep: bool = False,
+        ready: Task = as_it_came,
+        parts: Sequence[object] | None = None,
+    ) -> Placed:
+        return Blocks(loaders, keep, 1, ready, parts)
 
     def __repr__(self) -> str:
         return "Serial()"
@@ -104,8 +119,15 @@ class Threads(Engine):
     def workers(self) -> int:
         return self._workers
 
-    def place(self, loaders: Sequence[Loader], *, keep: bool = False, ready: Task = as_it_came) -> Placed:
-        return Blocks(loaders, keep, self._workers, ready)
+    def place(
+        self,
+        loaders: Sequence[Loader],
+        *,
+        keep: bool = False,
+        ready: Task = as_it_came,
+        parts: Sequence[object] | None = None,
+    ) -> Placed:
+        return Blocks(loaders, keep, self._workers, ready, parts)
 
     def __repr__(self) -> str:
         return f"Threads({self._workers})"

@@ -110,6 +110,8 @@ class View:
         if lengths is None:
             return
         if np.isnan(lengths).any():
+            if self.rows is not None:
+                passes.refuse_odd(self.rows, problem.m)
             raise ValueError("M must hold finite numbers only; some of its columns do not")
         longest = float(lengths.max(initial=0.0))
         if not longest < LONGEST_COLUMN:
