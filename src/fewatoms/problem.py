@@ -27,6 +27,7 @@ from fewatoms.rounding import Summed
 from fewatoms.units import in_range
 
 FAINT_LOSS = 1e-290  # a loss below this, or above its reciprocal, is no ordinary number: shares of it would be lost
+PURSUIT = ", and k, one budget for each part: without k this is pursuit, which takes least squares only"
 EXACT = 1e-28  # share of f(b) below which a loss is rounding: a misfit of 1e-14
 
 
@@ -197,7 +198,7 @@ class Problem:
             if not self.base_loss.squares:
                 told = f"with {self.base_loss!r} give alpha, a bound on the loss"
                 if self.budget.nothing_said and pursues(self.atoms):
-                    told += ", and k, one budget a part: without k this is pursuit, which takes least squares only"
+                    told += PURSUIT
                 raise ValueError(f"misfit is a bound for least squares; {told}; got misfit={misfit!r}")
             alpha = _checks.number("misfit", misfit) ** 2 * self.reference
         return replace(self, alpha=None if alpha is None else _checks.number("alpha", alpha), misfit=misfit)

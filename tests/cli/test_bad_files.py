@@ -212,7 +212,7 @@ split sizes --rank 1                                  | sizes
 split broken --rank 1                                 | broken
 split not.gif --rank 1                                | not.gif
 split one_frame.npy --rank 1                          | two frames
-split nan_frames.npy --rank 1                         | finite
+split nan_frames.npy --rank 1                         | missing (NaN)
 split flat.npy --rank 1                               | axes
 split video.npy --rank 9                              | at most 8
 split video.npy --rank 1 --entries 999999             | at most 240

@@ -105,7 +105,7 @@ def test_rows_of_different_sizes_are_all_solved(way):
 def test_many_descents_are_worth_compiled_loops(r, loops, monkeypatch):
     """Coordinate descent of a few hundred rows takes longer in NumPy than loading machine code."""
     ran = []
-    monkeypatch.setattr(kernels, "_run", lambda name, *_: ran.append(name))
+    monkeypatch.setattr(kernels, "_run", lambda name, *_, **__: ran.append(name))
     rng, rows, entries = np.random.default_rng(0), 200, 100
     starts, others = np.arange(rows + 1) * entries, rng.integers(0, 150, rows * entries)
     none, begin = np.zeros(0), np.zeros((rows, r))

@@ -9,6 +9,7 @@ import numpy as np
 
 from fewatoms import _checks, kept
 from fewatoms.atoms import AtomicSet
+from fewatoms.atoms.pursuit import least_squares_only, pursues
 from fewatoms.budget import Budget, none_of
 from fewatoms.candidates import Candidate, DualPoint, Iterate
 from fewatoms.capabilities import Prox, RankOnePairs, SeenAsIs, Semidefinite
@@ -223,6 +224,8 @@ def _refuse(problem: Problem, budgets: Sequence[Budget]) -> None:
             raise TypeError(
                 "k must say how many atoms are allowed, unless a bound (alpha or misfit) is given; got None"
             )
+        if budget.nothing_said and pursues(atoms) and not problem.base_loss.squares:
+            least_squares_only(atoms, problem.base_loss)
         if budget.nothing_said and atoms.parts and listing is None:
             raise TypeError(f"k must be given for {atoms!r}, whose atoms cannot be listed; got None")
         if budget.nothing_said and atoms.parts:

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from fewatoms import words
-from fewatoms.atoms.pursuit import least_squares_only
 from fewatoms.budget import Budget
 from fewatoms.candidates import DualPoint, Iterate
 from fewatoms.capabilities import SeenAsIs
@@ -59,7 +58,7 @@ class Separation(Method):
         job = SeparationJob(problem, budgets, self, roles)
         pursued = any(map(job.pursues, budgets))
         if pursued and not problem.loss.squares:
-            least_squares_only(problem.atoms, problem.base_loss)
+            return None
         if pursued and weights_differ(problem):
             raise ValueError(
                 f"k must give one budget for each of the 2 parts of {problem.atoms!r} where data have weights: without "
