@@ -195,11 +195,11 @@ class FreeColumns:
         return Seen(projected, projected.seen(b), loss, image=projected.seen, fitted=fitted)
 
     def in_fits(self, loss: Loss) -> FloatArray | None:
-        """In units in which they are about as long as images are, in the weights of the loss."""
+        """In units in which they are a little longer than images, in the weights of the loss: they settle before these."""
         if loss.squares:
             return None
         lengths = block_lengths(self._alike, loss.weights)
-        return np.asarray(self._alike * np.ldexp(1.0, -np.frexp(lengths)[1]))
+        return np.asarray(self._alike * np.ldexp(1.0, 2 - np.frexp(lengths)[1]))
 
     def told(self, v: FloatArray) -> Told:
         return Told(v if self.vectors == 1 else v.reshape(-1, self.vectors), self.intercept)

@@ -220,12 +220,12 @@ def _refuse(problem: Problem, budgets: Sequence[Budget]) -> None:
         name = "cap" if price.cap is not None else "atoms.restricted(...)" if price.ridge == 0 else "ridge"
         raise ValueError(f"{name} needs a vector model, the default method and room for images; got {problem!r}")
     for budget in budgets:
+        if budget.nothing_said and pursues(atoms) and not problem.base_loss.squares:
+            least_squares_only(atoms, problem.base_loss)
         if budget.nothing_said and problem.alpha is None:
             raise TypeError(
                 "k must say how many atoms are allowed, unless a bound (alpha or misfit) is given; got None"
             )
-        if budget.nothing_said and pursues(atoms) and not problem.base_loss.squares:
-            least_squares_only(atoms, problem.base_loss)
         if budget.nothing_said and atoms.parts and listing is None:
             raise TypeError(f"k must be given for {atoms!r}, whose atoms cannot be listed; got None")
         if budget.nothing_said and atoms.parts:

@@ -18,9 +18,10 @@ ESTIMATED = 400  # coefficients of which the condition is estimated
 
 
 def notes(view: View, classes: IntArray, ridge: float) -> list[str]:
-    """What has to be said of coefficients that are hardly determined by the images of these classes."""
-    coordinates = int(view.sizes(classes).sum())
-    if not 1 < coordinates <= ESTIMATED or not view.images.fits(classes):
+    """What has to be said of coefficients that are hardly determined by the images of these classes: nothing where
+    images would have to be asked for, by products or a pass over blocks of rows."""
+    coordinates, read = int(view.sizes(classes).sum()), view.at_hand is not None and view.rows is None
+    if not 1 < coordinates <= ESTIMATED or not (view.images.fits(classes) if read else view.images.held(classes).all()):
         return []
     known = condition(view, classes, ridge)
     return [nearly_dependent(known, grouped=view.blocks is not None)] if known > NOTABLE else []
