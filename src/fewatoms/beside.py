@@ -195,7 +195,7 @@ class FreeColumns:
         return Seen(projected, projected.seen(b), loss, image=projected.seen, fitted=fitted)
 
     def in_fits(self, loss: Loss) -> FloatArray | None:
-        """In units in which they are a little longer than images, in the weights of the loss, so that they settle first."""
+        """In units in which they are a little longer than images, in the weights of the loss: so they settle first."""
         if loss.squares:
             return None
         lengths = block_lengths(self._alike, loss.weights)
