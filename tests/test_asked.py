@@ -9,7 +9,8 @@ import scipy.sparse as sp
 
 import fewatoms as fa
 from answers import NAMES, answer, cases
-from fewatoms.asked import Asked, Fingerprint, digest, loss_of, set_of
+from fewatoms.asked import Asked, Fingerprint, loss_of, set_of
+from fewatoms.linalg import digest
 from fewatoms.kept import Kept
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fewatoms import ledger, linalg
+from fewatoms import ledger
 from fewatoms._types import FloatArray, ModelDual
 from fewatoms.atoms import AtomicSet
 from fewatoms.candidates import Candidate, DualPoint, Iterate
@@ -43,7 +43,7 @@ class LevelBounds:
         self.first_step: float | None = None  # the first dual point's bound from tau = 0: the size of a sensible x
         self._right: list[tuple[float, float]] = []
         # |grad f| <= sqrt(2 L f) turns rounding in a residual of the size of b into rounding of the loss
-        self._slope = math.sqrt(2 * problem.loss.smoothness) * float(np.linalg.norm(problem.b))
+        self._slope = math.sqrt(2 * problem.loss.smoothness) * math.sqrt(problem.b @ problem.b)
 
     def _above(self, loss: float) -> float:
         """A computed loss, rounded up."""
@@ -56,7 +56,7 @@ class LevelBounds:
         problem = self.problem
         conjugate = problem.loss.conjugate(dual.y)
         at_zero = float(problem.b @ dual.y) - conjugate
-        terms = linalg.dot_of_sizes(problem.b, dual.y) + abs(conjugate)
+        terms = problem.measured.bound_of_sizes(problem.b, dual.y) + abs(conjugate)
         pairs = [(0.0, problem.at_zero)] + ([(dual.gauge, dual.loss)] if math.isfinite(dual.gauge) else [])
         for tau, upper in pairs:
             lower = at_zero - tau * dual.support - ROUNDING * (terms + tau * dual.support)
@@ -160,7 +160,7 @@ class Evidence:
             y, value = relaxation.feasible(dual.y, dual.z, dual.support)
             primal = relaxation.primal_value(dual.loss, dual.gauge, dual.squares)
             primal = min(primal, found.value(relaxation, own=self._own(relaxation)))
-            return rounded_gap(primal, value, linalg.dot_of_sizes(self.problem.b, y))
+            return rounded_gap(primal, value, self.problem.measured.bound_of_sizes(self.problem.b, y))
 
     def _evaluate(self, dual: DualPoint) -> None:
         """Take a dear point now."""
@@ -184,7 +184,7 @@ class Evidence:
         y, value = dual.relaxation.feasible(dual.y, dual.z, dual.support)
         if value < self.dual:
             self.dual, self.y = value, y.copy()
-            self.terms = linalg.dot_of_sizes(self.problem.b, y)
+            self.terms = self.problem.measured.bound_of_sizes(self.problem.b, y)
         self.primal = min(self.primal, dual.relaxation.primal_value(dual.loss, dual.gauge, dual.squares))
         self.relaxed.see_dual(dual)
         if self.relaxed is not self.levels:  # the same vector bounds the gauge of the set that was asked for

@@ -9,7 +9,10 @@ from __future__ import annotations
 import logging
 import os
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from itertools import pairwise
 
@@ -26,6 +29,8 @@ GATHER = 1 << 22  # numbers that the NumPy twins gather at a time
 _log = logging.getLogger("fewatoms")
 NONE: FloatArray = np.zeros(0)
 
+_alone: ContextVar[bool] = ContextVar("fewatoms_alone", default=False)
+
 
 @cache
 def _loops() -> Foreign:
@@ -34,8 +39,20 @@ def _loops() -> Foreign:
     return loops
 
 
+@contextmanager
+def single_thread() -> Iterator[None]:
+    """Keep loops called from this thread to it: others have work of their own."""
+    token = _alone.set(True)
+    try:
+        yield
+    finally:
+        _alone.reset(token)
+
+
 def threads() -> int:
     """How many threads loops may use: the cores of this process, or fewer if numba's or OpenMP's variable says so."""
+    if _alone.get():
+        return 1
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS"):
         told = os.environ.get(name, "")

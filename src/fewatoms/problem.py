@@ -285,6 +285,8 @@ class Problem:
             return math.sqrt(candidate.loss / self.reference)
         w = np.ones(1) if self.loss.weights is None else np.sqrt(self.loss.weights)
         left = self.seen.left(candidate.residual)
+        if self.base_loss.squares:
+            return math.sqrt(self.base_loss.value(left) / self.reference)
         return float(np.linalg.norm(w * left) / np.linalg.norm(w * self.data))
 
     @cached_property

@@ -18,7 +18,7 @@ from distributed import TimeoutError as NotYet
 from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
 
-from fewatoms import ledger, linalg
+from fewatoms import kernels, ledger, linalg
 from fewatoms._types import Foreign
 from fewatoms.engines.base import Engine, Loader, Placed, Task, called, checked, loaded
 
@@ -63,6 +63,10 @@ class Dask(Engine):
     def workers(self) -> int:
         """Threads of all workers that are there now."""
         return max(1, sum(self.client.nthreads().values()))
+
+    @property
+    def here(self) -> bool:
+        return False
 
     def place(self, loaders: Sequence[Loader], *, keep: bool = False) -> Placed:
         futures = [
@@ -170,6 +174,6 @@ def _waited(future: Future) -> Foreign:
 
 
 def capped(task: Task, block: Foreign, i: int, part: tuple[Foreign, ...], *shared: object) -> Foreign:
-    """A task on a worker, where several may run at a time: with one thread of BLAS each."""
-    with linalg.single_thread():
+    """A task on a worker, where several may run at a time: with one thread each."""
+    with linalg.single_thread(), kernels.single_thread():
         return called(task, block, i, part, shared)

@@ -37,12 +37,16 @@ class Blocks(Placed):
         def done(i: int) -> Foreign:
             return called(task, self._block(i), i, () if parts is None else (parts[i],), shared)
 
+        def alone(i: int) -> Foreign:
+            with kernels.single_thread():
+                return done(i)
+
         if min(self._workers, len(self)) <= 1:
             for i in range(len(self)):
                 yield done(i)
                 ledger.tick()
         else:
-            yield from self._in_threads(done)
+            yield from self._in_threads(alone)
 
     def _in_threads(self, done: Task) -> Iterator[Foreign]:
         """Results in order; no more blocks are begun than there are threads, and a few."""
@@ -89,7 +93,7 @@ class Serial(Engine):
 
 
 class Threads(Engine):
-    """Blocks in threads of this process, each with one thread of BLAS.
+    """Blocks in threads of this process, each with one thread of BLAS and of compiled loops.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ class LeastSquares(Quadratic):
         return Kept(type(self).__name__) if self.weights is None else None
 
     def value(self, r: FloatArray) -> float:
-        return 0.5 * float(np.dot(r, r if self.weights is None else self.weights * r))
+        return 0.5 * float(r @ (r if self.weights is None else self.weights * r))
 
     def with_background(self, background: float) -> Loss:
         return Everywhere(self.weights, background) if background else self
@@ -59,7 +59,7 @@ class LeastSquares(Quadratic):
         return self._w * r
 
     def conjugate(self, y: FloatArray) -> float:
-        return 0.5 * float(np.dot(y, y if self.weights is None else y / self.weights))
+        return 0.5 * float(y @ (y if self.weights is None else y / self.weights))
 
 
 class Everywhere(LeastSquares):

@@ -34,6 +34,7 @@ class Operator(Offering, ABC):
     shape: tuple[int, int]
     complex = False  # M*y is a complex Hermitian matrix
     background = 0.0  # the weight of cells of a matrix that were not sampled, as zeros; images are `Spread` with one
+    arrays = True  # images and y are arrays; otherwise methods have to say that they know such ones (`Job.spreads`)
     by_columns = False  # a matrix model is measured column by column, each column alike
     names: Names | None = None  # what its columns are called, where somebody said so
     framed: Maker | None = None  # what makes a data frame of the kind that it came as
@@ -99,6 +100,18 @@ class Operator(Offering, ABC):
     def apply_factors(self, U: Array, V: Array) -> FloatArray:
         """M(U V^T) for a matrix model in factors, one product; an operator may know a way without forming it."""
         return self.apply(U @ V.T)
+
+    def nothing(self) -> FloatArray:
+        """The image of x = 0."""
+        return np.zeros(self.shape[0])
+
+    def bound_of_sizes(self, b: FloatArray, y: FloatArray) -> float:
+        """The sum of |b_i y_i|, or more than that."""
+        return linalg.dot_of_sizes(b, y)
+
+    def digest(self, b: FloatArray) -> str:
+        """Of data, by which they are known again."""
+        return linalg.digest(b)
 
     def images(self, face: Face) -> Matrix:
         """The images of a face's basis, m x dim: dim products."""

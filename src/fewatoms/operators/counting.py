@@ -11,7 +11,17 @@ import numpy as np
 
 from fewatoms import ledger
 from fewatoms._types import Array, FloatArray, IntArray, Matrix, ModelDual
-from fewatoms.capabilities import ColumnBlocks, FactorFits, FactorImages, Intensities, Norms, RowWise, SampledEntries, SeenAsIs
+from fewatoms.capabilities import (
+    ColumnBlocks,
+    EntryLines,
+    FactorFits,
+    FactorImages,
+    Intensities,
+    Norms,
+    RowWise,
+    SampledEntries,
+    SeenAsIs,
+)
 from fewatoms.faces import Factors, SymmetricFactors
 from fewatoms.operators.base import Operator
 from fewatoms.operators.wrapper import Wrapper, as_it_is
@@ -189,6 +199,7 @@ Counting.lifts = {
     ColumnBlocks: as_it_is,
     SeenAsIs: as_it_is,
     SampledEntries: as_it_is,
+    EntryLines: as_it_is,
     Norms: as_it_is,
     RowWise: as_it_is,
     FactorFits: _CountedFits,

@@ -7,7 +7,8 @@ import pytest
 
 import naive
 from fewatoms import Biases, RankOne, Sampling, fit, kernels, ledger
-from fewatoms.methods.lowrank.entries import Factored, Triple, balanced, row_by_row
+from fewatoms.methods.lowrank.entries import Factored, Triple, balanced
+from fewatoms.operators.sampling import ByLines
 
 # name -> what differs from: 9 x 7 with 70 % of the entries, rank 2, lam 0.3, nothing else
 CASES = {
@@ -81,7 +82,7 @@ class Asked:
         self.size = max(self.reached(replace(self.start, s=0 * self.start.s)), 1e-300)  # the objective without atoms
 
     def factored(self, M, b, weights):
-        return Factored(row_by_row(M, b, weights), M.matrix_shape, biased=self.biased, nonnegative=self.nonnegative)
+        return Factored(ByLines(M).lines(b, weights), M.matrix_shape, biased=self.biased, nonnegative=self.nonnegative)
 
     def reached(self, at):
         return naive.reached(at, *self.entries, self.lam, self.shrink)
@@ -284,7 +285,7 @@ def test_leading_triplets_of_a_matrix_with_a_gap(shape, seed):
     s = np.where(np.arange(min(shape)) < 2, [5.0, 3.0, *np.zeros(min(shape) - 2)], 1e-3)
     X = U * s @ V.T
     rows, cols = np.divmod(rng.permutation(p * q), q)
-    F = Factored(row_by_row(Sampling(rows, cols, shape), X[rows, cols], None), shape)
+    F = Factored(ByLines(Sampling(rows, cols, shape)).lines(X[rows, cols], None), shape)
     at = leading(F, 2, seed=seed)
     np.testing.assert_allclose(at.s, s[:2], rtol=1e-6)
     np.testing.assert_allclose(naive.dense_triple(at)[0], U[:, :2] * s[:2] @ V[:, :2].T, atol=1e-4)
@@ -615,7 +616,7 @@ def many(noise, seed=0, biased=False, p=300, q=250, size=1.0):
     b = size * (X[rows, cols] + noise * rng.standard_normal(rows.size))
     assert b.size >= kernels.WORTHWHILE
     M = Sampling(rows, cols, (p, q))
-    return Factored(row_by_row(M, b, None), (p, q), biased=biased), M, b
+    return Factored(ByLines(M).lines(b, None), (p, q), biased=biased), M, b
 
 
 @pytest.mark.parametrize("biased", [False, True])

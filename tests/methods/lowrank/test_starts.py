@@ -9,7 +9,8 @@ from scipy.sparse.csgraph import connected_components
 
 import fewatoms as fa
 from fewatoms.methods.lowrank import starts
-from fewatoms.methods.lowrank.entries import Factored, row_by_row
+from fewatoms.methods.lowrank.entries import Factored
+from fewatoms.operators.sampling import ByLines
 
 
 def drawn(seed, *, weighted=False):
@@ -20,7 +21,7 @@ def drawn(seed, *, weighted=False):
     rows, cols = np.divmod(rng.choice(p * q, m, replace=False), q)
     M, values = fa.Sampling(rows, cols, (p, q)), rng.standard_normal(m)
     w = rng.uniform(0.5, 2.0, m) if weighted else None
-    return Factored(row_by_row(M, values, w), (int(p), int(q))), rows, cols, values, np.ones(m) if w is None else w
+    return Factored(ByLines(M).lines(values, w), (int(p), int(q))), rows, cols, values, np.ones(m) if w is None else w
 
 
 @pytest.mark.parametrize("block", [1 << 20, 3])
@@ -75,7 +76,7 @@ def test_a_group_that_has_faded_begins_anew():
     X = np.outer(rng.uniform(1, 2, 12), rng.uniform(1, 2, 10))
     X[:6, 5:] = X[6:, :5] = np.nan
     M, b = fa.Sampling.from_array(X)
-    F = Factored(row_by_row(M, b, None), X.shape)
+    F = Factored(ByLines(M).lines(b, None), X.shape)
     at = starts.leading(F, 1)
     U, V = (np.where(np.arange(n)[:, None] < n // 2, Y, 0.0) for n, Y in zip(X.shape, at.halves(), strict=True))
     lost = F.of(U, V)

@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 
 from fewatoms import ledger
-from fewatoms._types import Array, IntArray
-from fewatoms.capabilities import SampledEntries
 from fewatoms.methods.lowrank.entries import AWAKE, Factored, Triple
 from fewatoms.methods.lowrank.starts import Seeds, leading, widened
 from fewatoms.methods.lowrank.sweeps import Asked
 from fewatoms.ranking import Lists, ranked
-from fewatoms.sides import Side, at_entries
+from fewatoms.sides import Drawn, Lines, Side, Split
 
 RANKED_CELLS = (
     1 << 26
@@ -86,12 +85,12 @@ class HeldOut:
     above: float = 1.05
     settled: float = 1e-5
 
-    def trial(self, asked: Asked, parts: Sequence[IntArray] | None = None) -> Trial:
+    def trial(self, asked: Asked, held: Split | None = None) -> Trial:
         """Entries held out, these or some drawn by the generator of the run: the same for every k."""
         m = asked.problem.m
         if m < 2:
             raise ValueError(f'ridge="auto" needs at least 2 entries, some to hold out; got {m}')
-        return Trial(self, asked, self._parts(m) if parts is None else parts)
+        return Trial(self, asked, self._parts(asked) if held is None else [held])
 
     def choose(self, trial: Trial, asked: Asked, whole: Callable[[], Factored], before: Choice | None = None) -> Choice:
         """Shrink biases as predicts entries held out best alone, go down a ladder of penalties on the others.
@@ -118,36 +117,30 @@ class HeldOut:
             best = replace(best, lam=self.above * float(leading(whole(), 1, shrink, rounds=10).s[0]))
         return best
 
-    def _parts(self, m: int) -> list[IntArray]:
-        """The entries that each fold holds out."""
+    def _parts(self, asked: Asked) -> list[Split]:
+        """The entries that each fold holds out: of few, as many each; of many, those on which a lot falls."""
+        m = asked.problem.m
+        if m >= self.many:
+            return [Drawn(int(ledger.generator().integers(2**63)), 0.0, self.share)]
         order = ledger.generator().permutation(m)
         ledger.tick()
-        parts = np.array_split(order, min(self.folds, m)) if m < self.many else [order[: max(1, round(self.share * m))]]
-        return [np.sort(part) for part in parts]
-
-
-def _marked(entries: SampledEntries, out: IntArray, m: int) -> Array:
-    """Which entries are held out, row by row."""
-    marks = np.zeros(m, dtype=bool)
-    marks[out] = True
-    ledger.tick()
-    return entries.row_by_row(marks)[2].astype(bool, copy=False)
+        return [asked.entries.named(np.sort(part)) for part in np.array_split(order, min(self.folds, m))]
 
 
 class _Fold:
     """Some entries held out, and the others to fit."""
 
-    def __init__(self, asked: Asked, entries: Side, out: Array) -> None:
-        rest, held = entries.parted(out)
+    def __init__(self, asked: Asked, entries: Lines, out: Split) -> None:
+        rest, held = entries.split(out)
         ledger.tick()
         # the centre without those held out
-        shift = float(np.average(rest.values, weights=rest.weights if rest.weights.size else None))
         if asked.biased:
-            rest, held = (replace(side, values=side.values - shift) for side in (rest, held))
+            shift = rest.mean()
+            rest, held = rest.shifted(shift), held.shifted(shift)
         self.train, self.held = asked.factored(rest), held
         ledger.tick()
         self.seeds: Seeds | None = None
-        self.weight = float(held.weights.sum()) if held.weights.size else float(held.values.size)
+        self.weight = held.weight()
 
     def seeded(self, k: int, shrink: float) -> Triple:
         """Where a ladder begins."""
@@ -161,9 +154,7 @@ class _Fold:
 
     def errors(self, at: Triple) -> tuple[float, float]:
         """The weighted sum of the squares of the errors on the entries held out, and that of the weights."""
-        error = self.held.values - at_entries(self.held, at.P * at.s, at.Q, at.row, at.col)
-        w = self.held.weights
-        return float(np.dot(w * error if w.size else error, error)), self.weight
+        return self.held.misfit(at.P * at.s, at.Q, at.row, at.col), self.weight
 
     def sweeps(self, how: HeldOut) -> tuple[int, int]:
         """How many for each penalty, while scores fall steeply and after that."""
@@ -186,9 +177,10 @@ class _ClicksFold(_Fold):
     would those of a model that says so of everything.
     """
 
-    def __init__(self, asked: Asked, entries: Side, out: Array) -> None:
+    def __init__(self, asked: Asked, entries: Lines, out: Split) -> None:
         super().__init__(asked, entries, out)
-        held, rest, rows = self.held, self.train.rows, asked.entries.matrix_shape[0]
+        held, rest = cast(Side, self.held), cast(Side, self.train.rows)  # a background is for entries in arrays
+        rows = asked.entries.matrix_shape[0]
         clicked = asked.sign * held.values > 0
         where = np.repeat(np.arange(rows), np.diff(held.starts))[clicked]
         most = max(1, RANKED_CELLS // asked.entries.matrix_shape[1])
@@ -229,11 +221,11 @@ class Trial:
     keep : is shown each point that predicts better than those before
     """
 
-    def __init__(self, how: HeldOut, asked: Asked, parts: Sequence[IntArray]) -> None:
+    def __init__(self, how: HeldOut, asked: Asked, parts: Sequence[Split]) -> None:
         self.how, self.charge = how, asked.problem.M.charge
         entries = asked.row_by_row()
         kind: type[_Fold] = _ClicksFold if asked.problem.measured.background else _Fold
-        self.folds = [kind(asked, entries, _marked(asked.entries, part, entries.values.size)) for part in parts]
+        self.folds = [kind(asked, entries, part) for part in parts]
         self.keep: Callable[[Triple], None] = lambda at: None
 
     def starts(self, k: int, shrink: float) -> list[Triple]:

@@ -7,17 +7,14 @@ above the other. With a ridge on factors as without, groups are problems of thei
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from fewatoms import kernels, ledger
+from fewatoms import ledger
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.methods.lowrank.entries import Factored, Triple
-from fewatoms.sides import Side, at_entries
 
-ENTRIES_AT_ONCE = 1 << 16  # entries looked at together
 WAKING = 1e-3  # of the coefficient without a penalty: what atoms begin with that it would leave nothing of
 FADED = 1e-3  # times what a group would begin with: where sweeps have lost it
 SPARE = 4  # columns more than are asked for: the last ones converge slowly
@@ -31,10 +28,10 @@ Groups = tuple[IntArray, IntArray, int]
 def groups(F: Factored) -> Groups:
     """The group of each row and of each column, and how many there are. Lines without entries are in the first."""
     label = np.arange(F.shape[0])
-    seen = np.flatnonzero(np.diff(F.rows.starts))
+    seen = np.flatnonzero(F.rows.lengths)
     while True:
-        cols = _least(F.cols, label)
-        fresh = np.minimum(label, _least(F.rows, cols))
+        cols = F.cols.least(label)
+        fresh = np.minimum(label, F.rows.least(cols))
         fresh = fresh[fresh]
         if np.array_equal(fresh[seen], label[seen]):
             break
@@ -46,52 +43,6 @@ def groups(F: Factored) -> Groups:
     where = np.zeros(F.shape[1], dtype=np.intp)
     where[touched] = np.searchsorted(names, cols[touched])
     return rows, where, names.size
-
-
-def _least(side: Side, labels: IntArray) -> IntArray:
-    """Per line the least label of the other side among its entries; more than any for lines without entries."""
-    out = np.full(side.starts.size - 1, np.iinfo(np.intp).max, dtype=np.intp)
-    for first, last in _blocks(side):
-        filled = first + np.flatnonzero(np.diff(side.starts[first : last + 1]))
-        if filled.size:
-            begin = side.starts[first]
-            some = labels[side.others[begin : side.starts[last]]]
-            out[filled] = np.minimum.reduceat(some, side.starts[filled] - begin)
-        ledger.tick()
-    return out
-
-
-def _blocks(side: Side) -> Iterator[tuple[int, int]]:
-    """Ranges of lines with about as many entries each."""
-    starts, first = side.starts, 0
-    while first < starts.size - 1:
-        last = int(np.searchsorted(starts, starts[first] + ENTRIES_AT_ONCE, side="right")) - 1
-        last = max(first + 1, min(last, starts.size - 1))
-        yield first, last
-        first = last
-
-
-def _part(side: Side, first: int, last: int) -> Side:
-    """Some lines alone."""
-    some = slice(side.starts[first], side.starts[last])
-    weights = side.weights[some] if side.weights.size else side.weights
-    return Side(side.starts[first : last + 1] - side.starts[first], side.others[some], side.values[some], weights)
-
-
-def _residual_times(
-    side: Side, own: Array, other: Array, biases: tuple[FloatArray, FloatArray], Q: Array
-) -> FloatArray:
-    """Z Q for the weighted residual Z of own other^T and biases, a block of lines at a time: Z is not kept."""
-    out = np.empty((side.starts.size - 1, Q.shape[1]))
-    mine, theirs = biases
-    for first, last in _blocks(side):
-        part = _part(side, first, last)
-        left = part.values - at_entries(part, own[first:last], other, mine[first:last], theirs)
-        out[first:last] = kernels.scattered(
-            part.weights * left if part.weights.size else left, Q, part.starts, part.others
-        )
-        ledger.tick()
-    return out
 
 
 class _Apart:
@@ -224,13 +175,7 @@ def widened(F: Factored, at: Triple, rank: int, lam: float, rounds: int = 3) -> 
 
 def _inverse_sizes(F: Factored, P: Array, Q: Array, where: Groups) -> FloatArray:
     """1 / |M(u v^T)|^2 in the weights, for each group (rows) and pair of columns."""
-    side, squares = F.rows, Q**2
-    sizes = np.zeros((where[2], P.shape[1]))
-    for first, last in _blocks(side):
-        part = _part(side, first, last)
-        w = part.weights if part.weights.size else np.ones(part.others.size)
-        shares = P[first:last] ** 2 * kernels.scattered(w, squares, part.starts, part.others)
-        np.add.at(sizes, where[0][first:last], shares)
+    sizes = F.rows.shares(P, Q**2, where[0], where[2])
     return np.where(sizes > 0, 1.0 / np.where(sizes > 0, sizes, 1.0), 0.0)
 
 
@@ -244,8 +189,8 @@ def _vectors(
     width = min(count + SPARE, *F.shape)
     Q = ledger.generator().standard_normal((F.shape[1], width))
     for _ in range(rounds):
-        P = rows.orthonormal(_residual_times(F.rows, U, V, (at.row, at.col), Q))
-        T = _residual_times(F.cols, V, U, (at.col, at.row), P)
+        P = rows.orthonormal(F.rows.residual_times(U, V, (at.row, at.col), Q))
+        T = F.cols.residual_times(V, U, (at.col, at.row), P)
         Q = cols.orthonormal(T)
     values, turn = cols.principal(T)  # M*y ~ P T^T in each group
     values, turn = values[:, :count], turn[:, :, :count]
