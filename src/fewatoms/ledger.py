@@ -138,6 +138,17 @@ def go_through() -> None:
         account.passes += 1
 
 
+@contextmanager
+def elsewhere() -> Iterator[None]:
+    """Products and passes inside the block are with an operator that stands in for M, and cost next to nothing."""
+    account = current()
+    before = account.products, account.passes
+    try:
+        yield
+    finally:
+        account.products, account.passes = before
+
+
 def tick() -> None:
     """Say that work goes on: whoever listens may look at what was found, and stop the run."""
     account = _current.get()

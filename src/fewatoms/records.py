@@ -277,6 +277,7 @@ class Record:
             iterations=self.iterations,
             products=spent.products,
             svd_products=spent.svd_products,
+            passes=spent.passes,
             certificate=Certificate.of(problem, final, self.evidence, unreachable=status is Status.UNREACHABLE),
             held_out=self.job.held_out(problem.budget),
         )

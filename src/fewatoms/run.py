@@ -108,6 +108,7 @@ def solve_best(
                     break
         (answer,) = _answers(job.narrowed(best), [best], way)
         answer.products += spent.products
+        answer.passes += spent.passes
         return answer, scores
 
 

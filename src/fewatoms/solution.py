@@ -78,6 +78,8 @@ class Solution(Point):
     iterations : dual vectors used
     products : products with M and M*, all of them, the reduced fits included
     svd_products : products with M*y inside partial decompositions
+    passes : how often all of M was gone through: a product is a pass, a block of them is one, and so is a sum over all
+        rows, or reading columns out of blocks of rows (`operators.RowBlocks`)
     certificate : what is proven; its dear parts are computed on first access
 
     and, from the compact form, x, indices, names (where M came as a data frame), members, coefficients, cardinality,
@@ -107,6 +109,7 @@ class Solution(Point):
         svd_products: int,
         certificate: Certificate,
         held_out: float | None = None,
+        passes: int = 0,
     ) -> None:
         super().__init__(face, c)
         self.status, self.success, self.message = status, success, message
@@ -115,7 +118,7 @@ class Solution(Point):
         self.free_coefficients, self._intercept, self.biases, _ = beside
         self._several, self.ridge = several, ridge
         self.iterations, self.products, self.svd_products = iterations, products, svd_products
-        self.certificate, self.held_out = certificate, held_out
+        self.certificate, self.held_out, self.passes = certificate, held_out, passes
 
     @property
     def called(self) -> Called:
@@ -325,6 +328,7 @@ class Solution(Point):
             "iterations": self.iterations,
             "products": self.products,
             "svd_products": self.svd_products,
+            "passes": self.passes,
             "held_out": None if self.held_out is None else float(self.held_out),
             "fingerprint": proven.fingerprint.plain(),
             "figures": proven.known().plain(),
@@ -387,6 +391,7 @@ def restored(it: Kept) -> Solution:
         svd_products=kept.whole(told["svd_products"]),
         certificate=Certificate(Figures.read(told["figures"], ridge), None, asked, fingerprint),
         held_out=kept.maybe(told["held_out"]),
+        passes=kept.whole(told.get("passes", 0)),  # which earlier files do not know
     )
     if "cost" in arrays:
         vars(answer)["measures"] = Measures(arrays["contribution"], arrays["cost"])

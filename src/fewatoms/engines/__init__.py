@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from fewatoms.engines.base import Engine, Loader, Placed, Task, Terms, rows_of, summed
+from fewatoms.engines.base import DelayedBlock, Engine, Loader, Placed, Task, Terms, summed
 from fewatoms.engines.local import Serial, Threads
 
 if TYPE_CHECKING:
@@ -61,4 +61,16 @@ def _present() -> Engine | None:
     return present()
 
 
-__all__ = ["Engine", "Loader", "Placed", "Serial", "Task", "Terms", "Threads", "engine_of", "rows_of", "summed"]
+__all__ = [
+    "DelayedBlock",
+    "Engine",
+    "Loader",
+    "Placed",
+    "Serial",
+    "Task",
+    "Terms",
+    "Threads",
+    "engine_of",
+    "rows_of",
+    "summed",
+]

@@ -4,14 +4,29 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise
+from dataclasses import dataclass
 from operator import add
 from typing import TypeAlias
 
-from fewatoms._types import Array, Foreign
+from fewatoms._types import Foreign
 
 Loader: TypeAlias = Callable[[], Foreign]
 Task: TypeAlias = Callable[..., Foreign]
+
+
+@dataclass(frozen=True, eq=False)
+class DelayedBlock:
+    """A loader of a block that Dask makes: an engine of Dask has `delayed` computed by its scheduler."""
+
+    delayed: Foreign
+
+    def __call__(self) -> Foreign:
+        return self.delayed.compute(scheduler="synchronous")
+
+
+def as_it_came(block: Foreign) -> Foreign:
+    """A block that is ready as it is."""
+    return block
 
 
 class Placed(ABC):
@@ -55,10 +70,11 @@ class Engine(ABC):
         return True
 
     @abstractmethod
-    def place(self, loaders: Sequence[Loader], *, keep: bool = False) -> Placed:
+    def place(self, loaders: Sequence[Loader], *, keep: bool = False, ready: Task = as_it_came) -> Placed:
         """Blocks made by these loaders, each where it is to live.
 
         keep : whether a block is kept once it was loaded; otherwise it may be loaded again for every pass
+        ready : what is done with a block as soon as it was loaded
         """
 
 
@@ -99,10 +115,10 @@ def called(task: Task, block: Foreign, i: int, part: tuple[object, ...], shared:
         raise
 
 
-def loaded(loader: Loader, i: int) -> Foreign:
-    """What a loader gives; errors say which block was meant."""
+def loaded(loader: Loader, i: int, ready: Task) -> Foreign:
+    """What a loader gives, made ready; errors say which block was meant."""
     try:
-        return loader()
+        return ready(loader())
     except Exception as error:
         error.add_note(f"This happened when block {i} was loaded.")
         raise
@@ -113,8 +129,3 @@ def checked(parts: Sequence[object] | None, count: int) -> Sequence[object] | No
     if parts is not None and len(parts) != count:
         raise ValueError(f"parts must be one for each of {count} blocks; got {len(parts)}")
     return parts
-
-
-def rows_of(vector: Array, starts: Sequence[int]) -> list[Array]:
-    """A vector or the rows of an array cut at these starts, the last of which is its end: views."""
-    return [vector[a:b] for a, b in pairwise(starts)]

@@ -13,14 +13,14 @@ from contextlib import suppress
 from operator import add
 
 from dask.sizeof import sizeof
-from distributed import CancelledError, Client, Future, get_client
+from distributed import CancelledError, Client, Future, get_client, wait
 from distributed import TimeoutError as NotYet
 from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
 
 from fewatoms import kernels, ledger, linalg
 from fewatoms._types import Foreign
-from fewatoms.engines.base import Engine, Loader, Placed, Task, called, checked, loaded
+from fewatoms.engines.base import DelayedBlock, Engine, Loader, Placed, Task, as_it_came, called, checked, loaded
 
 POLL = 0.1  # seconds between two looks at the clock while workers work
 INLINE = 1 << 18  # bytes up to which an array goes along with the task itself
@@ -68,11 +68,14 @@ class Dask(Engine):
     def here(self) -> bool:
         return False
 
-    def place(self, loaders: Sequence[Loader], *, keep: bool = False) -> Placed:
-        futures = [
-            self.client.submit(loaded, loader, i, pure=False, retries=RETRIES) for i, loader in enumerate(loaders)
-        ]
-        return DaskBlocks(self.client, futures)
+    def place(self, loaders: Sequence[Loader], *, keep: bool = False, ready: Task = as_it_came) -> Placed:
+        return DaskBlocks(self.client, [self._made(loader, i, ready) for i, loader in enumerate(loaders)])
+
+    def _made(self, loader: Loader, i: int, ready: Task) -> Future:
+        """A block, made by its loader on a worker, or of what Dask itself makes."""
+        if not isinstance(loader, DelayedBlock):
+            return self.client.submit(loaded, loader, i, ready, pure=False, retries=RETRIES)
+        return self.client.submit(ready, self.client.compute(loader.delayed), pure=False, retries=RETRIES)
 
     def __repr__(self) -> str:
         return f"Dask({self.client.scheduler_info()['address']})"
@@ -162,8 +165,8 @@ def _waited(future: Future) -> Foreign:
     """The result of a future; the clock goes on in the meantime."""
     try:
         while not future.done():
-            with suppress(NotYet):  # which a task may say as well
-                return future.result(timeout=POLL)
+            with suppress(NotYet):  # not of the result itself: giving up on its way here would lose it
+                wait(future, timeout=POLL)
             ledger.tick()
         return future.result()
     except KilledWorker as error:

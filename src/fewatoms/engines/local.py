@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from fewatoms import _checks, kernels, ledger, linalg
 from fewatoms._types import Foreign
-from fewatoms.engines.base import Engine, Loader, Placed, Task, called, checked, loaded
+from fewatoms.engines.base import Engine, Loader, Placed, Task, as_it_came, called, checked, loaded
 
 AHEAD = 2  # blocks begun beyond those that are worked on, so that no thread waits for the sum
 
@@ -16,8 +16,8 @@ AHEAD = 2  # blocks begun beyond those that are worked on, so that no thread wai
 class Blocks(Placed):
     """Blocks of this process, loaded when they are needed."""
 
-    def __init__(self, loaders: Sequence[Loader], keep: bool, workers: int) -> None:
-        self._loaders, self._keep, self._workers = list(loaders), keep, workers
+    def __init__(self, loaders: Sequence[Loader], keep: bool, workers: int, ready: Task = as_it_came) -> None:
+        self._loaders, self._keep, self._workers, self._ready = list(loaders), keep, workers, ready
         self._held: dict[int, Foreign] = {}
 
     def __len__(self) -> int:
@@ -26,7 +26,7 @@ class Blocks(Placed):
     def _block(self, i: int) -> Foreign:
         if i in self._held:
             return self._held[i]
-        block = loaded(self._loaders[i], i)
+        block = loaded(self._loaders[i], i, self._ready)
         if self._keep:
             self._held[i] = block
         return block
@@ -85,8 +85,8 @@ class Serial(Engine):
     def workers(self) -> int:
         return 1
 
-    def place(self, loaders: Sequence[Loader], *, keep: bool = False) -> Placed:
-        return Blocks(loaders, keep, 1)
+    def place(self, loaders: Sequence[Loader], *, keep: bool = False, ready: Task = as_it_came) -> Placed:
+        return Blocks(loaders, keep, 1, ready)
 
     def __repr__(self) -> str:
         return "Serial()"
@@ -108,8 +108,8 @@ class Threads(Engine):
     def workers(self) -> int:
         return self._workers
 
-    def place(self, loaders: Sequence[Loader], *, keep: bool = False) -> Placed:
-        return Blocks(loaders, keep, self._workers)
+    def place(self, loaders: Sequence[Loader], *, keep: bool = False, ready: Task = as_it_came) -> Placed:
+        return Blocks(loaders, keep, self._workers, ready)
 
     def __repr__(self) -> str:
         return f"Threads({self._workers})"

@@ -117,11 +117,15 @@ KERNELS = {
 ladder, many = KERNELS["ladder"], KERNELS["many"]
 
 
+def _which(name: str, held: object) -> Foreign:
+    return KERNELS[f"{name}-blocks" if type(held) is blocks.Blocks else name]
+
+
 def sweep(*args: object) -> object:
     """Of single columns or of blocks."""
-    return KERNELS["sweep-blocks" if type(args[3]) is blocks.Blocks else "sweep"](*args)
+    return _which("sweep", args[3])(*args)
 
 
 def search(*args: object) -> object:
     """Of single columns or of blocks."""
-    return KERNELS["search-blocks" if type(args[3]) is blocks.Blocks else "search"](*args)
+    return _which("search", args[3])(*args)

@@ -22,6 +22,14 @@ from fewatoms.operators.sampling import Margins, Sampling, by_lines
 from fewatoms.operators.several import Several
 from fewatoms.operators.wrapper import Wrapper
 
+BLOCKED = ("dask", "dask_expr", "zarr")  # whose arrays and frames are blocks of rows
+ON_DISK = 1 << 28  # bytes from which on a memory map is worked with a block of rows at a time
+
+
+def on_disk(M: object) -> bool:
+    """Whether M is a large memory map whose rows lie one after the other."""
+    return isinstance(M, np.memmap) and M.ndim == 2 and M.nbytes >= ON_DISK and M.flags.c_contiguous
+
 
 def as_operator(M: object, name: str = "M") -> Operator:
     """M as an operator of fewatoms.
@@ -37,6 +45,8 @@ def as_operator(M: object, name: str = "M") -> Operator:
         return M
     if isinstance(M, type):
         raise TypeError(f"{name} must be an object, not a class; got {M.__name__}")
+    if type(M).__module__.partition(".")[0] in BLOCKED or on_disk(M):
+        return RowBlocks.of(M)
     if sp.issparse(M) or isinstance(M, np.ndarray):
         return MatrixOperator(M, name=name)
     frame = frames.framed(name, M)

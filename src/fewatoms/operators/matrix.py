@@ -22,7 +22,7 @@ from fewatoms.operators.ones import Picked, picked
 C = TypeVar("C")
 
 FULL = 0.1  # share of nonzeros from which sparse columns are better off dense
-TOGETHER = 1 << 21  # numbers of a block of rows that sums are taken over at a time
+SUMMED = 1 << 21  # numbers of a block of rows that sums are taken over at a time
 EXACT_NORM_SIDE = 2000  # up to this shorter side the spectral norm is computed instead of bounded
 
 
@@ -129,7 +129,7 @@ class MatrixOperator(Operator):
         """In threads, a few thousand rows at a time."""
         ledger.go_through()
         A = self.matrix.tocsr() if sp.issparse(self.matrix) else self.matrix
-        rows = max(1, TOGETHER // max(1, int(A.nnz / A.shape[0]) if sp.issparse(A) else A.shape[1]))
+        rows = max(1, SUMMED // max(1, int(A.nnz / A.shape[0]) if sp.issparse(A) else A.shape[1]))
         cuts = [slice(a, a + rows) for a in range(0, A.shape[0], rows)]
         placed = Threads().place([partial(A.__getitem__, cut) for cut in cuts])
         cut = [tuple(None if part is None else part[some] for part in parts) for some in cuts]

@@ -11,10 +11,24 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import scipy.sparse as sp
 
+from fewatoms import frames
 from fewatoms._types import Array, FloatArray, Foreign, IntArray
+from fewatoms.operators.boxes import refuse_complex
 
-PIECE = 1 << 18  # numbers converted or squared at a time: they stay in the cache
+CONVERTED = 1 << 18  # numbers converted or squared at a time: they stay in the cache
 READ_AT_MOST = 50_000_000  # numbers of some rows that are read into memory
+
+
+def ready(block: Foreign) -> Foreign:
+    """A block as it is worked with, whatever was loaded: rows of real numbers, in single or double precision."""
+    frame = None if sp.issparse(block) else frames.framed("M", block)
+    block = block.tocsr() if sp.issparse(block) else np.asanyarray(block if frame is None else frame.numbers())
+    if block.dtype.kind not in "biufc":
+        raise TypeError(f"blocks of rows must hold real numbers; got an array of {block.dtype}")
+    refuse_complex(block.dtype, "M")
+    if block.ndim != 2:
+        raise ValueError(f"blocks of rows must have 2 axes; got shape {block.shape}")
+    return block if block.dtype in (np.float64, np.float32) else block.astype(np.float64)
 
 
 def sizes(A: Foreign) -> tuple[int, int]:
@@ -27,7 +41,7 @@ def pieces(A: Foreign) -> Iterator[tuple[slice, Array]]:
     if sp.issparse(A) or A.dtype == np.float64:
         yield slice(None), A
         return
-    rows = max(1, PIECE // A.shape[1])
+    rows = max(1, CONVERTED // A.shape[1])
     for start in range(0, A.shape[0], rows):
         some = slice(start, start + rows)
         yield some, np.asarray(A[some], dtype=np.float64)
@@ -66,11 +80,13 @@ def squared(A: Foreign, weights: FloatArray | None) -> FloatArray:
     if sp.issparse(A):
         squares = A.multiply(A)
         return np.asarray((squares if weights is None else squares.multiply(weights[:, None])).sum(axis=0)).ravel()
-    total, rows = np.zeros(A.shape[1]), max(1, PIECE // A.shape[1])
+    total, rows = np.zeros(A.shape[1]), max(1, CONVERTED // A.shape[1])
     for start in range(0, A.shape[0], rows):
         piece = np.asarray(A[start : start + rows], dtype=np.float64)
         with np.errstate(over="ignore"):
-            total += np.einsum("ij,ij->j", piece if weights is None else piece * weights[start : start + rows, None], piece)
+            total += np.einsum(
+                "ij,ij->j", piece if weights is None else piece * weights[start : start + rows, None], piece
+            )
     return total
 
 

@@ -1,4 +1,4 @@
-"""A matrix in blocks of rows that lie on disk, or on the workers of a cluster: what costs is going through all of it."""
+"""A matrix in blocks of rows on disk, or on the workers of a cluster: what costs is going through all of it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from itertools import pairwise
 import numpy as np
 import scipy.sparse as sp
 
-from fewatoms import _checks, ledger
+from fewatoms import ledger
 from fewatoms._types import Array, FloatArray, Foreign, IntArray, Matrix
-from fewatoms.engines import Engine, Loader, Placed, Terms, engine_of
+from fewatoms.engines import Engine, Loader, Placed, engine_of
 from fewatoms.names import Names
 from fewatoms.operators import passes
 from fewatoms.operators.base import Operator
-from fewatoms.operators.boxes import refuse_complex
+from fewatoms.operators.sources import read
 
 
 class RowBlocks(Operator):
@@ -29,10 +29,8 @@ class RowBlocks(Operator):
     loaders : sequence of callables
         Each makes one block: a dense array, a memory map, or a sparse matrix. On a cluster they are sent to the
         workers, so that they must be importable there: functions of a module, `functools.partial` of these.
-    shape : (int, int), optional
-        Of all blocks together; without it every block is loaded once to be asked.
-    rows : sequence of int, optional
-        How many rows each block has; with `shape`.
+    rows, columns : sequence of int and int, optional
+        How many rows each block has, and how many columns; without them every block is loaded once to be asked.
     engine : "serial", "threads", a Dask client, the address of a scheduler, or an engine
         Who works on blocks: by default the Dask client that is open, or else threads.
     keep : bool
@@ -44,8 +42,8 @@ class RowBlocks(Operator):
     def __init__(
         self,
         loaders: Sequence[Loader],
-        shape: tuple[int, int] | None = None,
         rows: Sequence[int] | None = None,
+        columns: int | None = None,
         *,
         engine: object = None,
         keep: bool = False,
@@ -53,30 +51,43 @@ class RowBlocks(Operator):
     ) -> None:
         if not len(loaders):
             raise ValueError("loaders must hold at least one; got none")
-        self.engine: Engine = engine_of(engine)  # type: ignore[arg-type]
-        self._placed: Placed = self.engine.place([_Loaded(loader) for loader in loaders], keep=keep)
-        self._unknown = shape is None or rows is None
-        sizes = list(self._placed.map(passes.sizes)) if shape is None or rows is None else [(r, shape[1]) for r in rows]
-        widths = {width for _, width in sizes}
-        if len(widths) > 1:
-            i = next(i for i, (_, width) in enumerate(sizes) if width != sizes[0][1])
-            raise ValueError(
-                f"blocks of rows must have equally many columns; got {sizes[0][1]} in block 0, {sizes[i][1]} in block {i}"
-            )
+        self.engine: Engine = engine_of(engine)
+        self._placed: Placed = self.engine.place(loaders, keep=keep, ready=passes.ready)
+        known = None if rows is None or columns is None else [(count, columns) for count in rows]
+        sizes = list(self._placed.map(passes.sizes)) if known is None else known
+        if len(sizes) != len(loaders):
+            raise ValueError(f"rows must tell a number for each of {len(loaders)} loaders; got {len(sizes)}")
+        for i, (_, width) in enumerate(sizes):
+            if width != sizes[0][1]:
+                raise ValueError(
+                    f"blocks of rows must have equally many columns; got {sizes[0][1]} in block 0, {width} in block {i}"
+                )
         self.starts = [0, *np.cumsum([count for count, _ in sizes]).tolist()]
         self.shape = (self.starts[-1], sizes[0][1])
         if 0 in self.shape:
             raise ValueError(f"M must have at least one row and one column; got shape {self.shape}")
-        if shape is not None and tuple(shape) != self.shape:
-            raise ValueError(f"shape must be that of all blocks together, {self.shape}; got {tuple(shape)}")
         self.names = names
-        self._sparse: bool | None = None
-        self._asked: tuple[bytes, FloatArray] | None = None
+
+    @classmethod
+    def of(cls, source: object, *, engine: object = None, keep: bool = False) -> RowBlocks:
+        """Blocks made from what is at hand, without reading more than its size.
+
+        Parameters
+        ----------
+        source : array, memory map, sparse matrix, str, path, Dask array or frame, Zarr array, or list
+            A .npy file is mapped, not read; a Parquet file is read a row group at a time, and so is a folder of them; a
+            folder of .npy files holds rows one below the other, in the order of their names. A list holds such things,
+            or functions without arguments that return a block each.
+        engine, keep
+            As for the class.
+        """
+        found = read(source)
+        return cls(found.loaders, found.rows, found.columns, engine=engine, keep=keep, names=found.names)
 
     def __repr__(self) -> str:
         return f"RowBlocks({self.shape[0]} x {self.shape[1]} in {len(self.starts) - 1}, {self.engine!r})"
 
-    # Passes ------------------------------------------------------------------------------------------------------------
+    # Passes -----------------------------------------------------------------------------------------------------------
 
     def _cut(self, vector: Array | None) -> Sequence[Array | None]:
         if vector is None:
@@ -105,7 +116,7 @@ class RowBlocks(Operator):
             return sp.csc_array(sp.vstack(blocks))
         return np.concatenate(blocks)
 
-    # What it offers ----------------------------------------------------------------------------------------------------
+    # What it offers ---------------------------------------------------------------------------------------------------
 
     @property
     def image_size(self) -> float:
@@ -127,9 +138,7 @@ class RowBlocks(Operator):
         ledger.go_through()
         return passes.rooted(self._placed.sum(passes.squared, parts=self._cut(weights)))
 
-    def over_rows(
-        self, task: Callable[..., Foreign], *shared: object, parts: Sequence[Array | None] = ()
-    ) -> Foreign:
+    def over_rows(self, task: Callable[..., Foreign], *shared: object, parts: Sequence[Array | None] = ()) -> Foreign:
         ledger.go_through()
         cut = list(zip(*(self._cut(part) for part in parts), strict=True)) if parts else None
         return self._placed.sum(passes.spread, task, *shared, parts=cut or [()] * (len(self.starts) - 1))
@@ -155,26 +164,4 @@ class RowBlocks(Operator):
         self._placed.release()
 
 
-class _Loaded:
-    """A block as it is worked with, whatever its loader gives."""
-
-    def __init__(self, loader: Loader) -> None:
-        self.loader = loader
-
-    def __call__(self) -> Foreign:
-        block = self.loader()
-        if sp.issparse(block):
-            block = block.tocsr()
-            kind = block.dtype
-        else:
-            block = block if isinstance(block, np.ndarray) else np.asarray(block)
-            kind = block.dtype
-        if kind.kind not in "biufc":
-            raise TypeError(f"blocks of rows must hold real numbers; got an array of {kind}")
-        refuse_complex(kind, "M")
-        if block.ndim != 2:
-            raise ValueError(f"blocks of rows must have 2 axes; got shape {block.shape}")
-        return block if kind in (np.float64, np.float32) else block.astype(np.float64)
-
-
-__all__ = ["RowBlocks", "Terms"]
+__all__ = ["RowBlocks"]

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from fewatoms import ledger
-from fewatoms._types import Array, FloatArray, IntArray
+from fewatoms._types import FloatArray, Foreign
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
 from fewatoms.capabilities import RowWise
@@ -31,10 +31,10 @@ from fewatoms.units import column_lengths
 if TYPE_CHECKING:
     from fewatoms.methods.tall import Tall
 
-STEPS = 0.5 ** np.arange(10)  # shares of the way to the best point of a parabola that one pass looks at
-SETTLED = 1e-10  # share of the objective below which a fall is the last one
+SHARES = 0.5 ** np.arange(1, 12)  # shares of the way to the best point of a parabola that one pass looks at
+FALLEN = 1e-10  # share of the objective below which a fall is the last one
 PATIENT, SLOW = 4, 0.1  # steps of other atoms that are not better at once, and the least share of what is missing each
-FLAT = 1e-12  # of the largest squared length in the Hessian: what is added to all, so that there is a triangle
+UPRIGHT = 1e-12  # of the largest squared length in the Hessian: what is added to all, so that there is a triangle
 
 
 class LossRows:
@@ -45,6 +45,10 @@ class LossRows:
 
     def __getitem__(self, rows: slice) -> Loss:
         return self.loss.subset(np.arange(self.size)[rows])
+
+
+def _support(x: FloatArray) -> frozenset[int]:
+    return frozenset(np.flatnonzero(x).tolist())
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +68,11 @@ class Bent:
     def triangle(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """U, u and the scale of columns: the parabola is |u - U w|^2 / 2 and a constant, for w = (v, x) / scale."""
         H = self.H.copy()
-        H[np.diag_indices_from(H)] += FLAT * float(H.diagonal().max(initial=0.0)) + 1e-300
-        U = np.linalg.cholesky(H).T
+        H[np.diag_indices_from(H)] += UPRIGHT * float(H.diagonal().max(initial=0.0)) + 1e-300
+        U = np.asarray(np.linalg.cholesky(H).T, dtype=np.float64)
         w = np.concatenate([self.v, self.x]) / self.scale
         moments = self.H @ w - self.slope
-        return U, np.linalg.solve(U.T, moments), self.scale
+        return U, np.asarray(np.linalg.solve(U.T, moments)), self.scale
 
     def freely(self, x: FloatArray) -> FloatArray:
         """The best v of the parabola beside x."""
@@ -91,6 +95,7 @@ class BentJob(Job):
         self._scale: FloatArray | None = None
         self._lengths: FloatArray | None = None
         self._last: Bent | None = None
+        self._tried: set[frozenset[int]] = set()  # supports that were not better for this budget
 
     def courses(self) -> list[list[Budget]]:
         return [[budget] for budget in sorted(self.budgets, key=lambda budget: budget.single)]
@@ -101,9 +106,9 @@ class BentJob(Job):
     def _F(self) -> FloatArray | None:
         return self.problem.beside.columns
 
-    def _parts(self) -> Sequence[Array | None]:
+    def _parts(self) -> Sequence[Foreign]:
         problem = self.problem
-        return problem.data, self._F, LossRows(problem.base_loss, problem.m)  # type: ignore[return-value]
+        return problem.data, self._F, LossRows(problem.base_loss, problem.m)
 
     def _units(self) -> FloatArray:
         """What columns of [F M] are multiplied by to have length 1."""
@@ -128,6 +133,7 @@ class BentJob(Job):
     def iterates(self, course: Sequence[Budget]) -> Iterator[Iterate]:
         (budget,) = course
         problem, at = self.problem.with_budget(budget), self._last
+        self._tried.clear()
         if at is None:
             with ledger.stage("going through all rows"):
                 at = self._bent(np.zeros(self.problem.M.shape[1]), np.zeros(self.problem.beside.count))
@@ -141,43 +147,45 @@ class BentJob(Job):
 
     def _turned(self, problem: Problem, at: Bent) -> Bent | None:
         """A better point, if the parabola leads to one: with the atoms that it would have, or with those at hand."""
-        held = np.flatnonzero(at.x)
-        for x in (self._best(problem, at, None), self._best(problem, at, held) if held.size else None):
-            if x is None:
+        held = _support(at.x)
+        for inside in (None, held) if held else (None,):
+            x = self._best(problem, at, inside)
+            if x is None or (_support(x) != held and _support(x) in self._tried):
                 continue
-            fresh = self._reached(at, at, x)
-            if fresh is None and not np.isin(np.flatnonzero(x), held).all():
-                fresh = self._nearer(problem, at, x)
+            there = self._bent(x, at.freely(x))
+            fresh = self._reached(at, there, self._worth(at))
+            if fresh is None and _support(x) != held:
+                self._tried.add(_support(x))
+                fresh = self._settled(problem, at, there)
             if fresh is not None:
                 return fresh
         return None
 
-    def _nearer(self, problem: Problem, at: Bent, x: FloatArray) -> Bent | None:
+    def _settled(self, problem: Problem, at: Bent, trial: Bent) -> Bent | None:
         """Other atoms are not better at once: they may be after a few steps of their own."""
-        inside, worth, v = np.flatnonzero(x), np.inf, at.freely(x)
-        trial = self._bent(x, v)
+        inside, lowest = _support(trial.x), self._worth(at) * (1 - FALLEN)
         for _ in range(PATIENT):
-            worth = trial.value + self._paid(trial.x)
-            if worth < self._worth(at) * (1 - SETTLED):
+            before = self._worth(trial)
+            if before < lowest:
                 return trial
-            further = self._best(problem, trial, inside)
-            fresh = None if further is None else self._reached(trial, trial, further)
-            if fresh is None or self._worth(fresh) > worth - SLOW * abs(worth - self._worth(at)):
-                return None if fresh is None or self._worth(fresh) >= self._worth(at) * (1 - SETTLED) else fresh
+            x = self._best(problem, trial, inside)
+            fresh = None if x is None else self._reached(trial, self._bent(x, trial.freely(x)), before)
+            if fresh is None or before - self._worth(fresh) < SLOW * (before - lowest):
+                return None if fresh is None or self._worth(fresh) >= lowest else fresh
             trial = fresh
-        return trial if self._worth(trial) < self._worth(at) * (1 - SETTLED) else None
+        return trial if self._worth(trial) < lowest else None
 
-    def _reached(self, at: Bent, best: Bent, x: FloatArray) -> Bent | None:
-        """The point on the way to x, over the atoms of x alone, where the objective is lowest; None where it does not
-        fall."""
+    def _reached(self, at: Bent, there: Bent, before: float) -> Bent | None:
+        """That point, or one on the way there over its atoms alone, where the objective is lower than before; None
+        where there is none."""
+        least, x, v = before - FALLEN * abs(before), there.x, there.v
+        if self._worth(there) < least:
+            return there
         begin = np.where(x != 0, at.x, 0.0)
-        X = begin + STEPS[:, None] * (x - begin)
-        v = at.freely(x)
-        V = at.v + STEPS[:, None] * (v - at.v)
+        X, V = begin + SHARES[:, None] * (x - begin), at.v + SHARES[:, None] * (v - at.v)
         worth = self._losses(X, V) + np.array([self._paid(other) for other in X])
         i = int(np.argmin(worth))
-        lowest = self._worth(best)
-        return self._bent(X[i], V[i]) if worth[i] < lowest - SETTLED * abs(lowest) else None
+        return self._bent(X[i], V[i]) if worth[i] < least else None
 
     def _worth(self, at: Bent) -> float:
         return at.value + self._paid(at.x)
@@ -195,7 +203,7 @@ class BentJob(Job):
             self._lengths = found
         return self._lengths
 
-    def _best(self, problem: Problem, at: Bent, inside: IntArray | None) -> FloatArray | None:
+    def _best(self, problem: Problem, at: Bent, inside: frozenset[int] | None) -> FloatArray | None:
         """The best point of the parabola with as many atoms as are allowed, or with these coordinates alone."""
         U, u, scale = at.triangle()
         q = at.v.size
@@ -203,21 +211,20 @@ class BentJob(Job):
         if problem.price.on_squares:
             R = np.concatenate([R, np.sqrt(problem.price.on_squares) * np.diag(self._measured())])
             c = np.concatenate([c, np.zeros(len(R) - c.size)])
-        x = np.zeros(R.shape[1])
-        if inside is not None and not problem.atoms.expose(at.x, problem.budget.single).cone:
-            x[inside] = np.linalg.lstsq(R[:, inside], c, rcond=None)[0]
-            return x
+        if inside is not None:
+            R = R * np.isin(np.arange(R.shape[1]), list(inside))
         posed = replace(Problem.of(MatrixOperator(R), c, atoms=problem.atoms), budget=problem.budget)
-        job, best = self.method.inner.open(posed, [problem.budget]), None
+        job = self.method.inner.open(posed, [problem.budget])
         if posed.zero_suffices or job is None:
             return None
-        with closing(job):
+        found: list[Candidate] = []
+        with closing(job), ledger.elsewhere():
             for iterate in job.iterates([problem.budget]):
-                found = job.retrieve(iterate, problem.budget)
-                best = found if best is None or found.loss < best.loss else best
-                if best.isolated:
+                found.append(job.retrieve(iterate, problem.budget))
+                if found[-1].isolated:
                     break
-        return None if best is None else np.ravel(best.face.point(best.c))
+        best = min(found, key=lambda candidate: candidate.loss)
+        return np.ravel(best.face.point(best.c))
 
     # Answers ----------------------------------------------------------------------------------------------------------
 
@@ -228,7 +235,8 @@ class BentJob(Job):
         def left() -> FloatArray:
             return problem.b - problem.M.apply(at.x)
 
-        return Candidate(at.value, face.gauge(c), lambda: (face, c), left)
+        squares = float(np.sum((self._measured() * at.x) ** 2)) if problem.price.on_squares else None
+        return Candidate(at.value, face.gauge(c), lambda: (face, c), left, squares=squares)
 
     def retrieve(self, iterate: Iterate, budget: Budget) -> Candidate:
         assert iterate.primal is not None
@@ -240,9 +248,8 @@ class BentJob(Job):
 
     def evaluate(self, iterate: Iterate) -> DualPoint:
         """The answer's own dual vector, for (P1) at the penalty where it is feasible: two passes."""
-        assert isinstance(iterate.at, Bent)
-        problem = self.problem
-        y = problem.loss.gradient(problem.b - problem.M.apply(iterate.at.x))
+        problem, at = self.problem, cast(Bent, iterate.at)
+        y = problem.loss.gradient(problem.b - problem.M.apply(at.x))
         z = problem.M.adjoint(y)
         support = problem.atoms.ceiling(z)
         return DualPoint(y, z, support, P1(problem, support))

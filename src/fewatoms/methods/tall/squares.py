@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import scipy.linalg
@@ -129,20 +129,24 @@ class TallJob(Job):
             return plain
         return replace(self.inner.goal(self.inner.problem), problem=problem)
 
-    def courses(self) -> list[list[Budget]]:
-        return self.inner.courses()
-
     def begin(self, start: Solution, problem: Problem) -> Candidate | None:
-        found = self.inner.begin(start, self.inner.problem.with_budget(problem.budget))
+        inner = self.inner
+        with ledger.elsewhere():
+            found = inner.begin(start, inner.problem.with_budget(problem.budget))
         return None if found is None else self.seen(found)
 
     def iterates(self, course: Sequence[Budget]) -> Iterator[Iterate]:
-        for iterate in self.inner.iterates(course):
+        stream = self.inner.iterates(course)
+        while True:
+            with ledger.elsewhere():
+                iterate = next(stream, None)
+            if iterate is None:
+                return
             yield Iterate(worth=iterate.worth, at=iterate)
 
     def retrieve(self, iterate: Iterate, budget: Budget) -> Candidate:
-        assert isinstance(iterate.at, Iterate)
-        return self.seen(self.inner.retrieve(iterate.at, budget))
+        with ledger.elsewhere():
+            return self.seen(self.inner.retrieve(cast(Iterate, iterate.at), budget))
 
     def so_far(self, budget: Budget) -> Candidate | None:
         found = None if self._inner is None else self._inner.so_far(budget)
@@ -152,7 +156,9 @@ class TallJob(Job):
         return [] if self._inner is None else self._inner.notes(self._inner.problem, face)
 
     def sketched(self, ridges: Sequence[float]) -> Sketch | None:
-        return self.inner.sketched(ridges)
+        inner = self.inner
+        with ledger.elsewhere():
+            return inner.sketched(ridges)
 
     def reached(self, face: Face, c: FloatArray) -> Iterate:
         iterate = self.inner.reached(face, c)
@@ -162,8 +168,9 @@ class TallJob(Job):
     def evaluate(self, iterate: Iterate) -> DualPoint:
         """That of the small problem, brought to as many numbers as there are data: b less what the small vector leaves
         of c, as M explains it."""
-        assert isinstance(iterate.at, Iterate)
-        found = self.inner.evaluate(iterate.at)
+        inner = self.inner
+        with ledger.elsewhere():
+            found = inner.evaluate(cast(Iterate, iterate.at))
         problem, triangle = self.problem, self.triangle
         x = scipy.linalg.lstsq(triangle.R, triangle.c - found.y, lapack_driver="gelsy")[0]
         y = problem.loss.gradient(problem.b - problem.M.apply(x))

@@ -1,4 +1,4 @@
-"""Sums over rows, made in one pass: what a task gives for one block of them. A worker has to be able to import these."""
+"""Sums over rows, made in one pass: what a task gives for one block of them. Workers have to be able to import it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fewatoms.engines import Terms
 from fewatoms.losses import Loss
 from fewatoms.operators import passes
 
-ROWS = 1 << 19  # numbers of a block that are worked on at a time
+WORKED_ON = 1 << 19  # numbers of a block that are worked on at a time
 
 
 def gram(A: Foreign, b: Array, F: Array | None, root: FloatArray | None) -> FloatArray:
@@ -47,7 +47,7 @@ def _beside(b: Array, F: Array | None, root: FloatArray | None) -> Array:
 
 
 def _few(rows: int, width: int) -> list[slice]:
-    step = max(width, ROWS // width)
+    step = max(width, WORKED_ON // width)
     return [slice(a, a + step) for a in range(0, rows, step)]
 
 
@@ -122,8 +122,6 @@ def _left(A: Foreign, b: Array, F: Array | None, x: FloatArray, v: FloatArray) -
     return left if F is None else left - F @ v
 
 
-def along(
-    A: Foreign, b: Array, F: Array | None, loss: Loss, X: FloatArray, V: FloatArray
-) -> FloatArray:
+def along(A: Foreign, b: Array, F: Array | None, loss: Loss, X: FloatArray, V: FloatArray) -> FloatArray:
     """f at several points: the rows of X and V."""
     return np.array([loss.value(_left(A, b, F, x, v)) for x, v in zip(X, V, strict=True)])

@@ -1,0 +1,184 @@
+"""Blocks of rows: the same matrix, wherever it lies, in as few passes as there are demands."""
+
+import re
+from functools import partial
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import fewatoms as fa
+from fewatoms import ledger
+from fewatoms.capabilities import ColumnBlocks, RowWise
+from fewatoms.engines import Serial, Terms, Threads
+from fewatoms.operators import Metered, RowBlocks, as_operator
+
+M, N = 57, 9
+
+
+@pytest.fixture
+def whole():
+    return np.random.default_rng(1).standard_normal((M, N))
+
+
+def cut(whole, count=5):
+    edges = np.linspace(0, len(whole), count + 1).astype(int)
+    return [whole[a:b] for a, b in zip(edges[:-1], edges[1:], strict=True)]
+
+
+def assert_same(operator, whole):
+    """Everything that a matrix does."""
+    rng = np.random.default_rng(2)
+    dense = whole.toarray() if sp.issparse(whole) else np.asarray(whole, dtype=np.float64)
+    m, n = dense.shape
+    x, y, X, Y = rng.standard_normal(n), rng.standard_normal(m), rng.standard_normal((n, 3)), rng.standard_normal((m, 2))
+    indices, rows = np.array([n - 1, 0, 2]), rng.permutation(m)[: m // 2]
+    assert operator.shape == (m, n)
+    np.testing.assert_allclose(operator.apply(x), dense @ x, atol=1e-12)
+    np.testing.assert_allclose(operator.adjoint(y), dense.T @ y, atol=1e-12)
+    np.testing.assert_allclose(operator.apply_block(X), dense @ X, atol=1e-12)
+    np.testing.assert_allclose(operator.adjoint_block(Y), dense.T @ Y, atol=1e-12)
+    columns = operator.columns(indices)
+    np.testing.assert_allclose(columns.toarray() if sp.issparse(columns) else columns, dense[:, indices])
+    lengths = operator.column_lengths(np.abs(y))
+    np.testing.assert_allclose(lengths, np.sqrt(np.abs(y) @ dense**2), rtol=1e-12)
+    np.testing.assert_allclose(operator.subset(rows).apply(x), dense[rows] @ x, atol=1e-12)
+    total = operator.over_rows(moments, parts=(y, None))
+    np.testing.assert_allclose(total[0], dense.T @ y, atol=1e-12)
+    assert total[1] == m
+
+
+def moments(A, y, nothing):
+    assert nothing is None
+    return Terms((A.T @ y, A.shape[0]))
+
+
+@pytest.mark.parametrize("engine", [Serial(), Threads(2), "serial", "threads"])
+@pytest.mark.parametrize("kind", ["double", "single", "integers", "sparse", "one row each"])
+def test_blocks_are_the_matrix(whole, kind, engine):
+    if kind == "single":
+        whole = whole.astype(np.float32)
+    elif kind == "integers":
+        whole = np.round(3 * whole).astype(int)
+    elif kind == "sparse":
+        whole = sp.csr_array(np.where(np.abs(whole) > 1, whole, 0.0))
+    blocks = cut(whole, M if kind == "one row each" else 5) if kind != "sparse" else [whole[:20], whole[20:]]
+    assert_same(RowBlocks.of(blocks, engine=engine), whole)
+    assert_same(RowBlocks([partial(lambda block: block, block) for block in blocks], engine=engine), whole)
+
+
+def write_npy(folder, whole):
+    np.save(folder / "M.npy", whole)
+    return folder / "M.npy"
+
+
+def write_folder(folder, whole):
+    for i, block in enumerate(cut(whole)):
+        np.save(folder / f"{i}.npy", block)
+    return str(folder)
+
+
+def write_parquet(folder, whole):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    for i, block in enumerate(cut(whole, 3)):
+        table = pa.table({f"x{j}": block[:, j] for j in range(N)})
+        pq.write_table(table, folder / f"part-{i}.parquet", row_group_size=7)
+    return folder
+
+
+def dask_array(folder, whole):
+    return pytest.importorskip("dask.array").from_array(whole, chunks=(11, 4))
+
+
+def dask_frame(folder, whole):
+    pandas, dask = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    return dask.from_pandas(pandas.DataFrame(whole, columns=[f"x{j}" for j in range(N)]), npartitions=4)
+
+
+def delayed(folder, whole):
+    dask = pytest.importorskip("dask")
+    return [dask.delayed(np.copy)(block) for block in cut(whole)]
+
+
+def zarr_array(folder, whole):
+    zarr = pytest.importorskip("zarr", reason="Zarr is not installed")
+    return zarr.array(whole, chunks=(10, N))
+
+
+SOURCES = [write_npy, write_folder, write_parquet, dask_array, dask_frame, delayed, zarr_array]
+
+
+@pytest.mark.parametrize("made", SOURCES, ids=lambda made: made.__name__)
+def test_sources(tmp_path, whole, made):
+    source = made(tmp_path, whole)
+    operator = RowBlocks.of(source)
+    assert_same(operator, whole)
+    names = made in (write_parquet, dask_frame)
+    assert operator.names == (tuple(f"x{j}" for j in range(N)) if names else None)
+    if made in (dask_array, dask_frame, zarr_array):
+        assert isinstance(as_operator(source), RowBlocks)
+        b = whole[:, [1, 4]] @ [2.0, -1.0]
+        s = fa.fit(source, b, atoms=fa.SignedOneHot(N), k=2, misfit=1e-6)
+        assert s.success
+        assert sorted(s.indices) == [1, 4]
+
+
+def test_large_memory_maps_are_worked_with_in_blocks(tmp_path, whole, monkeypatch):
+    np.save(tmp_path / "M.npy", whole)
+    mapped = np.load(tmp_path / "M.npy", mmap_mode="r")
+    assert not isinstance(as_operator(mapped), RowBlocks)
+    monkeypatch.setattr("fewatoms.operators.ON_DISK", whole.nbytes)
+    operator = as_operator(mapped)
+    assert isinstance(operator, RowBlocks)
+    assert_same(operator, whole)
+
+
+def test_passes_are_counted(whole):
+    operator = Metered(RowBlocks.of(cut(whole)))
+    at_hand, rows = operator.offers(ColumnBlocks), operator.offers(RowWise)
+    steps = [
+        (lambda: operator.apply(np.ones(N)), 1, 1),
+        (lambda: operator.adjoint_block(np.ones((M, 4))), 1, 4),
+        (lambda: operator.columns(np.arange(3)), 1, 3),
+        (lambda: at_hand.read(np.arange(3)), 1, 0),
+        (lambda: at_hand.column_lengths(), 1, 0),
+        (lambda: rows.over_rows(moments, parts=(np.ones(M), None)), 1, 0),
+        (lambda: operator.subset(np.arange(5)), 1, 0),
+    ]
+    for step, passes, products in steps:
+        with ledger.opened() as spent:
+            step()
+        assert (spent.passes, spent.products) == (passes, products)
+
+
+def test_bad_blocks_are_refused(tmp_path, whole):
+    with pytest.raises(ValueError, match="equally many columns; got 9 in block 0, 8 in block 1"):
+        RowBlocks.of([whole, whole[:, :8]])
+    with pytest.raises(ValueError, match="loaders must hold at least one"):
+        RowBlocks([])
+    with pytest.raises(TypeError, match="must hold real numbers"):
+        RowBlocks([lambda: np.array([["a"]])])
+    with pytest.raises((TypeError, ValueError), match="real"):
+        RowBlocks([lambda: 1j * whole])
+    with pytest.raises(ValueError, match=r"2 axes.*shape \(9,\)"):
+        RowBlocks([lambda: whole[0]])
+    with pytest.raises(FileNotFoundError, match="no file or folder is called"):
+        RowBlocks.of(tmp_path / "nothing.npy")
+    with pytest.raises(ValueError, match="source must be an array, a memory map"):
+        RowBlocks.of(tmp_path)
+    with pytest.raises(TypeError, match=re.escape("source must be an array")):
+        RowBlocks.of(3)
+    with pytest.raises(ValueError, match="rows must tell a number for each of 1 loaders; got 2"):
+        RowBlocks([lambda: whole], [10, 47], N)
+    np.save(tmp_path / "objects.npy", np.array([[{}]], dtype=object), allow_pickle=True)
+    with pytest.raises(ValueError, match="objects"):
+        RowBlocks.of(tmp_path / "objects.npy")
+
+
+def test_what_is_not_finite_is_found(whole):
+    b = whole[:, 0]
+    for bad in (np.nan, np.inf):
+        broken = whole.copy()
+        broken[30, 3] = bad
+        with pytest.raises(ValueError, match="M must"):
+            fa.fit(RowBlocks.of(cut(broken)), b, atoms=fa.SignedOneHot(N), k=2)
