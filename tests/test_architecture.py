@@ -29,7 +29,7 @@ LAYERS = [
     {"bars", "curves", "frames", "gram", "ids", "io", "linalg", "ranking", "reduced", "sides", "words"},
     {"backed", "callbacks", "engines", "faces", "pages"},
     {"atoms", "operators"},
-    {"candidates", "compressed", "files", "profiled", "units"},
+    {"candidates", "compressed", "entered", "files", "profiled", "units"},
     {"beside", "ridged"},
     {"lowrank", "points", "problem"},
     {"asked", "completed", "goals", "measures", "reach", "recession", "relaxations", "scoring"},

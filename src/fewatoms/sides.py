@@ -343,8 +343,8 @@ class Named:
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """Entries drawn by their places alone, as if by lot: those from one share to another of all lots. Nothing is as long
-    as the data, and the order in which entries come does not matter."""
+    """Entries drawn by their places alone, as if by lot: those from one share to another of all lots. The order in
+    which entries come does not matter, and nothing is as long as they are."""
 
     seed: int
     low: float

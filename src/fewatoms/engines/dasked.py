@@ -9,11 +9,12 @@ should not carry them; a pass whose vectors were lost is made again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from itertools import takewhile
 from operator import add
+from threading import Event
 
 from dask.sizeof import sizeof
-from distributed import CancelledError, Client, Future, get_client, wait
+from distributed import CancelledError, Client, Future, get_client
 from distributed import TimeoutError as NotYet
 from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
@@ -98,11 +99,11 @@ class DaskBlocks(Placed):
             try:
                 pending += self._begun(task, shared, parts, first)
                 while pending:
-                    result = _waited(pending[0])
-                    pending.pop(0)
-                    first += 1
-                    yield result
-                    ledger.tick()
+                    for result in self._arrived(pending):
+                        pending.pop(0)
+                        first += 1
+                        yield result
+                        ledger.tick()
                 return
             except WENT_DOWN:
                 continue
@@ -111,6 +112,12 @@ class DaskBlocks(Placed):
         raise RuntimeError(
             f"workers were lost {TRIED_AGAIN} times in one pass over the data: look at their logs for why"
         )
+
+    def _arrived(self, pending: Sequence[Future]) -> list[Foreign]:
+        """The first result that is waited for, and with it those behind it that are there already: one way for all."""
+        result = _waited(pending[0])
+        ready = list(takewhile(lambda future: future.status == "finished", pending[1:]))
+        return [result, *self._client.gather(ready)] if ready else [result]
 
     def sum(self, task: Task, *shared: object, parts: Sequence[object] | None = None) -> Foreign:
         """Added up among the workers: one result comes back."""
@@ -164,9 +171,9 @@ class DaskBlocks(Placed):
 def _waited(future: Future) -> Foreign:
     """The result of a future; the clock goes on in the meantime."""
     try:
-        while not future.done():
-            with suppress(NotYet):  # not of the result itself: giving up on its way here would lose it
-                wait(future, timeout=POLL)
+        there = Event()  # nobody waits for the result itself in turns: who gives up on its way here loses it
+        future.add_done_callback(lambda _: there.set())
+        while not (future.done() or there.wait(POLL)):
             ledger.tick()
         return future.result()
     except KilledWorker as error:

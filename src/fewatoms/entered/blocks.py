@@ -8,22 +8,25 @@ import weakref
 from collections.abc import Sequence
 from functools import cached_property, partial
 from hashlib import blake2b
+from itertools import pairwise
 from pathlib import Path
 from typing import Self, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
 from fewatoms import _checks
-from fewatoms._types import Array, FloatArray, Foreign, IntArray, ModelDual, Vector
+from fewatoms._types import Array, FloatArray, Foreign, IntArray, Matrix, ModelDual, Vector
 from fewatoms.engines import Engine, engine_of
 from fewatoms.entered import stored
 from fewatoms.entered.combined import Combined
 from fewatoms.entered.lines import BlockedLines, Order
 from fewatoms.entered.stored import Place, Values
+from fewatoms.io.endings import PathLikeStr
 from fewatoms.io.entries import MERGED
 from fewatoms.io.refused import Refused
-from fewatoms.io.spilled import PathLikeStr, Spill, Spilled, cuts_of, files_of, scatter, writing
+from fewatoms.io.spilled import Spill, Spilled, cuts_of, files_of, scatter, told_of, writing
 from fewatoms.operators import Operator
 from fewatoms.sides import NONE, Named
 
@@ -45,7 +48,8 @@ class EntryBlocks(Operator):
     Attributes
     ----------
     matrix_shape : (p, q); shape : (entries, p q)
-    row_ids, col_ids : who rows and columns are, in ascending order; names : what their columns and the values are called
+    row_ids, col_ids : who rows and columns are, in ascending order
+    called : the columns of ids and of values
     span : the least and the largest value
 
     Notes
@@ -104,14 +108,11 @@ class EntryBlocks(Operator):
         if duplicates not in MERGED:
             raise ValueError(f"duplicates must be one of {', '.join(map(repr, MERGED))}; got {duplicates!r}")
         most = None if entries is None else _checks.integer("entries", entries, 1)
-        who = engine_of(engine)  # type: ignore[arg-type]
+        who = engine_of(engine)
         home = Path(tempfile.mkdtemp(prefix="fewatoms-", dir=folder))
         try:
             files = files_of(source)
-            told = (
-                str(source) if isinstance(source, str) or len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
-            )
-            it = Spill(home, (user, item, value)).read(files, told)
+            it = Spill(home, (user, item, value)).read(files, told_of(source))
             M = cls._built(it, who, home, most, duplicates)
         except BaseException:
             shutil.rmtree(home, ignore_errors=True)
@@ -159,9 +160,7 @@ class EntryBlocks(Operator):
         return self.matrix_shape
 
     def read_data(self, b: object) -> Combined:  # type: ignore[override]
-        if not isinstance(b, Combined) or b.M is not self:
-            raise TypeError(f"b must be the data that came with M, M, b = EntryBlocks.of(...); got {_checks.came(b)}")
-        return b
+        return Combined.of(b, self)
 
     def apply(self, x: Array) -> Vector:
         X = np.asarray(x, dtype=np.float64).reshape(self.matrix_shape)
@@ -192,13 +191,11 @@ class EntryBlocks(Operator):
         )
 
     def columns(self, indices: IntArray) -> Foreign:
-        raise TypeError(
-            "columns of M, one for each cell of a matrix, are not had of EntryBlocks: RankOne atoms do without"
-        )
+        raise TypeError("columns of M, one for each cell of a matrix, are not had of EntryBlocks: say RankOne")
 
     def subset(self, rows: IntArray) -> Operator:
         raise TypeError(
-            "some of the data alone are not had of EntryBlocks: ranks and ridges are chosen inside, by ridge='auto' and "
+            "some of the data alone are not had of EntryBlocks: ridges are chosen by ridge='auto', ranks by "
             "MatrixCompletion(rank=None)"
         )
 
@@ -284,6 +281,24 @@ class EntryBlocks(Operator):
         left = np.concatenate([-a.left, -b.left], axis=1)
         return self._lines(0, a.how).product(b.how, left, a.right, b.right)
 
+    def seen(self, rows: IntArray) -> Matrix:
+        """Where these rows have entries, as a sparse matrix of truth values."""
+        order, cuts = self._orders[0], self._orders[0].cuts
+        sorting = np.argsort(rows, kind="stable")
+        ordered = rows[sorting]
+        ends = np.searchsorted(ordered, cuts)
+        parts = [ordered[a:b] for a, b in pairwise(ends)]
+        found = list(order.placed.map(stored.picked, parts=parts))
+        each, others = (np.concatenate([pair[i] for pair in found]) for i in (0, 1))
+        starts = np.concatenate([[0], np.cumsum(each)])
+        grid = sp.csr_array((np.ones(others.size, dtype=bool), others, starts), shape=(rows.size, self.matrix_shape[1]))
+        return grid[np.argsort(sorting, kind="stable")]
+
+    @property
+    def mean_value(self) -> float:
+        """Of all entries."""
+        return self.mean(Values())
+
     def mean(self, how: Values) -> float:
         """Of all values, in other units."""
         return how.scale * (self._total / self.shape[0]) + how.shift
@@ -302,7 +317,7 @@ def _order(
     """One order of the entries, written block by block by who works on them."""
     mine, width = cuts[int(turned)], cuts[1 - int(turned)][-1]
     places = [Place(str(home / f"{'cols' if turned else 'rows'}-{i}"), first) for i, first in enumerate(mine[:-1])]
-    shapes = [(last - first, width) for first, last in zip(mine[:-1], mine[1:], strict=True)]
+    shapes = [(last - first, width) for first, last in pairwise(mine)]
     making = [
         partial(stored.build, bucket, place, shape, it.kind, duplicates)
         for bucket, place, shape in zip(buckets, places, shapes, strict=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fewatoms import _checks
 from fewatoms._types import Array
 from fewatoms.entered.stored import Values
 
@@ -47,6 +48,13 @@ class Combined:
         """The entries as they were given."""
         p, q = M.matrix_shape
         return cls(M, 1.0, 0.0, np.zeros((p, 0)), np.zeros((q, 0)))
+
+    @classmethod
+    def of(cls, b: object, M: EntryBlocks) -> Combined:
+        """What a user gives as data, or as a dual vector, of these entries."""
+        if not isinstance(b, Combined) or b.M is not M:
+            raise TypeError(f"b must be the data that came with M, M, b = EntryBlocks.of(...); got {_checks.came(b)}")
+        return b
 
     def __repr__(self) -> str:
         return f"Combined({self.share:g} times the data and rank {self.left.shape[1]}, {self.size} entries in blocks)"

@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -39,9 +40,7 @@ class Order:
 
     def cut(self, *vectors: Array) -> list[Array] | list[tuple[Array, ...]]:
         """What belongs to lines, block by block: views, several of them in tuples. Empty vectors stay so."""
-        pieces = [
-            tuple(v[a:b] if len(v) else v for v in vectors) for a, b in zip(self.cuts, self.cuts[1:], strict=False)
-        ]
+        pieces = [tuple(v[a:b] if len(v) else v for v in vectors) for a, b in pairwise(self.cuts)]
         return [piece[0] for piece in pieces] if len(vectors) == 1 else pieces
 
     def part(self, by: Split, *, held: bool) -> Order:
@@ -176,7 +175,7 @@ class BlockedLines(Lines):
 
     def _spans(self) -> list[tuple[int, int]]:
         cuts = self.order.cuts
-        return list(zip(cuts[:-1], cuts[1:], strict=True))
+        return list(pairwise(cuts))
 
     def _lines(self, task: Callable[..., object], width: int, *shared: object, parts: Sequence[object]) -> FloatArray:
         """What a task gives for lines, put together."""

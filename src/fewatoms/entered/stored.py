@@ -6,7 +6,6 @@ What is done are functions of a module, so that the workers of a cluster can imp
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -223,17 +222,9 @@ def places(block: Stored, q: int) -> IntArray:
     return found
 
 
-def digest(block: Stored) -> bytes:
-    """Of all that is in it."""
-    from hashlib import blake2b
-
-    told = blake2b(digest_size=16)
-    for array in (np.asarray(block.starts, dtype=np.int64), np.asarray(block.others, dtype=np.int64)):
-        told.update(np.ascontiguousarray(array).tobytes())
-    told.update(np.asarray(block.values, dtype=np.float64).tobytes())
-    return told.digest()
-
-
-def rowwise(starts: Sequence[int]) -> list[int]:
-    """Cuts as a list."""
-    return [int(start) for start in starts]
+def picked(block: Stored, lines: IntArray) -> tuple[Array, Array]:
+    """How many entries some lines have, and the other indices of these."""
+    at = lines - block.first
+    each = np.diff(block.starts)[at]
+    parts = [block.others[block.starts[i] : block.starts[i + 1]] for i in at]
+    return each, np.concatenate([np.zeros(0, dtype=np.int32), *parts])

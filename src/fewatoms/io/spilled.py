@@ -15,12 +15,15 @@ import numpy as np
 from fewatoms._types import Array, IntArray
 from fewatoms.io import arrow, text
 from fewatoms.io.codes import Coder
-from fewatoms.io.endings import FEATHER, PARQUET, TEXTS, PathLikeStr, input_file, listed
+from fewatoms.io.endings import FEATHER, PARQUET, TEXTS, PathLikeStr, ending, input_file, listed
 from fewatoms.io.entries import MERGED, Parts, Three, columns_chosen, text_parts, typed_parts, whole_parts
+from fewatoms.io.memory import free
 from fewatoms.io.refused import Refused
 
 ROWS_AT_ONCE = 1 << 20  # of a file, and of what was spilled: what bounds memory
 KINDS = (*PARQUET, *FEATHER, *TEXTS)
+IN_MEMORY = 60  # bytes of an entry that is read, kept in both orders and worked on
+SHORTEST, SHORTEST_PACKED = 12, 4  # bytes of a line of text with two ids and a value
 
 
 def record(kind: str) -> np.dtype[np.void]:
@@ -90,6 +93,28 @@ def files_of(source: PathLikeStr | Sequence[PathLikeStr]) -> list[Path]:
     return paths
 
 
+def too_many(source: PathLikeStr) -> bool:
+    """Whether that is a folder, or a file whose entries would take more than half of the memory that is free, as far as
+    it says."""
+    path = Path(source)
+    if path.is_dir():
+        return True
+    there, kind = free(), ending(path)
+    if there is None or not path.is_file() or kind not in KINDS:
+        return False
+    if kind in PARQUET:
+        needed = IN_MEMORY * arrow.Parquet(path, str(source)).rows
+    else:
+        needed = IN_MEMORY * path.stat().st_size // (SHORTEST_PACKED if kind.endswith(".gz") else SHORTEST)
+    return needed > there // 2
+
+
+def told_of(source: PathLikeStr | Sequence[PathLikeStr]) -> str:
+    """Files in a message."""
+    files = [source] if isinstance(source, str | os.PathLike) else list(source)
+    return str(files[0]) if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
+
+
 def _seen(path: Path, folder: Path) -> bool:
     """Whether a file is data: other programs keep theirs in names that begin with a dot or an underscore."""
     return path.is_file() and not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
@@ -117,8 +142,8 @@ class Spill:
         (row_ids, row_ranks), (col_ids, col_ranks) = (coder.ordered() for coder in self.coders)
         each = _ordered(self.each[0], row_ranks), _ordered(self.each[1], col_ranks)
         kind = "<f4" if self.single else "<f8"
-        ids, ranks = (row_ids, col_ids), (row_ranks, col_ranks)
-        return Spilled(self.path, self.count, ids, ranks, each, kind, self.names, source)
+        both, ranks = (row_ids, col_ids), (row_ranks, col_ranks)
+        return Spilled(self.path, self.count, both, ranks, each, kind, self.names, source)
 
     def _parts(self, file: Path, clicks: bool) -> Parts:
         path, source, kind = input_file(file, KINDS)
@@ -197,18 +222,21 @@ def scatter(it: Spilled, cuts: tuple[Sequence[int], Sequence[int]], folder: Path
     """Each entry to the bucket of its row and to that of its column; files of buckets, which need not be there where
     they are empty. What was spilled is removed."""
     kind = record(it.kind)
-    buckets = tuple(
-        [str(folder / f"{side}-{i}") for i in range(len(c) - 1)] for side, c in zip("rc", cuts, strict=True)
-    )
-    homes = [np.searchsorted(c, np.arange(c[-1]), side="right").astype(np.uint16) - 1 for c in cuts]
+    rows, cols = ([str(folder / f"{side}-{i}") for i in range(len(c) - 1)] for side, c in zip("rc", cuts, strict=True))
+    homes = [np.repeat(np.arange(len(c) - 1, dtype=_numbering(len(c))), np.diff(c)) for c in cuts]
     with writing(folder):
-        for rows, cols, values in it.batches():
-            for (lines, others), home, files in zip(((rows, cols), (cols, rows)), homes, buckets, strict=True):
+        for i, j, values in it.batches():
+            for (lines, others), home, files in zip(((i, j), (j, i)), homes, (rows, cols), strict=True):
                 some = np.empty(values.size, dtype=kind)
                 some["line"], some["other"], some["value"] = lines, others, values
                 _append(some, home[lines], files)
     os.remove(it.path)
-    return buckets[0], buckets[1]
+    return rows, cols
+
+
+def _numbering(count: int) -> type[np.uint16 | np.int32]:
+    """Numbers of blocks: short ones are put in order without comparisons."""
+    return np.uint16 if count < 1 << 16 else np.int32
 
 
 def _append(some: Array, home: Array, files: Sequence[str]) -> None:
