@@ -172,7 +172,7 @@ class EntryLines(Protocol):
         ...
 
     def named(self, held: IntArray) -> Split:
-        """These entries, by their numbers row by row, ascending, as those that are held out."""
+        """These entries, by their numbers in the order of the data, as those that are held out."""
         ...
 
     def sampled(self, U: Array, V: Array) -> Vector:

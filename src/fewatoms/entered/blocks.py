@@ -30,9 +30,9 @@ from fewatoms.io.spilled import Spill, Spilled, cuts_of, files_of, scatter, told
 from fewatoms.operators import Operator
 from fewatoms.sides import NONE, Named
 
-ENTRIES = 1 << 21  # of a block: 24 MB, and as much again while it is worked on
+IN_BLOCK = 1 << 21  # of a block: 24 MB, and as much again while it is worked on
 FEWEST = 4  # blocks for each worker, so that none waits long for the last one
-LISTED = 1 << 22  # entries whose places may be asked for
+FEW_NAMED = 1 << 22  # entries whose places may be asked for
 SKETCHED = 0  # the seed of what operators are told apart by
 C = TypeVar("C")
 
@@ -122,7 +122,7 @@ class EntryBlocks(Operator):
     @classmethod
     def _built(cls, it: Spilled, engine: Engine, home: Path, most: int | None, duplicates: str) -> Self:
         if most is None:
-            most = max(1, min(ENTRIES, -(-it.count // (FEWEST * engine.workers))))
+            most = max(1, min(IN_BLOCK, -(-it.count // (FEWEST * engine.workers))))
         cuts = cuts_of(it.each[0], most), cuts_of(it.each[1], most)
         buckets = scatter(it, cuts, home)
         rows, built = _order(it, engine, home, cuts, buckets[0], duplicates, turned=False)
@@ -258,9 +258,9 @@ class EntryBlocks(Operator):
         return self._lines(0, values.how)
 
     def named(self, held: IntArray) -> Named:
-        """Few entries by their numbers row by row."""
-        if self.shape[0] > LISTED:
-            raise ValueError(f"entries of EntryBlocks are named one by one up to {LISTED}; there are {self.shape[0]}")
+        """Few entries by their numbers; that is row by row here."""
+        if self.shape[0] > FEW_NAMED:
+            raise ValueError(f"entries of EntryBlocks are named one by one up to {FEW_NAMED}; there are {self.shape[0]}")
         found = self._orders[0].placed.map(stored.places, self.matrix_shape[1])
         return Named(np.concatenate(list(found))[held], self.matrix_shape[1])
 

@@ -21,7 +21,7 @@ from fewatoms.io.memory import free
 from fewatoms.io.refused import Refused
 
 ROWS_AT_ONCE = 1 << 20  # of a file, and of what was spilled: what bounds memory
-KINDS = (*PARQUET, *FEATHER, *TEXTS)
+TABULAR = (*PARQUET, *FEATHER, *TEXTS)
 IN_MEMORY = 60  # bytes of an entry that is read, kept in both orders and worked on
 SHORTEST, SHORTEST_PACKED = 12, 4  # bytes of a line of text with two ids and a value
 
@@ -100,7 +100,7 @@ def too_many(source: PathLikeStr) -> bool:
     if path.is_dir():
         return True
     there, kind = free(), ending(path)
-    if there is None or not path.is_file() or kind not in KINDS:
+    if there is None or not path.is_file() or kind not in TABULAR:
         return False
     if kind in PARQUET:
         needed = IN_MEMORY * arrow.Parquet(path, str(source)).rows
@@ -146,7 +146,7 @@ class Spill:
         return Spilled(self.path, self.count, both, ranks, each, kind, self.names, source)
 
     def _parts(self, file: Path, clicks: bool) -> Parts:
-        path, source, kind = input_file(file, KINDS)
+        path, source, kind = input_file(file, TABULAR)
         if kind in TEXTS:
             layout = text.layout(path, source)
             names = self._named(columns_chosen(source, layout.names, self.wanted, clicks), source)

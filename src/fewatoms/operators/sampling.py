@@ -263,7 +263,7 @@ class ByLines:
     def named(self, held: IntArray) -> Split:
         marks = np.zeros(int(self.counts[0].sum()), dtype=bool)
         marks[held] = True
-        return Marked(marks)
+        return Marked(self.entries.row_by_row(marks)[2].astype(bool, copy=False))
 
     def sampled(self, U: Array, V: Array) -> Vector:
         return self.entries.sampled(U, V)

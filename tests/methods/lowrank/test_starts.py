@@ -26,7 +26,7 @@ def drawn(seed, *, weighted=False):
 
 @pytest.mark.parametrize("block", [1 << 20, 3])
 def test_groups_are_connected_components(block, monkeypatch):
-    monkeypatch.setattr(starts, "ENTRIES_AT_ONCE", block)
+    monkeypatch.setattr("fewatoms.sides.ENTRIES_AT_ONCE", block)
     for seed in range(25):
         F, rows, cols, *_ = drawn(seed)
         in_rows, in_cols, count = starts.groups(F)

@@ -16,7 +16,7 @@ from fewatoms import _checks, ledger, words
 from fewatoms._types import IntArray
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
-from fewatoms.capabilities import RankOnePairs, SampledEntries, need
+from fewatoms.capabilities import RankOnePairs
 from fewatoms.effort import QUICK, THOROUGH, Effort
 from fewatoms.faces import Face
 from fewatoms.goals import Goal
@@ -31,7 +31,6 @@ from fewatoms.methods.lowrank.sweeps import Asked, Spot, Sweeps
 from fewatoms.operators import by_lines
 from fewatoms.price import Factors
 from fewatoms.problem import Problem
-from fewatoms.sides import Marked, Split
 from fewatoms.solution import Solution
 
 
@@ -166,20 +165,13 @@ class CompletionJob(Job):
         how, before = self.method.held_out, None
         with ledger.stage("choosing the ridge" if self._open else "predicting entries held out"):
             ledger.tell()
-            trial = how.trial(self.asked, None if held is None else self._marked(held))
+            trial = how.trial(self.asked, None if held is None else self.asked.entries.named(held))
             trial.keep = self._hold
             for i, budget in enumerate(budgets):
                 with ledger.counted("rank", i, len(budgets)):
                     before = how.choose(trial, self._asked(budget), lambda: self.entries, before)
                 self._choices[budget] = before
                 yield budget, before.score
-
-    def _marked(self, held: IntArray) -> Split:
-        """Entries that are named in the order of the data."""
-        marks = np.zeros(self.problem.m, dtype=bool)
-        marks[held] = True
-        ledger.tick()
-        return Marked(need(self.problem.M, SampledEntries).row_by_row(marks)[2].astype(bool, copy=False))
 
     def _hold(self, at: Triple) -> None:
         self._held = at

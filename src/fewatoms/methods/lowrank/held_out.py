@@ -10,6 +10,7 @@ from typing import cast
 import numpy as np
 
 from fewatoms import ledger
+from fewatoms._types import IntArray
 from fewatoms.methods.lowrank.entries import AWAKE, Factored, Triple
 from fewatoms.methods.lowrank.starts import Seeds, leading, widened
 from fewatoms.methods.lowrank.sweeps import Asked
@@ -90,7 +91,11 @@ class HeldOut:
         m = asked.problem.m
         if m < 2:
             raise ValueError(f'ridge="auto" needs at least 2 entries, some to hold out; got {m}')
-        return Trial(self, asked, self._parts(asked) if held is None else [held])
+        if held is not None:
+            return Trial(self, asked, [held])
+        if m >= self.many:
+            return Trial(self, asked, [Drawn(int(ledger.generator().integers(2**63)), 0.0, self.share)])
+        return Trial(self, asked, [asked.entries.named(part) for part in self._parts(m)])
 
     def choose(self, trial: Trial, asked: Asked, whole: Callable[[], Factored], before: Choice | None = None) -> Choice:
         """Shrink biases as predicts entries held out best alone, go down a ladder of penalties on the others.
@@ -117,14 +122,11 @@ class HeldOut:
             best = replace(best, lam=self.above * float(leading(whole(), 1, shrink, rounds=10).s[0]))
         return best
 
-    def _parts(self, asked: Asked) -> list[Split]:
-        """The entries that each fold holds out: of few, as many each; of many, those on which a lot falls."""
-        m = asked.problem.m
-        if m >= self.many:
-            return [Drawn(int(ledger.generator().integers(2**63)), 0.0, self.share)]
+    def _parts(self, m: int) -> list[IntArray]:
+        """The entries that each fold holds out, of so few that all are in turn."""
         order = ledger.generator().permutation(m)
         ledger.tick()
-        return [asked.entries.named(np.sort(part)) for part in np.array_split(order, min(self.folds, m))]
+        return [np.sort(part) for part in np.array_split(order, min(self.folds, m))]
 
 
 class _Fold:
