@@ -179,9 +179,10 @@ class Completed:
         cols, scores = np.empty((rows.size, n), dtype=np.intp), np.empty((rows.size, n))
         for some in _blocks(rows.size, max(1, SCORES_TOGETHER // len(self.cols))):
             block = self._scores(rows[some])
-            if exclude_seen and (self.seen is not None or self.reads is not None):
-                known = np.flatnonzero(rows[some] != UNKNOWN)
-                i, j = self._seen_of(rows[some][known]).nonzero()
+            known = np.flatnonzero(rows[some] != UNKNOWN)
+            seen = self._seen_of(rows[some][known]) if exclude_seen else None
+            if seen is not None:
+                i, j = seen.nonzero()
                 block[known[i], j] = -np.inf
             top = np.argpartition(-block, n - 1, axis=1)[:, :n]
             high = np.take_along_axis(block, top, axis=1)
@@ -191,9 +192,11 @@ class Completed:
         cols[none], scores[none] = UNKNOWN, np.nan
         return cols, np.clip(scores, *self.span)
 
-    def _seen_of(self, rows: IntArray) -> Matrix:
-        """Where these rows had entries."""
-        return self.seen[rows] if self.reads is None else self.reads(rows)  # type: ignore[index]
+    def _seen_of(self, rows: IntArray) -> Matrix | None:
+        """Where these rows had entries, if anybody knows."""
+        if self.reads is not None:
+            return self.reads(rows)
+        return None if self.seen is None else self.seen[rows]
 
     def _scores(self, rows: IntArray) -> FloatArray:
         """All entries of a few rows."""

@@ -159,7 +159,7 @@ class EntryBlocks(Operator):
     def model_shape(self) -> tuple[int, ...]:
         return self.matrix_shape
 
-    def read_data(self, b: object) -> Combined:  # type: ignore[override]
+    def read_data(self, b: Foreign) -> Foreign:
         return Combined.of(b, self)
 
     def apply(self, x: Array) -> Vector:
@@ -203,13 +203,9 @@ class EntryBlocks(Operator):
         """Of the sum of |b_i y_i|, after Cauchy and Schwarz."""
         return float(np.sqrt((b @ b) * (y @ y)))
 
-    def sketch(self) -> tuple[float, float]:
-        """The sum over all entries of a_i c_j for fixed a and c."""
-        rng = np.random.default_rng(SKETCHED)
-        a, c = (rng.standard_normal(n) for n in self.matrix_shape)
-        ones = self._lines(0, Values(0.0, 1.0))
-        seen = ones.times(c[:, None], NONE, NONE)[:, 0]
-        return float(a @ seen), float(np.linalg.norm(a) * np.linalg.norm(seen))
+    def probe(self, rng: np.random.Generator) -> Foreign:
+        """Ones: who measures other places has other sums."""
+        return self.nothing() + 1.0
 
     def digest(self, b: Vector) -> str:
         """Of the data: of what lies in the blocks, however these are cut."""

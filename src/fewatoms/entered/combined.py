@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fewatoms import _checks
-from fewatoms._types import Array
+from fewatoms._types import Array, Foreign
 from fewatoms.entered.stored import Values
 
 if TYPE_CHECKING:
@@ -87,12 +87,12 @@ class Combined:
         ones = Combined(self.M, 0.0, 1.0, self.left[:, :0], self.right[:, :0])
         return self @ ones / self.size if self.left.shape[1] else self.M.mean(self.how)
 
-    def __mul__(self, t: object) -> Combined:
-        if np.ndim(t):  # type: ignore[arg-type]
+    def __mul__(self, t: Foreign) -> Combined:
+        if np.ndim(t):
             raise TypeError(
                 "loss must be LeastSquares() without weights over EntryBlocks: entries in blocks weigh all the same"
             )
-        t = float(t)  # type: ignore[arg-type]
+        t = float(t)
         return replace(self, share=t * self.share, shift=t * self.shift, left=t * self.left)
 
     __rmul__ = __mul__

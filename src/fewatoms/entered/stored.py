@@ -6,7 +6,9 @@ What is done are functions of a module, so that the workers of a cluster can imp
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +19,7 @@ from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.io.spilled import merged, records_in
 from fewatoms.sides import NONE, Side, Split
 
-NAMES = ("starts", "others", "values")
+FILED = ("starts", "others", "values")
 Biases = tuple[FloatArray, FloatArray]
 
 
@@ -45,8 +47,8 @@ class Stored:
 
     def write(self, path: str) -> None:
         """One file for each array, so that they can be mapped."""
-        for name in NAMES:
-            np.save(f"{path}.{name}.npy", getattr(self, name))
+        for name in FILED:
+            np.save(f"{path}.{name}.npy", vars(self)[name])
 
 
 class Values(NamedTuple):
@@ -64,15 +66,15 @@ class Place(NamedTuple):
 
     def mapped(self) -> Stored:
         """As it lies there: pages come when they are needed, and go when memory is."""
-        return self._opened("c")
+        return self._opened(partial(np.load, mmap_mode="c"))
 
     def loaded(self) -> Stored:
         """In memory."""
-        return self._opened(None)
+        return self._opened(np.load)
 
-    def _opened(self, how: str | None) -> Stored:
+    def _opened(self, read: Callable[[str], Array]) -> Stored:
         try:
-            arrays = (np.load(f"{self.path}.{name}.npy", mmap_mode=how) for name in NAMES)  # type: ignore[arg-type]
+            arrays = (read(f"{self.path}.{name}.npy") for name in FILED)
             return Stored(self.first, *(array.view(np.ndarray) for array in arrays))
         except FileNotFoundError as error:
             raise FileNotFoundError(

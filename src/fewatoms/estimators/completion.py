@@ -128,7 +128,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         span = spanned(self.clip, entries.range)
         of_pairs = "y" if value is None else f"the column {value!r}"
         with _checks.told_of("b", "X" if hasattr(self, "n_features_in_") else of_pairs):
-            self.solution_ = solution = self._solved(entries)
+            self.solution_ = solution = solved(self, entries.sampling(), entries.values, entries.weights)
         self.mean_ = entries.mean
         self.rank_, self.ridge_ = solution.cardinality, solution.ridge
         mean = 0.0 if entries.background else self.mean_
@@ -200,9 +200,6 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 f"col_ids_; got shape {array.shape}"
             )
         return array
-
-    def _solved(self, entries: Entries) -> Solution:
-        return solved(self, entries.sampling(), entries.values, entries.weights)
 
     # What is known afterwards -----------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from fewatoms.io.entries import MERGED, Parts, Three, columns_chosen, text_parts
 from fewatoms.io.memory import free
 from fewatoms.io.refused import Refused
 
-ROWS_AT_ONCE = 1 << 20  # of a file, and of what was spilled: what bounds memory
+BATCH = 1 << 20  # of a file, and of what was spilled: what bounds memory
 TABULAR = (*PARQUET, *FEATHER, *TEXTS)
 IN_MEMORY = 60  # bytes of an entry that is read, kept in both orders and worked on
 SHORTEST, SHORTEST_PACKED = 12, 4  # bytes of a line of text with two ids and a value
@@ -72,7 +72,7 @@ class Spilled:
     def batches(self) -> Iterator[tuple[Array, Array, Array]]:
         """Rows, columns and values, numbered in the order of the ids."""
         with open(self.path, "rb") as stream:
-            while (some := np.fromfile(stream, dtype=record("<f8"), count=ROWS_AT_ONCE)).size:
+            while (some := np.fromfile(stream, dtype=record("<f8"), count=BATCH)).size:
                 yield self.ranks[0][some["line"]], self.ranks[1][some["other"]], some["value"]
 
 
@@ -154,7 +154,7 @@ class Spill:
         else:
             it = (arrow.Parquet if kind in PARQUET else arrow.Ipc)(path, source)
             names = self._named(columns_chosen(source, it.names, self.wanted, clicks), source)
-            coders, parts = typed_parts(it, names, ROWS_AT_ONCE)
+            coders, parts = typed_parts(it, names, BATCH)
         self._same(coders, names, source)
         return whole_parts(source, names, parts)
 

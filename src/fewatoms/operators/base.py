@@ -125,13 +125,17 @@ class Operator(Offering, ABC):
         """Norms for who does not offer them, from products with every column; None where those are too many."""
         return norms.asked(self)
 
+    def probe(self, rng: np.random.Generator) -> FloatArray:
+        """The vector that a sketch is made with."""
+        return rng.standard_normal(self.shape[0])
+
     def sketch(self) -> tuple[float, float]:
         """A number by which operators are told apart, and its scale: one product, M*w for a fixed w.
 
         It is the same, up to rounding, for whatever measures the same.
         """
         rng = np.random.default_rng(0)
-        z, shape = self.adjoint(rng.standard_normal(self.shape[0])), self.model_shape
+        z, shape = self.adjoint(self.probe(rng)), self.model_shape
         if len(shape) == 2:
             seen = np.asarray(linalg.as_matrix(z, (shape[0], shape[1])) @ rng.standard_normal(shape[1]))
         else:
