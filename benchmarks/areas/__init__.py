@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.areas import choice, completion, demixing, everyday, exact, phase, vectors
+from benchmarks.areas import choice, completion, demixing, everyday, exact, phase, scale, vectors
 from benchmarks.records import Part
 
 AREAS = {
@@ -13,6 +13,7 @@ AREAS = {
     "completion": completion.PARTS,
     "demixing": demixing.PARTS,
     "phase": phase.PARTS,
+    "scale": scale.PARTS,
 }
 TITLES = {
     "vectors": "sparse vectors",
@@ -22,6 +23,7 @@ TITLES = {
     "completion": "matrices from some of their entries",
     "demixing": "sums of two parts told apart",
     "phase": "vectors from intensities",
+    "scale": "data larger than memory",
 }
 
 

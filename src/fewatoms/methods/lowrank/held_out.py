@@ -91,11 +91,7 @@ class HeldOut:
         m = asked.problem.m
         if m < 2:
             raise ValueError(f'ridge="auto" needs at least 2 entries, some to hold out; got {m}')
-        if held is not None:
-            return Trial(self, asked, [held])
-        if m >= self.many:
-            return Trial(self, asked, [Drawn(int(ledger.generator().integers(2**63)), 0.0, self.share)])
-        return Trial(self, asked, [asked.entries.named(part) for part in self._parts(m)])
+        return Trial(self, asked, self._splits(asked) if held is None else [held])
 
     def choose(self, trial: Trial, asked: Asked, whole: Callable[[], Factored], before: Choice | None = None) -> Choice:
         """Shrink biases as predicts entries held out best alone, go down a ladder of penalties on the others.
@@ -121,6 +117,13 @@ class HeldOut:
         if best.start is None and given is None:
             best = replace(best, lam=self.above * float(leading(whole(), 1, shrink, rounds=10).s[0]))
         return best
+
+    def _splits(self, asked: Asked) -> list[Split]:
+        """Of many entries those on which a lot falls; of few, each in turn."""
+        m = asked.problem.m
+        if m >= self.many:
+            return [Drawn(int(ledger.generator().integers(2**63)), 0.0, self.share)]
+        return [asked.entries.named(part) for part in self._parts(m)]
 
     def _parts(self, m: int) -> list[IntArray]:
         """The entries that each fold holds out, of so few that all are in turn."""
