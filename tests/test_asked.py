@@ -10,8 +10,8 @@ import scipy.sparse as sp
 import fewatoms as fa
 from answers import NAMES, answer, cases
 from fewatoms.asked import Asked, Fingerprint, loss_of, set_of
-from fewatoms.linalg import digest
 from fewatoms.kept import Kept
+from fewatoms.linalg import digest
 
 
 @pytest.mark.parametrize("name", NAMES)

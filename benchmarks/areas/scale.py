@@ -7,7 +7,7 @@ from benchmarks.records import Bar, Case, Limit, Part, Who
 IN_MEMORY = Who("fewatoms", "ours_scale.memory", {"ridge": 1.0})
 IN_BLOCKS = Who("fewatoms blocks", "ours_scale.blocks", {"ridge": 1.0})
 LIKE_MEMORY = (
-    Bar("fit", Limit(rival="fewatoms", times=1.3), who="fewatoms blocks"),
+    Bar("fit", Limit(rival="fewatoms", times=1.3), who="fewatoms blocks", full=True),
     Bar("over_ideal", Limit(rival="fewatoms", times=1 + 1e-6), who="fewatoms blocks"),
     Bar("anonymous", Limit(rival="fewatoms", times=1 / 3), who="fewatoms blocks", full=True),
     Bar("read", Limit(0.4), who="fewatoms blocks", full=True),

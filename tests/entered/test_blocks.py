@@ -81,7 +81,7 @@ def fitted(M, b, k=2, nonnegative=False, scale=1.0, **words):
     return fa.fit(M, b, atoms=scale * fa.RankOne(*M.model_shape, nonnegative=nonnegative), k=k, **words)
 
 
-def same(one, other):
+def assert_same(one, other):
     np.testing.assert_allclose(one.x, other.x, rtol=1e-8, atol=1e-8)
     assert one.loss == pytest.approx(other.loss, rel=1e-8)
     assert one.misfit == pytest.approx(other.misfit, rel=1e-8)
@@ -98,14 +98,14 @@ def test_the_answer_is_that_of_entries_in_memory(small, way, engine):
     M, b = fa.EntryBlocks.of(folder, engine=engine, entries=150)
     assert len(M._orders[0].placed) > 2
     assert (M.matrix_shape, M.shape) == (S.matrix_shape, S.shape)
-    same(fitted(M, b, **WAYS[way]), fitted(S, values, **WAYS[way]))
+    assert_same(fitted(M, b, **WAYS[way]), fitted(S, values, **WAYS[way]))
 
 
 @pytest.mark.parametrize("way", ["biases", "auto"])
 def test_the_workers_of_a_cluster_give_it_too(small, way, client):
     S, values, folder = small
     M, b = fa.EntryBlocks.of(folder, engine=client, entries=500)
-    same(fitted(M, b, **WAYS[way]), fitted(S, values, **WAYS[way]))
+    assert_same(fitted(M, b, **WAYS[way]), fitted(S, values, **WAYS[way]))
 
 
 @pytest.mark.parametrize("entries", [1, 40, 10**6])
@@ -114,7 +114,7 @@ def test_blocks_of_any_size(small, entries):
     S, values, folder = small
     M, b = fa.EntryBlocks.of(folder, engine="serial", entries=entries)
     assert len(M._orders[0].placed) == {1: P, 40: len(M._orders[0].placed), 10**6: 1}[entries]
-    same(fitted(M, b, ridge=0.5), fitted(S, values, ridge=0.5))
+    assert_same(fitted(M, b, ridge=0.5), fitted(S, values, ridge=0.5))
 
 
 def test_many_entries_are_held_out_by_lot(tmp_path):
@@ -125,8 +125,8 @@ def test_many_entries_are_held_out_by_lot(tmp_path):
     order = np.random.default_rng(2).permutation(values.size)
     shuffled = fa.Sampling(rows[order], cols[order], (P, Q))
     found = fitted(M, b, **words)
-    same(found, fitted(fa.Sampling(rows, cols, (P, Q)), values, **words))
-    same(found, fitted(shuffled, values[order], **words))
+    assert_same(found, fitted(fa.Sampling(rows, cols, (P, Q)), values, **words))
+    assert_same(found, fitted(shuffled, values[order], **words))
     assert found.ridge != pytest.approx(fitted(M, b, ridge="auto").ridge, rel=1e-6)  # other entries than without lots
     gc.collect()
     assert not [path for path in M.folder.iterdir() if path.is_dir()]
@@ -147,7 +147,7 @@ def test_places_that_come_more_than_once(tmp_path, duplicates):
     )
     assert M.shape[0] == here.values.size == rows.size
     S = fa.Sampling(here.rows, here.cols, here.shape)
-    same(fitted(M, b, ridge=0.5), fitted(S, here.values, ridge=0.5))
+    assert_same(fitted(M, b, ridge=0.5), fitted(S, here.values, ridge=0.5))
     with pytest.raises(Refused, match=r"each place once; 34 entries repeat one, such as row u00"):
         fa.EntryBlocks.of(whole, engine="serial")
 
@@ -350,7 +350,7 @@ def test_a_worker_that_dies_changes_nothing(small, client, when):
     M, b = fa.EntryBlocks.of(folder, engine=client, entries=500)
     victim = next(iter(client.run(os.getpid).values()))
     threading.Timer(when, os.kill, (victim, signal.SIGKILL)).start()
-    same(fitted(M, b, ridge=0.5), fitted(S, values, ridge=0.5))
+    assert_same(fitted(M, b, ridge=0.5), fitted(S, values, ridge=0.5))
     client.wait_for_workers(2, timeout=30)
 
 

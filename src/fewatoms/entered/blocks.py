@@ -256,7 +256,7 @@ class EntryBlocks(Operator):
     def named(self, held: IntArray) -> Named:
         """Few entries by their numbers; that is row by row here."""
         if self.shape[0] > FEW_NAMED:
-            raise ValueError(f"entries of EntryBlocks are named one by one up to {FEW_NAMED}; there are {self.shape[0]}")
+            raise ValueError(f"entries in blocks are named one by one up to {FEW_NAMED}; there are {self.shape[0]}")
         found = self._orders[0].placed.map(stored.places, self.matrix_shape[1])
         return Named(np.concatenate(list(found))[held], self.matrix_shape[1])
 
