@@ -20,7 +20,6 @@ from fewatoms.estimators.entries import click_score, clicks, spanned, weighed
 from fewatoms.estimators.filed import files_meant, from_files, solved
 from fewatoms.estimators.pairs import column, measured, pairs
 from fewatoms.ids import UNKNOWN, Ids, listed, told
-from fewatoms.solution import Solution
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
