@@ -6,6 +6,7 @@ import os
 import pickle
 import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -349,8 +350,11 @@ def test_a_worker_that_dies_changes_nothing(small, client, when):
     S, values, folder = small
     M, b = fa.EntryBlocks.of(folder, engine=client, entries=500)
     victim = next(iter(client.run(os.getpid).values()))
-    threading.Timer(when, os.kill, (victim, signal.SIGKILL)).start()
+    timer = threading.Timer(when, os.kill, (victim, signal.SIGKILL))
+    timer.start()
     assert_same(fitted(M, b, ridge=0.5), fitted(S, values, ridge=0.5))
+    timer.join()
+    time.sleep(0.5)  # until its death is noticed: nobody asks a dead worker anything
     client.wait_for_workers(2, timeout=30)
 
 

@@ -9,7 +9,6 @@ should not carry them; a pass whose vectors were lost is made again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
 from operator import add
 from threading import Event
 
@@ -99,11 +98,11 @@ class DaskBlocks(Placed):
             try:
                 pending += self._begun(task, shared, parts, first)
                 while pending:
-                    for result in self._arrived(pending):
-                        pending.pop(0)
-                        first += 1
-                        yield result
-                        ledger.tick()
+                    result = _waited(pending[0])
+                    pending.pop(0)
+                    first += 1
+                    yield result
+                    ledger.tick()
                 return
             except WENT_DOWN:
                 continue
@@ -112,12 +111,6 @@ class DaskBlocks(Placed):
         raise RuntimeError(
             f"workers were lost {TRIED_AGAIN} times in one pass over the data: look at their logs for why"
         )
-
-    def _arrived(self, pending: Sequence[Future]) -> list[Foreign]:
-        """The first result that is waited for, and with it those behind it that are there already: one way for all."""
-        result = _waited(pending[0])
-        ready = list(takewhile(lambda future: future.status == "finished", pending[1:]))
-        return [result, *self._client.gather(ready)] if ready else [result]
 
     def sum(self, task: Task, *shared: object, parts: Sequence[object] | None = None) -> Foreign:
         """Added up among the workers: one result comes back."""
