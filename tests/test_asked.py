@@ -2,6 +2,7 @@
 
 import json
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -86,3 +87,18 @@ def test_only_our_own_sets_and_losses_are_made_again():
 def test_headers_that_are_none_are_refused(text):
     with pytest.raises((ValueError, KeyError)):
         Asked.read(json.loads(text or "null"))
+
+
+@pytest.mark.parametrize("factor", [None, 10.0])
+def test_a_union_is_known_again_by_the_set_that_was_given(factor):
+    """A plain union gets the weight of principal component pursuit; who gives the set again gives it without."""
+    rng, entries = np.random.default_rng(0), fa.SignedOneHot((4, 3))
+    atoms = fa.RankOne(4, 3) | (entries if factor is None else factor * entries)
+    b = rng.standard_normal((4, 3))
+    s = pickle.loads(pickle.dumps(fa.fit(fa.Identity((4, 3)), b, atoms=atoms, k=(1, 2))))
+    for given in (atoms, None, s.atoms):
+        again = s.attach(fa.Identity((4, 3)), b, atoms=given)
+        assert again.certificate.gap == pytest.approx(s.attach(fa.Identity((4, 3)), b).certificate.gap)
+    other = fa.RankOne(4, 3) | 7.0 * entries
+    with pytest.raises(ValueError, match="atoms must be what this answer was fitted with"):
+        s.attach(fa.Identity((4, 3)), b, atoms=other)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fewatoms as fa
-from fewatoms.choosing import STAY, STEADY, ahead, folded, held_out, preferred, steadied
+from fewatoms.choosing import STAY, STEADY, LeftOut, ahead, folded, held_out, preferred, steadied
 from fewatoms.doors import posed
 
 SIZES = np.tile(np.arange(1, 11), (2, 1))
@@ -61,6 +61,47 @@ def test_averages_by_hand():
 def test_a_steep_fall_with_noise_after_it():
     scores = [167.1, 110.9, 51.8, 56.2, 60.5, 63.5, 59.4, 57.2, 58.7, 59.5]
     assert chosen([scores]) == (0, 2)
+
+
+@pytest.mark.parametrize("burst", [2.0, 10.0, 1e4])
+@pytest.mark.parametrize("at", range(10))
+def test_fits_that_have_come_apart_say_nothing_of_the_size_before(at, burst):
+    """Sizes beyond the true one may predict a hundred times worse: it is the best one all the same."""
+    scores = np.where(np.arange(10) <= at, 1.0 + 0.5 * (at - np.arange(10)), burst * (1 + 0.1 * np.arange(10)))
+    assert preferred(scores[None], SIZES[:1], None, steady=True, chance=0.05) == (0, at)
+
+
+def test_what_is_chosen_is_never_clearly_worse_than_the_best():
+    rng = np.random.default_rng(0)
+    averaged = 0
+    for _ in range(300):
+        scores = np.exp(rng.uniform(0.1, 3.0) * rng.standard_normal((rng.integers(1, 4), 9)))
+        chance = float(rng.choice([0.01, 0.1, 1.0])) * scores.min()
+        place = preferred(scores, np.tile(np.arange(9), (len(scores), 1)), None, steady=True, chance=chance)
+        assert scores[place] <= scores.min() + chance
+        averaged += scores[place] > scores.min()
+    assert averaged > 10  # averages still decide among those that are near
+
+
+@pytest.mark.parametrize("by", ["cv", "held-out"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_rank_is_chosen_before_the_ones_that_fit_counts_too_well(seed, by):
+    rng = np.random.default_rng(seed)
+    X = rng.poisson(5 * rng.gamma(1, 1, (80, 3)) @ rng.gamma(1, 1, (3, 60))).astype(float)
+    X[rng.random(X.shape) < 0.3] = np.nan
+    M, b = fa.Sampling.from_array(X)
+    path = fa.fit_path(M, b, atoms=fa.RankOne(80, 60), k=range(1, 8))
+    chosen, scores = path.choose_k(by), path.scores[by]
+    assert scores[path.k.index(chosen)] <= 1.1 * scores.min()
+    assert max(scores) > 1.5 * scores.min()  # as sizes go on they do fit too well
+
+
+def test_the_standard_error_of_the_lowest_score():
+    errors = np.array([[1.0, 3.0, 2.0]])
+    several = LeftOut(np.array([[9.0, 4.0, 5.0]]), errors, 5, 10.0, 50)
+    assert several.chance == 3.0
+    once = several._replace(errors=np.zeros((1, 3)), folds=1)
+    assert once.chance == pytest.approx(4.0 * np.sqrt(2 / 50))
 
 
 def test_a_planted_number_of_atoms_is_chosen():

@@ -108,10 +108,12 @@ def test_an_evaluation_that_fails_is_made_again():
 
 
 def test_gaps_are_rounded_up():
-    assert rounded_gap(math.inf, -1.0, 1.0) == rounded_gap(1.0, math.inf, 1.0) == math.inf
-    assert rounded_gap(1.0, -1.0 - 1e-17, 5.0) > 0
-    assert rounded_gap(1.0, -0.5, 0.0) >= 0.5
-    assert rounded_gap(1.0, -1.0, 1e10) > 1e-6  # large terms that cancel leave their rounding
+    assert rounded_gap(math.inf, -1.0) == rounded_gap(1.0, math.inf) == math.inf
+    assert rounded_gap(1.0, -1.0 - 1e-17) > 0
+    assert rounded_gap(1.0, -0.5) >= 0.5
+    p = fa.Problem.of(np.eye(2), [1e10, -1e10], atoms=fa.SignedOneHot(2), k=1)
+    y = np.array([1.0, 1.0])
+    assert P1(p, 1.0).feasible(y, y, 1.0)[1] - 1.0 > 1e-6  # large terms that cancel leave their rounding
 
 
 # Bounds that nobody will meet -----------------------------------------------------------------------------------------

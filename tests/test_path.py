@@ -639,3 +639,62 @@ def test_sizes_one_by_one_are_those_of_one_sweep(monkeypatch):
     monkeypatch.setattr("fewatoms.methods.listed.sweeping.AT_ONCE", 0.0)
     singly = fa.fit_path(M, b, atoms=fa.SignedOneHot(40), k=range(1, 21))
     np.testing.assert_allclose(singly.losses, once.losses, rtol=1e-9)
+
+
+def stopped_path(sizes, enough, **words):
+    """Ranks of sampled entries, stopped when so many sizes are done."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 3)) @ rng.standard_normal((3, 30)) + 0.1 * rng.standard_normal((40, 30))
+    X[rng.random(X.shape) < 0.2] = np.nan
+    M, b = fa.Sampling.from_array(X)
+
+    def callback(progress):
+        if not enough or any(count.what == "budget" and count.done >= enough for count in progress.counts):
+            raise StopIteration
+
+    return fa.fit_path(M, b, atoms=fa.RankOne(40, 30), k=sizes, callback=callback, **words)
+
+
+@pytest.mark.parametrize("by", ["held-out", "cv", "bic", "elbow"])
+def test_a_path_that_was_stopped_chooses_among_the_sizes_that_were_fitted(by, tmp_path):
+    path = stopped_path(range(1, 9), 4)
+    assert path.stopped
+    assert path.fitted in ([1, 2, 3, 4], [1, 2, 3, 4, 5])  # the size under way may have come so far
+    assert f"stopped after {len(path.fitted)} of 8" in repr(path)
+    assert path.choose_k(by) in path.fitted
+    scores = path.scores[by]
+    assert np.isfinite(scores[: len(path.fitted)]).all()
+    assert np.isnan(scores[len(path.fitted) :]).all()
+    assert "nan" not in repr(path)
+    assert path.best.cardinality == path.chosen
+    path.report(tmp_path / "path.html")
+    again = pickle.loads(pickle.dumps(path))
+    assert (again.fitted, again.chosen) == (path.fitted, path.chosen)
+
+
+def test_a_path_without_one_fitted_size_refuses_to_choose():
+    path = stopped_path((6, 8), 0, ridge="auto")  # stopped while entries are held out
+    assert path.fitted == []
+    assert "stopped after 0 of 2" in repr(path)
+    with pytest.raises(ValueError, match=r"^no k was fitted before the callback stopped"):
+        path.choose_k("cv")
+    assert path.choose_k("cv", callback=lambda _: None) in (6, 8)  # as long as a callback of its own lets it
+
+
+def test_a_path_that_ran_to_its_end_was_not_stopped():
+    path = stopped_path(range(1, 4), 9)
+    assert not path.stopped
+    assert path.fitted == [1, 2, 3]
+    assert "stopped" not in repr(path)
+
+
+def test_a_choice_tells_which_size_scored_lower():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((30, 12))
+    path = fa.fit_path(A, A[:, 0] + 0.1 * rng.standard_normal(30), atoms=fa.SignedOneHot(12), k=[1, 2, 3])
+    path.choose_k("cv", rule="1se")
+    path.scores["cv"] = np.array([3.0, 2.5, 2.75])
+    path.chosen = 1
+    assert repr(path).endswith("chosen k=1 by cv 3; k=2 has 2.5)")
+    path.chosen = 2
+    assert repr(path).endswith("chosen k=2)")

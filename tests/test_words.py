@@ -1,6 +1,7 @@
 """The one place that speaks: messages of answers, notes, certificates in prose."""
 
 import math
+import pickle
 import re
 from dataclasses import replace
 
@@ -223,3 +224,62 @@ def test_a_floor_is_the_lower_end_of_the_relaxation(name):
         (ends,) = [claim.text for claim in claims if claim.kind == "relaxation"]
         assert f"has its optimum between {least} and " in ends
     assert bool(floors) == (name != "ridge")
+
+
+# The message and the certificate agree -------------------------------------------------------------------------------
+
+
+def exact_problems():
+    rng = np.random.default_rng(0)
+    A, x, M = rng.standard_normal((80, 12)), rng.standard_normal(12), rng.standard_normal((30, 10))
+    X = rng.standard_normal((20, 2)) @ rng.standard_normal((2, 15))
+    return {
+        "phases": (fa.Quadratic(A), (A @ x) ** 2, fa.PSDRankOne(12), 1),
+        "matrix": (fa.Identity(X.shape), X, fa.RankOne(*X.shape), 2),
+        "vector": (M, M[:, 2], fa.SignedOneHot(10), 2),
+    }
+
+
+@pytest.mark.parametrize("name", ["phases", "matrix", "vector"])
+def test_an_answer_that_leaves_nothing_is_proven_by_that(name):
+    """No loss is below 0: where the message says so, the certificate does not say that others might fit better."""
+    M, b, atoms, k = exact_problems()[name]
+    s = fa.fit(M, b, atoms=atoms, k=k)
+    assert "none can be smaller: it is 0 up to rounding" in s.message
+    told = str(s.certificate)
+    assert "Proven: no x fits better" in told
+    assert "Not proven" not in told
+    assert "Proven: no x fits better" in str(pickle.loads(pickle.dumps(s)).certificate)
+    noisy = fa.fit(M, b + 0.1 * np.random.default_rng(1).standard_normal(np.shape(b)), atoms=atoms, k=k)
+    assert "Not proven: that no other k atoms fit better" in str(noisy.certificate)
+    few = fa.fit(M, b, atoms=atoms, misfit=1e-9)
+    assert "Not proven: that fewer atoms could not meet the bound" in str(few.certificate)
+
+
+def test_what_biases_pay_is_told_apart_from_what_is_left():
+    rng = np.random.default_rng(0)
+    Y = rng.standard_normal((20, 15))
+    rows, cols = np.nonzero(rng.random(Y.shape) < 0.9)
+    words = {"atoms": fa.RankOne(20, 15), "k": 2, "ridge": 0.5}
+    s = fa.fit(fa.Sampling(rows, cols, Y.shape), Y[rows, cols], free=fa.Biases(ridge=0.7), **words)
+    left = 0.5 * float(np.sum((Y[rows, cols] - s.predict(rows, cols)) ** 2))
+    paid = 0.35 * float(np.sum(s.biases.rows**2) + np.sum(s.biases.cols**2))
+    told = re.search(r"loss ([\d.]+) \(misfit [\d.]+\), ([\d.]+) of it for biases", s.message)
+    assert told is not None
+    assert float(told[1]) - float(told[2]) == pytest.approx(left, rel=1e-4)
+    assert float(told[2]) == pytest.approx(paid, rel=1e-4)
+    assert "what biases pay in it" in str(s.certificate)
+    free = fa.fit(fa.Sampling(rows, cols, Y.shape), Y[rows, cols], free=fa.Biases(ridge=0.0), **words)
+    assert "biases" not in free.message.split("Note")[0]
+
+
+def test_notes_count_and_advise_what_was_asked():
+    assert "1 pair of entries (i, j) and (j, i) differs" in words.asymmetric(1)
+    assert "a smaller k" in words.too_many_unknowns(9, 5)
+    assert "a larger bound" in words.few_entries(9, 5, given=False)
+    X = np.random.default_rng(0).standard_normal((12, 10))
+    X[2, 3] = np.nan
+    s = fa.fit(*fa.Sampling.from_array(X), atoms=fa.RankOne(12, 10), misfit=0.3)
+    assert "a smaller k" not in s.message
+    with pytest.raises(ValueError, match=r"nan: M, b = Sampling\.from_array\(b\)"):
+        fa.fit(fa.Identity(X.shape), X, atoms=fa.RankOne(12, 10), k=2)

@@ -18,6 +18,7 @@ from fewatoms._types import Array, FloatArray
 _CHUNK = 1 << 20
 SHOWN_WIDE = 80  # characters of what came
 UNITS = "M must be in units in which the squares of its entries are ordinary numbers; they are too {} here: rescale it"
+SMALLEST_SIZE, LARGEST_SIZE = 1e-150, 1e150  # sizes whose squares are numbers
 
 
 def came(value: object) -> str:
@@ -132,6 +133,15 @@ def finite(name: str, values: Array) -> None:
         if not good.all():
             bad = chunk[~good].flat[0]
             raise ValueError(f"{name} must hold finite numbers only; it contains {bad}")
+
+
+def ordinary(name: str, sizes: npt.ArrayLike) -> None:
+    """Refuse sizes whose squares are no ordinary numbers: units that far off are better changed than guessed at."""
+    values = np.atleast_1d(np.asarray(sizes, dtype=np.float64))
+    odd = values[(values < SMALLEST_SIZE) | (values > LARGEST_SIZE)]
+    if odd.size:
+        between = f"between {SMALLEST_SIZE:g} and {LARGEST_SIZE:g}"
+        raise ValueError(f"{name} must be in units in which sizes lie {between}; got {odd[0]:g}: rescale it")
 
 
 def unmasked(name: str, values: Any) -> None:

@@ -25,13 +25,14 @@ from fewatoms.files import load
 from fewatoms.losses import Huber, LeastSquares, Logistic, Loss, Multinomial
 from fewatoms.lowrank import LowRank
 from fewatoms.methods import General, Paper
-from fewatoms.operators import Counting, Identity, Operator, Quadratic, Sampling
+from fewatoms.operators import Counting, Identity, Operator, Quadratic, RowBlocks, Sampling
 from fewatoms.oracles import FromIterates, LevelSet
 from fewatoms.path import Path, fit_path
 from fewatoms.problem import Problem
 from fewatoms.ranking import Ranking
 from fewatoms.records import Progress
 from fewatoms.relaxations import P1, P2, P3
+from fewatoms.resumed import resume
 from fewatoms.retrieval import paper_rule
 from fewatoms.solution import Solution, Status
 from fewatoms.solutions import Solutions
@@ -72,6 +73,7 @@ __all__ = [
     "Quadratic",
     "RankOne",
     "Ranking",
+    "RowBlocks",
     "Sampling",
     "SignedOneHot",
     "Solution",
@@ -88,6 +90,7 @@ __all__ = [
     "oracles",
     "paper_rule",
     "phase",
+    "resume",
     "retrieval",
 ]
 

@@ -26,6 +26,7 @@ from fewatoms.atoms import (
     RankOne,
     SignedOneHot,
 )
+from fewatoms.atoms.pursuit import weighed
 from fewatoms.atoms.scaled import Scaled
 from fewatoms.atoms.sums import Sum, Union
 from fewatoms.beside import Biases
@@ -69,9 +70,8 @@ class Fingerprint:
             problem.measured.sketch(),
         )
 
-    def refuse(self, other: Fingerprint) -> None:
+    def refuse(self, other: Fingerprint, told: str = "must be the one that this answer was fitted to") -> None:
         """Say what is not the same."""
-        told = "must be the one that this answer was fitted to"
         if other.shape != self.shape:
             raise ValueError(f"M {told}, of shape {self.shape}; got shape {other.shape}")
         for name, mine, theirs in (
@@ -181,6 +181,7 @@ class Asked:
         problem = Problem.of(
             M, b, atoms=atoms, loss=loss, ridge=self.ridge, cap=self.cap, free=known if free is None else free
         )
+        problem = problem.over(weighed(problem.atoms))
         for name, mine, theirs in (
             ("atoms", self.atoms_told, repr(problem.atoms)),
             ("loss", self.loss_told, repr(problem.base_loss)),

@@ -24,7 +24,6 @@ LEFT_BY_LOOPS = (
 )
 USUAL_WIDTH = 8  # factors, for which loops are worth compiling as anywhere else; with more of them earlier
 LEFT_ELSEWHERE = 1e-3  # the same for what is small, where sweeps cost little
-DESCENT_PASSES = 50  # of coordinate descent, where factors must not be negative
 
 
 @cache
@@ -99,13 +98,15 @@ class Backed:
     def _solved(self, Y: Array, x: FloatArray, left: FloatArray) -> None:
         """Conjugate gradients, all rows together: the twin of the loop `solves`."""
         side = self.side
-        rows, shape = np.repeat(np.arange(len(x)), np.diff(side.starts)), (len(x), len(Y))
+        rows, there = np.repeat(np.arange(len(x)), np.diff(side.starts)), Y[side.others]
+        grid = sp.csr_array((self.pull, side.others, side.starts), shape=(len(x), len(Y)))
 
         def summed(values: FloatArray) -> FloatArray:
-            return np.asarray(sp.csr_array((values, side.others, side.starts), shape=shape) @ Y)
+            grid.data = values
+            return np.asarray(grid @ Y)
 
         def pressed(P: FloatArray) -> FloatArray:
-            return P + summed(self.beyond * np.einsum("ij,ij->i", Y[side.others], P[rows]))
+            return P + summed(self.beyond * np.einsum("ij,ij->i", there, P[rows]))
 
         h = summed(self.pull)
         g = h - pressed(x)
@@ -128,12 +129,12 @@ class Backed:
     def _bound(self, V: Array, base: FloatArray, out: FloatArray, left: FloatArray) -> None:
         side, width = self.side, V.shape[1]
         if self._compiled(width):
-            head = (self.beyond, self.pull, V, base, side.starts, side.others, DESCENT_PASSES)
+            head = (self.beyond, self.pull, V, base, side.starts, side.others, kernels.DESCENT_PASSES)
             kernels.run("improvements", _loops().improvements, side.starts, 0.5 * (width + 1) ** 2, head, (out, left))
             return
         out[np.diff(side.starts) == 0] = 0.0  # nothing draws them away from zero
         for rows, G, h in self._systems(V, base):
-            x = _descended(G, h, out[rows])
+            x = kernels.descended(G, h, out[rows], np.full(width, True))
             out[rows] = x
             left[rows] += np.einsum("ia,ia->i", x, np.einsum("iab,ib->ia", G, x) - 2.0 * h)
 
@@ -156,16 +157,3 @@ def _whitened(base: FloatArray) -> tuple[FloatArray, FloatArray]:
     there = values > ROUNDED_EIGENVALUE * values.max(initial=0.0)
     roots = np.sqrt(np.where(there, values, 0.0))
     return vectors * np.divide(1.0, roots, out=np.zeros_like(roots), where=there), vectors * roots
-
-
-def _descended(G: FloatArray, h: FloatArray, x: FloatArray) -> FloatArray:
-    """Coordinate descent over x >= 0, all rows together."""
-    for _ in range(DESCENT_PASSES):
-        before = x.copy()
-        for a in range(x.shape[1]):
-            d = G[:, a, a]
-            step = (h[:, a] - np.einsum("ib,ib->i", G[:, a], x)) / np.where(d > 0, d, 1.0)
-            x[:, a] = np.where(d > 0, np.maximum(x[:, a] + step, 0.0), 0.0)
-        if np.abs(x - before).max(initial=0.0) <= 1e-9 * np.abs(x).max(initial=0.0):
-            break
-    return x

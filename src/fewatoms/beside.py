@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -17,6 +18,7 @@ from fewatoms._types import FloatArray, IntArray
 from fewatoms.capabilities import SampledEntries, need
 from fewatoms.losses import Loss
 from fewatoms.names import Names
+from fewatoms.norms import block_lengths
 from fewatoms.operators import Margins, Operator, Projected, by_lines
 from fewatoms.profiled import TRACE, Biased, Profiled
 
@@ -168,20 +170,36 @@ class FreeColumns:
     def columns(self) -> FloatArray:
         return self.F
 
+    @cached_property
+    def _units(self) -> FloatArray:
+        """What columns are multiplied by to be of one size: powers of two, so that nothing is rounded."""
+        return np.ldexp(1.0, -np.frexp(np.abs(self.F).max(axis=0))[1])
+
+    @cached_property
+    def _alike(self) -> FloatArray:
+        """The columns in units in which they are of one size: no fit knows of any other ones."""
+        return self.F * self._units
+
     def eliminated(self, M: Operator, b: FloatArray, loss: Loss) -> Seen:
+        alike, units = self._alike, self._units
         if not loss.squares:
-            profiled = Profiled(loss, self.F)
-            return Seen(M, b, profiled, left=profiled.left, fitted=lambda image: profiled.best_free(b - image))
-        projected = Projected(M, self.F, loss.weights)
+            profiled = Profiled(loss, alike)
+            return Seen(M, b, profiled, left=profiled.left, fitted=lambda image: units * profiled.best_free(b - image))
+        projected = Projected(M, alike, loss.weights)
         root = np.ones(1) if loss.weights is None else np.sqrt(loss.weights)
 
         def fitted(image: FloatArray) -> FloatArray:
-            return np.asarray(np.linalg.lstsq(root[:, None] * self.F, root * (b - image), rcond=None)[0])
+            v = np.linalg.lstsq(root[:, None] * alike, root * (b - image), rcond=None)[0]
+            return np.asarray(units * v)
 
         return Seen(projected, projected.seen(b), loss, image=projected.seen, fitted=fitted)
 
     def in_fits(self, loss: Loss) -> FloatArray | None:
-        return None if loss.squares else self.F
+        """In units in which they are about as long as images are, in the weights of the loss."""
+        if loss.squares:
+            return None
+        lengths = block_lengths(self._alike, loss.weights)
+        return np.asarray(self._alike * np.ldexp(1.0, -np.frexp(lengths)[1]))
 
     def told(self, v: FloatArray) -> Told:
         return Told(v if self.vectors == 1 else v.reshape(-1, self.vectors), self.intercept)
@@ -309,6 +327,7 @@ def _columns(free: object, m: int, loss: Loss) -> FreeColumns:
         raise ValueError(f"free must have fewer columns than there are data, {m}; got {F.shape[1]}")
     if not F.any(axis=0).all():
         raise ValueError("free must not hold a column of zeros")
+    _checks.ordinary("free", np.abs(F).max(axis=0))
     return FreeColumns(F, names=frames.names_of("free", free))
 
 

@@ -1,6 +1,6 @@
-"""Callbacks for `fit(..., callback=...)`: a bar, a trace, a deadline, and several of them together.
+"""Callbacks for `fit(..., callback=...)`: a bar, a trace, a deadline, a checkpoint, and several of them together.
 
-    fit(..., callback=[Bar(), Trace(), Deadline(60)])
+    fit(..., callback=[Bar(), Trace(), Deadline(60), Checkpoint("run.ckpt")])
 
 Each is called with a `Progress` after every iterate, and every tenth of a second during long work. StopIteration raised
 there ends the run with the best answer so far. A callback that is a context manager is entered while the run lasts.
@@ -21,6 +21,8 @@ import numpy as np
 from fewatoms import _checks
 from fewatoms._types import Array, FloatArray
 from fewatoms.bars import Drawing, drawing
+from fewatoms.checkpoints import Checkpoint
+from fewatoms.interrupts import Presses
 
 if TYPE_CHECKING:
     from fewatoms.records import Progress
@@ -37,26 +39,46 @@ class Deadline:
     It serves one fit, or one path: another one needs a deadline of its own, since the clock goes on. Work that nobody
     can interrupt (one product with M, one decomposition) is finished first.
 
+        fit(M, b, ..., callback=Deadline(on_interrupt="answer"))   # no deadline but Ctrl-C
+
     Parameters
     ----------
-    seconds : float
+    seconds : float, optional
+        None: as long as it takes.
+    on_interrupt : "raise" or "answer"
+        What the first Ctrl-C does: raise KeyboardInterrupt, as ever, or stop the run like a deadline. A second one
+        raises KeyboardInterrupt in any case. Only the main thread hears it; what heard it before does so again when
+        the run is over.
     """
 
-    def __init__(self, seconds: float) -> None:
-        self.seconds = _checks.number("seconds", seconds)
+    def __init__(self, seconds: float | None = None, *, on_interrupt: str = "raise") -> None:
+        if on_interrupt not in ("raise", "answer"):
+            raise ValueError(f"on_interrupt must be 'raise' or 'answer'; got {on_interrupt!r}")
+        endless = seconds is None and on_interrupt == "answer"
+        self.seconds = math.inf if endless else _checks.number("seconds", seconds)
+        self.on_interrupt = on_interrupt
         self._begun: float | None = None
+        self._presses = Presses() if on_interrupt == "answer" else None
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C has ended the run."""
+        return self._presses is not None and self._presses.heard
 
     def __enter__(self) -> Self:
         self._begun = time.monotonic() if self._begun is None else self._begun
+        if self._presses is not None:
+            self._presses.__enter__()
         return self
 
     def __exit__(self, *error: *Raised) -> None:
-        return None
+        if self._presses is not None:
+            self._presses.__exit__(*error)
 
     def __call__(self, progress: Progress) -> None:
         now = time.monotonic()
         self._begun = now if self._begun is None else self._begun
-        if now - self._begun >= self.seconds:
+        if self.interrupted or now - self._begun >= self.seconds:
             raise StopIteration
 
 
@@ -217,4 +239,4 @@ def entered(callback: Callback | None) -> AbstractContextManager[object]:
     return callback if isinstance(callback, AbstractContextManager) else nullcontext()
 
 
-__all__ = ["Bar", "Deadline", "Row", "Together", "Trace", "bar"]
+__all__ = ["Bar", "Checkpoint", "Deadline", "Row", "Together", "Trace", "bar"]

@@ -158,9 +158,13 @@ class SampledEntries(Protocol):
 @runtime_checkable
 class EntryLines(Protocol):
     """The same line by line, wherever entries are: in arrays, or in blocks elsewhere. Vectors are what the operator's
-    own images and data are."""
+    own images and data are.
+
+    in_arrays : whether they are in memory, so that their other order has to be there too
+    """
 
     matrix_shape: tuple[int, int]
+    in_arrays: bool
 
     @property
     def counts(self) -> tuple[IntArray, IntArray]:

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from fewatoms import ledger, pages, words
+from fewatoms import doubts, ledger, pages, words
 from fewatoms._types import FloatArray, ModelDual
 from fewatoms.asked import Asked, Fingerprint
 from fewatoms.atoms import AtomicSet
@@ -26,6 +26,7 @@ from fewatoms.faces import Face
 from fewatoms.figures import Figures, Named, Relaxed, SafeSet
 from fewatoms.problem import Problem
 from fewatoms.relaxations import Relaxation
+from fewatoms.rounding import above
 from fewatoms.units import unit_atoms
 
 T = TypeVar("T")
@@ -70,6 +71,7 @@ class Certificate:
         self.loss, self.gauge, self.cardinality = figures.loss, figures.gauge, figures.cardinality
         self.objective = figures.loss + figures.paid
         self.within_budget, self.meets_bound = figures.within_budget, figures.meets_bound
+        self.exact = figures.exact
 
     @classmethod
     def of(
@@ -80,7 +82,10 @@ class Certificate:
         within = problem.budget.allows(candidate.face)
         paid = problem.paid(candidate)
         size = candidate.cardinality
-        figures = Figures(candidate.loss, candidate.gauge, size, within, met, paid=paid, unreachable=unreachable)
+        figures = Figures(
+            candidate.loss, candidate.gauge, size, within, met, paid=paid, unreachable=unreachable,
+            exact=problem.loss.anchored and problem.exact(candidate.loss + paid),
+        )  # fmt: skip
         return cls(figures, Proof(lambda: (problem, evidence), later=False))
 
     def __copy__(self) -> Certificate:
@@ -267,7 +272,7 @@ class Certificate:
     def _gap_at(self, dual: float) -> float:
         """What a dual value leaves open."""
         evidence = self._evidence("gap")
-        return rounded_gap(min(self.primal, evidence.primal), dual, evidence.terms)
+        return rounded_gap(min(self.primal, evidence.primal), dual)
 
     @cached_property
     def radius(self) -> float | None:
@@ -328,10 +333,11 @@ class Certificate:
         alignments, sizes = atoms.alignments(self._z), self.norm if norms is None else norms
         if alignments is None or sizes is None or self.radius is None or self._relaxation is None:
             return None
-        slack = self._relaxation.slack(sizes, self.norm)
-        if slack is None:
+        slack, y = self._relaxation.slack(sizes, self.norm), self.y
+        if slack is None or y is None:
             return None
-        return np.flatnonzero(alignments >= level - slack * self.radius - 1e-12 * abs(self._level))
+        blur = doubts.of_support(self._relaxation.problem, y) + 1e-12 * abs(self._level)
+        return np.flatnonzero(alignments >= level - above(1.0) * slack * self.radius - blur)
 
     @cached_property
     def hausdorff(self) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -14,18 +15,21 @@ from fewatoms.budget import Budget
 from fewatoms.candidates import Compact
 from fewatoms.capabilities import ColumnBlocks
 from fewatoms.effort import QUICK
+from fewatoms.kept import Kept
 from fewatoms.losses import Loss
 from fewatoms.operators import Operator
 from fewatoms.price import Price, price
 from fewatoms.problem import Problem
 from fewatoms.run import Way, foretold, sketched, solve
 from fewatoms.solution import Solution
+from fewatoms.splits import Split
 
 GRID = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0)
 GRID_OF_CLASSES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
 REPEATS, FOLDS = 3, 5  # of the folds where ridges are compared, and how many there are
 BESIDE = (1.0, 0.6, 0.135)  # weights of a score, and of those one and two sizes away
 STEADY = 5  # sizes from which on scores are averaged
+CLIPPED = 3.0  # standard errors above the lowest score from which on it says nothing how much higher a score is
 STAY, CHANCE = 3, 1.0  # ridges at most that later rounds compare; the standard errors that these may be behind
 ANSWERS = 64  # whose values are computed at a time
 
@@ -152,21 +156,6 @@ def held_out(problem: Problem, share: float, rng: object) -> IntArray:
     return _data(problem, np.sort(order[evenly if classes else np.arange(count)]))
 
 
-class Split(NamedTuple):
-    """The data left out, and those fitted to: all others, where nobody says."""
-
-    held: IntArray
-    fitted: IntArray | None = None
-
-    def rest(self, m: int) -> IntArray:
-        """Those fitted to, of so many."""
-        if self.fitted is not None:
-            return self.fitted
-        others = np.ones(m, dtype=bool)
-        others[self.held] = False
-        return np.flatnonzero(others)
-
-
 def apart(parts: Sequence[IntArray]) -> list[Split]:
     """Each of these data left out of all others."""
     return [Split(held) for held in parts]
@@ -201,12 +190,22 @@ class LeftOut(NamedTuple):
     errors : the standard errors of these sums over the folds: 0 where there is one fold alone
     folds : that were done
     weight : of all data of a round
+    data : how many those are
     """
 
     scores: FloatArray
     errors: FloatArray
     folds: int
     weight: float
+    data: int
+
+    @property
+    def chance(self) -> float:
+        """The standard error of the lowest score: over the folds, and of one fold alone what normal errors of so many
+        data would have."""
+        at = int(self.scores.argmin())
+        alone = math.sqrt(2.0 / max(self.data, 1)) * float(self.scores.flat[at])
+        return alone if self.folds == 1 else float(self.errors.flat[at])
 
     def told(self, loss: Loss) -> tuple[FloatArray, FloatArray]:
         """Scores and errors as users read them: root mean square errors for least squares."""
@@ -231,8 +230,11 @@ def cross_validated(
     found = np.full((len(folds), len(prices), len(budgets)), np.nan)
     racing, done, round_ = list(range(len(prices))), 0, max(1, len(folds) // times)
     for i, split in enumerate(folds):
-        with ledger.counted("fold", i, len(folds)):
-            losses = _left_out(problem, budgets, [prices[r] for r in racing], split, way)
+        with ledger.counted("fold", i, len(folds)), ledger.step("fold") as here:
+            losses = None if here.found is None else here.found.arrays["losses"]
+            if losses is None:
+                losses = _left_out(problem, budgets, [prices[r] for r in racing], split, way)
+            here.mark(partial(Kept, "fold", {}, {"losses": losses}))
         if way.stopped:
             break
         found[i, racing] = losses
@@ -242,18 +244,22 @@ def cross_validated(
     if not done:
         return None
     spread = np.zeros(found.shape[1:]) if done == 1 else _spread(found[:done])
-    weight = sum(scoring.weight(problem, split.held) for split in folds[:done]) * round_ / done
-    return LeftOut(np.nanmean(found[:done], axis=0) * round_, spread * math.sqrt(round_), done, weight)
+    share = round_ / done
+    weight = sum(scoring.weight(problem, split.held) for split in folds[:done]) * share
+    data = round(sum(split.held.size for split in folds[:done]) * share)
+    return LeftOut(np.nanmean(found[:done], axis=0) * round_, spread * math.sqrt(round_), done, weight, data)
 
 
 def _spread(found: FloatArray) -> FloatArray:
     """The standard deviation over the folds that each was in."""
-    return np.asarray(np.nanstd(found, axis=0, ddof=1))
+    unit = float(np.nanmax(np.abs(found))) or 1.0
+    return unit * np.asarray(np.nanstd(found / unit, axis=0, ddof=1))
 
 
 def ahead(losses: FloatArray) -> list[int]:
     """The prices (second axis) that may still be the best after some folds (first axis): each at its own best budget,
     no more behind the leader than chance may put it, and a few at most."""
+    losses = losses / (np.abs(losses).max() or 1.0)  # their squares are to be numbers
     total = losses.sum(axis=0)
     own = losses[:, np.arange(total.shape[0]), total.argmin(axis=1)]  # folds x prices
     behind = own - own[:, [int(own.sum(axis=0).argmin())]]
@@ -281,7 +287,7 @@ def _left_out(
             return np.stack([fold.losses(sketch[ridge]) for ridge in ridges])
     answers: list[Solution] = []
     for i, paid in enumerate(prices):
-        with ledger.counted("ridge", i, len(prices)):
+        with ledger.counted("ridge", i, len(prices)), ledger.step("ridge"):
             answers += solve(part.paying(paid), budgets, way)
     left = [fold.left(answer) for answer in answers]
     losses = (
@@ -332,12 +338,15 @@ def _images(M: Operator, X: Array) -> Array:
     return np.asarray(M.columns(used) @ X[used]) if used.size else np.zeros((M.shape[0], X.shape[1]))
 
 
-def preferred(scores: FloatArray, sizes: Array, error: float | None, *, steady: bool) -> tuple[int, int]:
+def preferred(
+    scores: FloatArray, sizes: Array, error: float | None, *, steady: bool, chance: float = math.inf
+) -> tuple[int, int]:
     """The row and column of the best score, or of one within an error of it, with the fewest atoms among those; then
-    the lowest score, then the first row. With `steady` the best score is that of `steadied`."""
+    the lowest score, then the first row. With `steady` the best score is that of `steadied`, and never one that is
+    higher than the lowest of all by more than `chance`."""
     compared = scores
     if steady and scores.shape[1] >= STEADY:
-        row, columns = steadied(scores)
+        row, columns = steadied(scores, chance)
         compared = np.full(scores.shape, np.inf)
         compared[row, columns] = scores[row, columns]
     best = float(compared.min())
@@ -347,22 +356,26 @@ def preferred(scores: FloatArray, sizes: Array, error: float | None, *, steady: 
     return int(chosen[0]), int(chosen[1])
 
 
-def steadied(scores: FloatArray) -> tuple[int, slice]:
+def steadied(scores: FloatArray, chance: float = math.inf) -> tuple[int, slice]:
     """Where the lowest score is, once each is averaged with those of the sizes beside it: its row, and its column with
     the two before, among which the scores themselves decide.
 
     A score that is low by itself, between others that are not, owes that to the rows that were left out: over five data
-    sets, choices made so had 7 % less error on rows not shown. A steep fall is no chance: scores of smaller sizes count
-    for no more than the highest of those at and after a size.
+    sets, choices made so had 7 % less error on rows not shown. But chance does only so much: scores beyond the lowest
+    by more than `chance`, its standard error, are not compared, and beyond `CLIPPED` of these it does not matter by how
+    much: a size whose fit has come apart says nothing of the one before it. A steep fall is no chance either: scores of
+    smaller sizes count for no more than the highest of those at and after a size.
     """
-    reach, width = len(BESIDE) - 1, scores.shape[1]
-    padded = np.pad(scores, ((0, 0), (reach, reach)), mode="edge")
+    reach, width, lowest = len(BESIDE) - 1, scores.shape[1], float(scores.min())
+    clipped = np.minimum(scores, lowest + CLIPPED * chance)
+    padded = np.pad(clipped, ((0, 0), (reach, reach)), mode="edge")
     shifted = [
         padded[:, reach + i : reach + i + width] for i in range(-reach, reach + 1)
     ]  # from two before to two after
     after = np.max(shifted[reach:], axis=0)
-    averages = BESIDE[0] * scores
+    averages = BESIDE[0] * clipped
     for i, weight in enumerate(BESIDE[1:], start=1):
         averages = averages + weight * (np.minimum(shifted[reach - i], after) + shifted[reach + i])
+    averages[scores > lowest + chance] = math.inf
     row, column = divmod(int(np.argmin(averages)), width)
     return row, slice(max(0, column - reach), column + 1)

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.atoms import AtomicSet, Listing
 from fewatoms.faces import Face
+from fewatoms.kept import Kept
 
 
 class Held(Protocol):
@@ -207,10 +208,25 @@ class Found:
         first, held = blocks[0], [block.held for block in blocks]
         sizes = np.concatenate([[0], *(np.diff(one.starts) for one in held)])
         classes, c = (np.concatenate(parts) for parts in zip(*((one.classes, one.c) for one in held), strict=True))
-        each = [f.name for f in fields(cls) if f.name not in ("held", "ridge", "twins")]
-        words: dict[str, Any] = {name: np.concatenate([vars(block)[name] for block in blocks]) for name in each}
+        words: dict[str, Any] = {name: np.concatenate([vars(block)[name] for block in blocks]) for name in _EACH}
         words["held"] = Compressed(first.held.listing, classes, c, np.cumsum(sizes).astype(np.intp))
         return replace(first, **words)
+
+    def kept(self) -> Kept:
+        """For a checkpoint: all but what every block has alike."""
+        arrays = {name: vars(self)[name] for name in _EACH}
+        held = self.held
+        return Kept("block", {}, {**arrays, "classes": held.classes, "c": held.c, "starts": held.starts})
+
+    def again(self, it: Kept) -> Found:
+        """The block that was kept, of the same problem as this one."""
+        arrays = dict(it.arrays)
+        held = Compressed(self.held.listing, *(arrays.pop(name) for name in ("classes", "c", "starts")))
+        words: dict[str, Any] = {name: arrays[name] for name in _EACH}
+        return replace(self, held=held, **words)
+
+
+_EACH = tuple(f.name for f in fields(Found) if f.name not in ("held", "ridge", "twins"))
 
 
 class Together(Protocol):

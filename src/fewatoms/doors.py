@@ -16,8 +16,10 @@ from fewatoms.atoms import AtomicSet
 from fewatoms.atoms.pursuit import weighed
 from fewatoms.beside import Biases
 from fewatoms.callbacks import read
-from fewatoms.choosing import with_ridge
+from fewatoms.calls import call, digest_of_all
+from fewatoms.choosing import grid_of, refuse_several, ridges_of, with_ridge
 from fewatoms.classes import refuse
+from fewatoms.continued import answer_again
 from fewatoms.effort import effort as told
 from fewatoms.losses import LeastSquares, Loss
 from fewatoms.methods import METHODS, Method
@@ -27,6 +29,7 @@ from fewatoms.problem import Problem, several
 from fewatoms.run import Callback, Way, proving, solve, solve_each, solve_together
 from fewatoms.solution import Solution
 from fewatoms.solutions import Solutions
+from fewatoms.solutions import restored as answers_of
 
 MOST = 10_000  # dual vectors, where nobody says
 SMALLEST = 2e-290  # squares that are still ordinary numbers
@@ -137,7 +140,8 @@ def fit(
         Dual vectors at most.
     callback : callable(intermediate_result), or a list of them, optional
         Called after each iterate, and every tenth of a second during long work, with a Progress; raising StopIteration
-        ends the run with the best answer so far (all of a list are called before), other exceptions pass through.
+        ends the run with the best answer so far (all of a list are called before), other exceptions pass through; what
+        it returns is ignored.
         `fewatoms.callbacks` has some: callback=[Bar(), Trace(), Deadline(60)].
     rng : seed or numpy Generator, optional
         Of start vectors. The default is a fixed seed: same input, same answer.
@@ -164,9 +168,11 @@ def fit(
         M, b, k, atoms=atoms, alpha=alpha, misfit=misfit, loss=loss, ridge=ridge, cap=cap, free=free,
         start=start, effort=effort, method=method, max_iterations=max_iterations, callback=callback, rng=rng,
     )  # fmt: skip
-    with way.listening():
-        problem = with_ridge(problem, way)
-        (solution,) = solve(problem, [problem.budget], way)
+    with way.listening(), call("fit", problem, way) as here:
+        if here.found is not None:
+            return answer_again(here.found, problem)
+        (solution,) = solve(with_ridge(problem, way), [problem.budget], way)
+        here.mark(solution.kept)
     return solution
 
 
@@ -216,8 +222,12 @@ def fit_many(M: object, B: npt.ArrayLike, *, k: object = None, **words: Unpack[W
     first = data[:, good.argmax()] if good.any() else np.zeros(len(data))
     with _checks.told_of("b", "B"):
         problem, way = posed(operator, first, k, **words)
-    with way.listening():
-        return _fitted(problem, data, good, way, names)
+    with way.listening(), call("fit_many", problem, way, lambda: ({"data": digest_of_all(data)}, None)) as here:
+        if here.found is not None:
+            return answers_of(here.found).attached_to(problem, data)
+        answers = _fitted(problem, data, good, way, names)
+        here.mark(answers.kept)
+    return answers
 
 
 def _fitted(problem: Problem, data: Array, good: Array, way: Way, names: Names | None) -> Solutions:
@@ -300,3 +310,17 @@ def _way(words: Words) -> Way:
         words.get("rng"),
         told(words.get("effort", "normal")),
     )
+
+
+def posed_path(M: object, b: npt.ArrayLike, words: Words) -> tuple[Problem, Way, list[float] | None]:
+    """What is asked of a path, and the ridges that are compared, if there are several."""
+    given = words.get("ridge")
+    ridges = ridges_of(given)
+    if ridges is not None:
+        words["ridge"] = 0.0
+    problem, way = posed(M, b, None, **words)
+    if ridges is not None:
+        refuse_several(problem, given)
+    elif problem.price.ridge is None and problem.atoms.listing() is not None:
+        ridges = grid_of(problem)
+    return problem if ridges is None else problem.paying(problem.price.at(ridges[0])), way, ridges

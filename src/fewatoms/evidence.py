@@ -12,14 +12,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fewatoms import ledger
+from fewatoms import doubts, kept, ledger
 from fewatoms._types import FloatArray, ModelDual
 from fewatoms.atoms import AtomicSet
 from fewatoms.candidates import Candidate, DualPoint, Iterate
 from fewatoms.faces import Face
 from fewatoms.figures import Figures, Named
+from fewatoms.kept import Plain
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P1, P2, P3, Relaxation
+from fewatoms.rounding import above, below, gamma
 
 ROUNDING = 16 * np.finfo(float).eps
 HOPELESS = 1e12  # times the gauge of the first Newton step: whoever needs more is not found by going on
@@ -43,11 +45,25 @@ class LevelBounds:
         self.first_step: float | None = None  # the first dual point's bound from tau = 0: the size of a sensible x
         self._right: list[tuple[float, float]] = []
         # |grad f| <= sqrt(2 L f) turns rounding in a residual of the size of b into rounding of the loss
-        self._slope = math.sqrt(2 * problem.loss.smoothness) * math.sqrt(problem.b @ problem.b)
+        self._bend, self._size = 2 * problem.loss.smoothness, math.sqrt(problem.b @ problem.b)
+
+    def told(self) -> Plain:
+        """What is known, for a checkpoint."""
+        right: list[Plain] = [[tau, loss] for tau, loss in self._right]
+        return [self.tau_low, self.inverse_beta_high, self.first_step, right]
+
+    def go_on(self, told: Plain) -> None:
+        """Know that again."""
+        low, high, first, right = kept.rows(told)
+        self.tau_low, self.inverse_beta_high, self.first_step = kept.real(low), kept.real(high), kept.maybe(first)
+        self._right = [(kept.real(tau), kept.real(loss)) for tau, loss in map(kept.rows, kept.rows(right))]
 
     def _above(self, loss: float) -> float:
-        """A computed loss, rounded up."""
-        return loss + ROUNDING * (loss + self._slope * math.sqrt(max(loss, 0.0)))
+        """A computed loss, rounded up: residuals are sums of few images, none of them much longer than b."""
+        if not math.isfinite(loss):
+            return loss
+        off = math.sqrt(self._bend) * ROUNDING * self._size
+        return loss + gamma(2 * self.problem.m + 16) * loss + off * math.sqrt(max(loss, 0.0)) + off**2
 
     def see_dual(self, dual: DualPoint) -> None:
         """Take what a dual point (with or without a primal one) tells."""
@@ -56,17 +72,20 @@ class LevelBounds:
         problem = self.problem
         conjugate = problem.loss.conjugate(dual.y)
         at_zero = float(problem.b @ dual.y) - conjugate
-        terms = problem.measured.bound_of_sizes(problem.b, dual.y) + abs(conjugate)
+        known, pull = doubts.of_values(problem, dual.y), doubts.of_support(problem, dual.y)
+        sigma = above(float(dual.support)) + pull  # M*y may have been rounded down
         pairs = [(0.0, problem.at_zero)] + ([(dual.gauge, dual.loss)] if math.isfinite(dual.gauge) else [])
         for tau, upper in pairs:
-            lower = at_zero - tau * dual.support - ROUNDING * (terms + tau * dual.support)
-            if lower > self.alpha * (1 + ROUNDING) and dual.support <= 0:
+            lower = below(at_zero - above(tau * sigma) - known)
+            if lower > self.alpha * (1 + ROUNDING) and sigma <= 0:
                 self.tau_low, self.first_step = math.inf, 0.0  # no atom is aligned with y: no x changes the bound
             elif lower > self.alpha * (1 + ROUNDING):
-                self.tau_low = max(self.tau_low, (1 - ROUNDING) * (tau + (lower - self.alpha) / dual.support))
-                ratio = float(dual.support) * float(self._above(upper) - self.alpha) / float(lower - self.alpha)
-                self.inverse_beta_high = min(self.inverse_beta_high, ratio)
-                if self.first_step is None:
+                self.tau_low = max(self.tau_low, below(tau + (lower - self.alpha) / sigma, 8))
+                ratio = sigma * (float(self._above(upper) - self.alpha) / float(lower - self.alpha))
+                self.inverse_beta_high = min(self.inverse_beta_high, above(ratio, 8))
+                if dual.support <= 0:
+                    self.first_step = 0.0  # as far as is seen no atom is aligned with y: going on finds none
+                elif self.first_step is None:
                     self.first_step = self.tau_low
         self.see_point(dual.loss, dual.gauge)
 
@@ -116,7 +135,6 @@ class Evidence:
         self.y: FloatArray | None = None
         self.dual = math.inf
         self.primal = math.inf
-        self.terms = 0.0  # sum |b_i y_i|: the size of what cancels in the dual value
         self.levels = LevelBounds(problem)
         self.relaxed = self.levels  # those of the relaxation, which may have its atoms in other units
         self.products = 0  # made for points that waited
@@ -157,10 +175,10 @@ class Evidence:
             if self.relaxation is None or self.relaxation == dual.relaxation:
                 self._evaluate(dual)
             relaxation, found = dual.relaxation, self._point(candidate)
-            y, value = relaxation.feasible(dual.y, dual.z, dual.support)
+            _, value = relaxation.feasible(dual.y, dual.z, dual.support)
             primal = relaxation.primal_value(dual.loss, dual.gauge, dual.squares)
             primal = min(primal, found.value(relaxation, own=self._own(relaxation)))
-            return rounded_gap(primal, value, self.problem.measured.bound_of_sizes(self.problem.b, y))
+            return rounded_gap(primal, value)
 
     def _evaluate(self, dual: DualPoint) -> None:
         """Take a dear point now."""
@@ -184,7 +202,6 @@ class Evidence:
         y, value = dual.relaxation.feasible(dual.y, dual.z, dual.support)
         if value < self.dual:
             self.dual, self.y = value, y.copy()
-            self.terms = self.problem.measured.bound_of_sizes(self.problem.b, y)
         self.primal = min(self.primal, dual.relaxation.primal_value(dual.loss, dual.gauge, dual.squares))
         self.relaxed.see_dual(dual)
         if self.relaxed is not self.levels:  # the same vector bounds the gauge of the set that was asked for
@@ -222,7 +239,7 @@ class Evidence:
         bounded = self.relaxation is not None and self.relaxation.name == "P3" and self._own(self.relaxation)
         if not bounded or not math.isfinite(self.dual):
             return self.levels.tau_low
-        return max(self.levels.tau_low, -self.dual - ROUNDING * (abs(self.dual) + self.terms))
+        return max(self.levels.tau_low, -self.dual)
 
     @property
     def hopeless(self) -> bool:
@@ -235,7 +252,7 @@ class Evidence:
     def gap(self) -> float:
         """The best duality gap so far, with what rounding may hide."""
         self.settle()
-        return rounded_gap(self.primal, self.dual, self.terms)
+        return rounded_gap(self.primal, self.dual)
 
 
 def _known(iterate: Iterate) -> DualPoint:
@@ -317,11 +334,8 @@ def _relaxation(problem: Problem, known: Named | None, z: ModelDual) -> Relaxati
     return P1(problem, problem.price.on_gauge or (ceiling if math.isfinite(ceiling) else 0.0))
 
 
-def rounded_gap(primal: float, dual: float, terms: float) -> float:
-    """primal + dual, rounded up by a few eps of the values and of the `terms` that cancel in them.
-
-    With a small residual <b, y> is far larger than the dual value, and so is its rounding.
-    """
+def rounded_gap(primal: float, dual: float) -> float:
+    """primal + dual, rounded up, for a dual value that is rounded up already."""
     if math.isinf(primal) or math.isinf(dual):
         return math.inf
-    return max(primal + dual, 0.0) + ROUNDING * (abs(primal) + abs(dual) + terms)
+    return max(above(primal + dual), 0.0) + ROUNDING * (abs(primal) + abs(dual))

@@ -44,6 +44,7 @@ class Figures:
     later : figures computed on demand that were asked for, by name
     safe_sets : the safe set, if that was
     unreachable : whether it is proven that no x meets alpha
+    exact : whether what is minimised is 0 up to rounding: nothing is smaller
     """
 
     loss: float
@@ -57,6 +58,7 @@ class Figures:
     safe_sets: tuple[SafeSet, ...] = ()
     paid: float = 0.0
     unreachable: bool = False
+    exact: bool = False
 
     def for_another_y(self) -> Figures:
         """What stays true when the dual vector is another one."""
@@ -80,6 +82,7 @@ class Figures:
             "safe_sets": [_listed(safe) for safe in self.safe_sets],
             "paid": float(self.paid),
             "unreachable": bool(self.unreachable),
+            "exact": bool(self.exact),
         }
 
     @classmethod
@@ -99,6 +102,7 @@ class Figures:
             tuple(_safe(value) for value in kept.rows(h["safe_sets"])),
             kept.real(h["paid"]) if "paid" in h else ridge * kept.real(h["gauge"]),
             h.get("unreachable") is True,
+            h.get("exact") is True,
         )
 
 

@@ -14,7 +14,7 @@ import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
@@ -37,6 +37,7 @@ from fewatoms.faces import (
     SymmetricFactors,
     Tiles,
 )
+from fewatoms.io.arrays import MOST_MEMBERS, header
 from fewatoms.kept import Kept, Plain, flattened, gathered
 from fewatoms.whole import replacing, special
 
@@ -90,45 +91,70 @@ class _Refused(ValueError):
 def _read(name: str) -> Kept:
     if special(name):  # which may keep us waiting
         raise _Refused(f"file must be one that save() wrote; {name!r} is a pipe, a device or a socket")
-    with open(name, "rb") as stream, np.load(stream, allow_pickle=False) as found:
+    with open(name, "rb") as stream:
+        version, content = read(stream, FORMAT)
+    if content is None:
+        raise _Refused(
+            f"file must be one that save() wrote in format {FORMAT} or before; {name!r} has format {version}: "
+            "a later version of fewatoms wrote it"
+        )
+    if content.kind == "checkpoint":
+        raise _Refused(f"file must be one that save() wrote; {name!r} is a checkpoint: resume(file, M, b) goes on")
+    return content
+
+
+def read(stream: BinaryIO, most: int) -> tuple[int, Kept | None]:
+    """The format of an archive, and what is in it; None where that is a later one than the latest that is known."""
+    with np.load(stream, allow_pickle=False) as found:
         _refuse_strange(found.zip)
-        header = kept.section(json.loads(found[HEADER].tobytes().decode()))
-        version = kept.whole(header["format"])
-        if version > FORMAT:
-            raise _Refused(
-                f"file must be one that save() wrote in format {FORMAT} or before; {name!r} has format {version}: "
-                "a later version of fewatoms wrote it"
-            )
+        said = kept.section(json.loads(found[HEADER].tobytes().decode()))
+        version = kept.whole(said["format"])
+        if version < 1:
+            raise ValueError(f"there is no format {version}")
+        if version > most:
+            return version, None
         arrays = {key: found[key] for key in found.files if key != HEADER}
-    for key, labels in kept.section(header["labels"]).items():
+    for key, labels in kept.section(said["labels"]).items():
         arrays[key] = _objects([_label_from(label) for label in kept.rows(labels)])
-    return gathered(header["content"], arrays, ROOT)
+    return version, gathered(said["content"], arrays, ROOT)
 
 
 def _refuse_strange(archive: zipfile.ZipFile) -> None:
-    """Members that `save` does not write: names that lead out of a folder, and anything packed, which may be larger
-    than it looks."""
-    for member in archive.infolist():
+    """Members that `save` does not write: names that lead out of a folder or come twice, anything packed, which may be
+    larger than it looks, and arrays that are not as long as they declare."""
+    members = archive.infolist()
+    if len({member.filename for member in members}) < len(members) or len(members) > MOST_MEMBERS:
+        raise ValueError(f"members of the archive must have names of their own, and be at most {MOST_MEMBERS}")
+    for member in members:
         if not PLAIN_NAME.fullmatch(member.filename):
             raise ValueError(f"members of the archive must have plain names; got {member.filename!r}")
         if member.compress_type != zipfile.ZIP_STORED:
             raise ValueError(f"members of the archive must not be compressed; {member.filename!r} is")
+        with archive.open(member) as stream:
+            told = header(cast(BinaryIO, stream), member.filename)
+            if told.size != member.file_size - stream.tell():
+                raise ValueError(f"{member.filename!r} declares {told.size} bytes and has {member.file_size}")
+
+
+def members(content: Kept, version: int) -> dict[str, Array]:
+    """What an archive of that holds: the header, and arrays."""
+    tree, arrays = flattened(content, ROOT)
+    labels: dict[str, Plain] = {key: [_label(v) for v in array.ravel()] for key, array in _of_objects(arrays)}
+    about: Plain = {"format": version, "labels": labels, "content": tree}
+    plain = {key: array for key, array in arrays.items() if key not in labels}
+    return {HEADER: np.frombuffer(json.dumps(about).encode(), dtype=np.uint8), **plain}
 
 
 def save(file: PathLike, content: Kept) -> None:
     """Write to a file under the very name given, replacing what is there when all is written."""
-    tree, arrays = flattened(content, ROOT)
-    labels: dict[str, Plain] = {key: [_label(v) for v in array.ravel()] for key, array in _of_objects(arrays)}
-    header: Plain = {"format": FORMAT, "labels": labels, "content": tree}
-    plain = {key: array for key, array in arrays.items() if key not in labels}
-    told = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    told = members(content, FORMAT)
     name = os.path.realpath(_checks.file_name(file))
     if not os.path.isdir(os.path.dirname(name)):
         raise FileNotFoundError(f"file must lie in a folder that is there; got {os.fspath(file)!r}")
     if os.path.isdir(name):
         raise IsADirectoryError(f"file must be the name of a file; got the folder {os.fspath(file)!r}")
     with replacing(name) as beside, open(beside, "wb") as stream:
-        np.savez(stream, allow_pickle=False, **{HEADER: told}, **plain)
+        np.savez(stream, allow_pickle=False, **told)
 
 
 # Labels of any type --------------------------------------------------------------------------------------------------

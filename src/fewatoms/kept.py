@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -108,6 +108,14 @@ def reals(array: Array, count: int | None = None) -> Array:
     return _of_kind(array, "fiub", "real numbers", count)
 
 
+def finite(array: Array, count: int | None = None) -> Array:
+    """Real numbers none of which is nan or infinite."""
+    found = reals(array, count)
+    if not np.isfinite(found).all():
+        raise ValueError("an array must hold finite numbers there")
+    return found
+
+
 def numbers(array: Array, axes: int) -> Array:
     """Real or complex numbers in so many axes."""
     if array.ndim != axes:
@@ -137,6 +145,57 @@ def _of_kind(array: Array, kinds: str, told: str, count: int | None) -> Array:
     if count is not None and array.shape != (count,):
         raise ValueError(f"an array must hold {count} of them there; got shape {array.shape}")
     return array
+
+
+# Generators ----------------------------------------------------------------------------------------------------------
+
+
+def drawn(rng: np.random.Generator) -> Plain:
+    """The state of a generator in words and numbers."""
+    return _plain(rng.bit_generator.state)
+
+
+def draw_on(rng: np.random.Generator, state: Plain) -> None:
+    """Bring a generator into a state that `drawn` told."""
+    rng.bit_generator.state = _state(state)
+
+
+def _plain(state: object) -> Plain:
+    if isinstance(state, dict):
+        return {str(name): _plain(value) for name, value in state.items()}
+    if isinstance(state, np.ndarray):
+        return {"array": state.dtype.str, "values": state.tolist()}
+    return cast("Plain", state.item() if isinstance(state, np.generic) else state)
+
+
+def _state(told: Plain) -> Any:
+    if isinstance(told, dict) and "array" in told:
+        return np.array(told["values"], dtype=str(told["array"]))
+    return {name: _state(value) for name, value in told.items()} if isinstance(told, dict) else told
+
+
+def plain_rng(rng: object) -> Plain:
+    """What was given as rng, if it can be kept."""
+    if isinstance(rng, np.random.Generator):
+        return {"generator": type(rng.bit_generator).__name__, "state": drawn(rng)}
+    if rng is None or isinstance(rng, int | np.integer):
+        return None if rng is None else int(rng)
+    told = np.asarray(rng)
+    return {"seeds": told.tolist()} if told.dtype.kind in "iu" else {"told": repr(rng)}
+
+
+def rng_of(told: Plain) -> object:
+    """What was given as rng."""
+    if not isinstance(told, dict):
+        return told
+    if "seeds" in told:
+        return told["seeds"]
+    name = str(told.get("generator"))
+    if name not in ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"):
+        raise ValueError(f"rng must be given again as it was, to the call itself: it is not kept; got {told}")
+    rng = np.random.Generator(vars(np.random)[name](0))
+    draw_on(rng, told["state"])
+    return rng
 
 
 # Many trees of few kinds ----------------------------------------------------------------------------------------------

@@ -22,9 +22,13 @@ from fewatoms._types import Array, FloatArray, Foreign
 
 WORTHWHILE = 30_000  # from this many entries on, compiled loops repay the import of numba
 REGRESSED = 1_000_000  # multiplications in regressions of all rows from which on they do so as well
+DESCENDED = 50  # passes of coordinate descent at most
 PARALLEL = 2_000_000  # multiplications below which a second thread is not worth waking
 LANES, LINE = 8, 64  # numbers that loops work on together; bytes of a line of the cache
 GATHER = 1 << 22  # numbers that the NumPy twins gather at a time
+DESCENT_PASSES = 50  # of coordinate descent, where coefficients must not be negative
+PASSES_AT_ONCE = 5  # of them: between two looks at whether supports have settled
+WIDENED = 1 << 16  # entries in single precision that loops are given at a time, in double: they stay in the cache
 
 _log = logging.getLogger("fewatoms")
 NONE: FloatArray = np.zeros(0)
@@ -68,9 +72,30 @@ def _run(
     head: tuple[object, ...],
     tail: tuple[object, ...],
     rows: tuple[int, int] | None = None,
+    *,
+    narrow: bool = False,
 ) -> None:
-    """Call one of the loops of `_loops`."""
-    run(name, getattr(_loops(), name), starts, work, head, tail, rows)
+    """Call one of the loops of `_loops`; of regressions, where values and weights are `narrow`, on some at a time."""
+    loop = getattr(_loops(), name)
+    run(name, loop, starts, work, head, tail, rows, _Widened(loop) if narrow else None)
+
+
+class _Widened:
+    """A loop of regressions over entries whose values and weights are kept in single precision, some rows at a time."""
+
+    def __init__(self, loop: Foreign) -> None:
+        self.loop = loop
+
+    def __call__(self, values: Array, weights: Array, *rest: Array) -> None:
+        *shared, starts, others, first, last, out, left = rest
+        for low, high in _ranges(starts, int(first), int(last), WIDENED):
+            some, here = slice(starts[low], starts[high]), starts[low : high + 1] - starts[low]
+            head = _double(values[some]), _double(weights[some]) if weights.size else NONE, *shared
+            self.loop(*head, here, others[some], 0, high - low, out[low:high], left[low:high])
+
+
+def _double(values: Array) -> FloatArray:
+    return values.astype(np.float64, copy=False)
 
 
 def run(
@@ -81,22 +106,25 @@ def run(
     head: tuple[object, ...],
     tail: tuple[object, ...],
     rows: tuple[int, int] | None = None,
+    around: Foreign = None,
 ) -> None:
     """Call a loop for all rows (or a range), in as many threads as the work is worth, with as many entries each.
 
-    `work` counts multiplications per entry. Compilation is said in a log line.
+    `work` counts multiplications per entry; `around` is called instead of the loop, and calls it. Compilation is said
+    in a log line.
     """
+    called = loop if around is None else around
     first, last = (0, starts.size - 1) if rows is None else rows
     entries = starts[last] - starts[first]
     count = min(threads(), max(1, int(work * entries // PARALLEL)), max(1, last - first))
     misses, began = _misses(loop), time.perf_counter()
     if count == 1:
-        loop(*head, first, last, *tail)
+        called(*head, first, last, *tail)
     else:
         cuts = np.searchsorted(starts, np.linspace(starts[first], starts[last], count + 1)[1:-1])
         cuts = np.concatenate([[first], cuts, [last]])
         with ThreadPoolExecutor(count) as pool:
-            list(pool.map(lambda span: loop(*head, int(span[0]), int(span[1]), *tail), pairwise(cuts)))
+            list(pool.map(lambda span: called(*head, int(span[0]), int(span[1]), *tail), pairwise(cuts)))
     if _misses(loop) > misses:
         _log.info("compiled the loop %s in %.1f s", name, time.perf_counter() - began)
 
@@ -109,10 +137,15 @@ def _misses(loop: Foreign) -> int:
 
 def _blocks(starts: Array, width: int) -> list[tuple[int, int]]:
     """Ranges of rows whose entries, `width` numbers each, fit in one gather (a longer row stands alone)."""
-    ranges, first, rows = [], 0, starts.size - 1
-    while first < rows:
-        last = int(np.searchsorted(starts, starts[first] + max(1, GATHER // max(1, width)), side="right")) - 1
-        last = min(rows, max(first + 1, last), first + max(1, GATHER // max(1, width)))
+    return _ranges(starts, 0, starts.size - 1, max(1, GATHER // max(1, width)))
+
+
+def _ranges(starts: Array, first: int, end: int, most: int) -> list[tuple[int, int]]:
+    """Ranges of no more rows and entries than that (a longer row stands alone)."""
+    ranges = []
+    while first < end:
+        last = int(np.searchsorted(starts, starts[first] + most, side="right")) - 1
+        last = min(end, max(first + 1, last), first + most)
         ranges.append((first, last))
         first = last
     return ranges
@@ -197,13 +230,13 @@ def row_solves(
 ) -> tuple[FloatArray, FloatArray]:
     """Per row, the x that minimises sum over its entries of w (value - offset[j] - <x, f>)^2 + sum ridge x^2, and the
     minimum. Empty weights are ones, an empty offset zeros; what entries leave undetermined is as short as can be.
-    Features may be in single precision; all else is in double.
+    Features may be in single precision, and so may values and weights, together; all else is in double.
     """
     rows, r = starts.size - 1, features.shape[1]
     out, left = np.empty((rows, r)), np.empty(rows)
     if others.size >= WORTHWHILE or r * r * (others.size + r * rows) >= REGRESSED:
         head = (values, weights, offset, _table(features), ridge, starts, others)
-        _run("row_solves", starts, 0.5 * (r + 1) ** 2, head, (out, left))
+        _run("row_solves", starts, 0.5 * (r + 1) ** 2, head, (out, left), narrow=values.dtype == np.float32)
         return out, left
     for first, last in _blocks(starts, (r + 1) * (r + 1)):
         G, h, s = _moments(values, weights, offset, features, starts, others, first, last)
@@ -229,25 +262,64 @@ def row_solves_nonnegative(
     """As `row_solves` over x[a] >= 0 where bound[a], by coordinate descent from `begin`: never worse than that."""
     rows, r = starts.size - 1, features.shape[1]
     out, left = np.array(begin), np.empty(rows)
-    if others.size >= WORTHWHILE:
+    if others.size >= WORTHWHILE or r * r * (others.size + DESCENDED * rows) >= REGRESSED:
         head = (values, weights, offset, _table(features), ridge, bound, starts, others)
-        _run("row_solves_nonnegative", starts, 0.5 * (r + 1) ** 2, head, (out, left))
+        narrow = values.dtype == np.float32
+        _run("row_solves_nonnegative", starts, 0.5 * (r + 1) ** 2, head, (out, left), narrow=narrow)
         return out, left
     for first, last in _blocks(starts, (r + 1) * (r + 1)):
         G, h, s = _moments(values, weights, offset, features, starts, others, first, last)
         G = G + np.diag(ridge)
-        x = out[first:last]
-        for _ in range(50):
-            before = x.copy()
-            for a in range(r):
-                d = G[:, a, a]
-                step = (h[:, a] - np.einsum("ib,ib->i", G[:, a], x)) / np.where(d > 0, d, 1.0)
-                fresh = np.where(d > 0, x[:, a] + step, 0.0)
-                x[:, a] = np.maximum(fresh, 0.0) if bound[a] else fresh
-            if np.abs(x - before).max(initial=0.0) <= 1e-9 * np.abs(x).max(initial=0.0):
-                break
+        out[first:last] = x = descended(G, h, out[first:last], bound)
         left[first:last] = s + np.einsum("ia,ia->i", x, np.einsum("iab,ib->ia", G, x) - 2.0 * h)
     return out, left
+
+
+def descended(G: FloatArray, h: FloatArray, begin: FloatArray, bound: Array) -> FloatArray:
+    """Per row the least of x'Gx - 2 h'x, over x[a] >= 0 where bound[a], by coordinate descent: all rows together, and
+    those are done whose least point on the support they have come to is the least of all."""
+    x = np.where(np.einsum("iaa->ia", G) > 0, begin, 0.0)
+    left = np.arange(len(x))
+    for _ in range(DESCENT_PASSES // PASSES_AT_ONCE):
+        some, pull = G[left], h[left]
+        moved, still = _passes(some, pull, x[left], bound)
+        x[left], done = _on_support(some, pull, moved, bound)
+        left = left[~done]
+        if still or not left.size:
+            break
+    return x
+
+
+def _passes(G: FloatArray, h: FloatArray, begin: FloatArray, bound: Array) -> tuple[FloatArray, bool]:
+    """Some passes, with what slopes become after each step; and whether the last moved nothing."""
+    grams, pull, x = np.ascontiguousarray(G.transpose(1, 2, 0)), h.T, np.ascontiguousarray(begin.T)
+    d, least = np.einsum("aai->ai", grams), np.where(bound, 0.0, -np.inf)
+    share = np.divide(1.0, d, out=np.zeros_like(d), where=d > 0)
+    for _ in range(PASSES_AT_ONCE):
+        before, slope = x.copy(), pull - np.einsum("abi,bi->ai", grams, x)
+        for a in range(len(x)):
+            step = np.maximum(x[a] + share[a] * slope[a], least[a]) - x[a]
+            x[a] += step
+            slope -= grams[a] * step
+        if np.abs(x - before).max(initial=0.0) <= 1e-9 * np.abs(x).max(initial=0.0):
+            return x.T, True
+    return x.T, False
+
+
+def _on_support(G: FloatArray, h: FloatArray, x: FloatArray, bound: Array) -> tuple[FloatArray, Array]:
+    """The least points on the supports of x where these are no worse than x and no slope leads away; and where."""
+    free = (x > 0) | (~bound & (np.einsum("iaa->ia", G) > 0))
+    try:
+        inside = np.where(free[:, :, None] & free[:, None, :], G, 0.0) + np.eye(x.shape[1]) * ~free[:, None, :]
+        y = np.linalg.solve(inside, np.where(free, h, 0.0)[:, :, None])[:, :, 0]
+    except np.linalg.LinAlgError:
+        return x, np.zeros(len(x), dtype=bool)
+    slope = h - np.einsum("iab,ib->ia", G, y)
+    level = 1e-9 * np.abs(h).max(axis=1, initial=0.0, keepdims=True)
+    kept = np.where(free, np.abs(slope) <= level, slope <= level) & ((y >= 0) | ~bound)
+    lower = np.einsum("ia,ia->i", y, h + slope) >= np.einsum("ia,ia->i", x, 2.0 * h - np.einsum("iab,ib->ia", G, x))
+    done = kept.all(axis=1) & lower
+    return np.where(done[:, None], y, x), done
 
 
 def _moments(
@@ -263,7 +335,7 @@ def _moments(
     """Per row: sum of w f f', of w t f, and of w t^2, t = value - offset."""
     some = slice(starts[first], starts[last])
     j = others[some]
-    f, t = features[j].astype(np.float64, copy=False), values[some] - (offset[j] if offset.size else 0.0)
+    f, t = _double(features[j]), _double(values[some]) - (offset[j] if offset.size else 0.0)
     wf = weights[some, None] * f if weights.size else f
     wt = weights[some] * t if weights.size else t
     r = features.shape[1]
@@ -320,5 +392,6 @@ def _even(X: Array) -> Array:
 
 
 __all__: list[str] = [
-    "WORTHWHILE", "row_grams", "row_solves", "row_solves_nonnegative", "sampled_products", "scattered", "threads",
+    "DESCENT_PASSES", "WORTHWHILE", "descended", "row_grams", "row_solves", "row_solves_nonnegative",
+    "sampled_products", "scattered", "threads",
 ]  # fmt: skip

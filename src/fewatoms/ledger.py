@@ -13,11 +13,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from fewatoms import _checks
+from fewatoms import _checks, journal, kept
+from fewatoms.kept import Kept, Plain
 
 if TYPE_CHECKING:
     from fewatoms.candidates import Candidate
@@ -27,6 +28,18 @@ EVERY = 0.1  # seconds at least from one call of the clock to the next
 
 class Stopped(Exception):
     """Whoever listens to the clock has asked the run to end. (StopIteration itself would not leave a generator.)"""
+
+
+class Witness(Protocol):
+    """Who looks on while work is done, and keeps what it has seen."""
+
+    def noted(self) -> Callable[[], Kept]:
+        """Note what is known now; that is told when somebody writes it down."""
+        ...
+
+    def go_on(self, it: Kept) -> None:
+        """Know that again."""
+        ...
 
 
 @dataclass(eq=False)
@@ -42,6 +55,7 @@ class Ledger:
     stage : what it is doing
     hear : called by the clock; may raise Stopped
     found : the best answer of a piece of work that has not ended yet
+    witness : who looks on, and goes on with the run after a kill as well
     """
 
     given: np.random.Generator | None = None
@@ -52,12 +66,31 @@ class Ledger:
     stage: str = ""
     hear: Callable[[], None] | None = None
     found: Candidate | None = None
+    witness: Witness | None = None
     _last: float = field(default_factory=lambda: time.monotonic())
 
     @cached_property
     def rng(self) -> np.random.Generator:
         """Made when it is first asked for: many runs are over before."""
         return np.random.default_rng(0) if self.given is None else self.given
+
+    def tally(self) -> Callable[[], Kept]:
+        """Note what has been counted and drawn so far, and what whoever looks on knows."""
+        rng = vars(self).get("rng")
+        state = None if rng is None else kept.drawn(rng)
+        told: dict[str, Plain] = {"products": self.products, "svd_products": self.svd_products, "rng": state}
+        more = None if self.witness is None else self.witness.noted()
+        return lambda: Kept("tally", told, {}, () if more is None else (more(),))
+
+    def go_on(self, tally: Kept) -> None:
+        """Count and draw as whoever was interrupted would have done."""
+        known = tally.told
+        self.products = kept.whole(known["products"])
+        self.svd_products = kept.whole(known["svd_products"])
+        if known["rng"] is not None:
+            kept.draw_on(self.rng, known["rng"])
+        if self.witness is not None and tally.inner:
+            self.witness.go_on(tally.inner[0])
 
     def tick(self) -> None:
         """A pass over the data, a step of a descent, a chunk of a loop has been done."""
@@ -122,6 +155,23 @@ def dice() -> Callable[[], np.random.Generator]:
         return np.random.Generator(fresh)
 
     return thrown
+
+
+@contextmanager
+def step(name: str) -> Iterator[journal.Step]:
+    """A piece of the work that can be gone on with after a kill, see `journal`: what is counted and drawn goes on as
+    well."""
+    book = journal.current()
+    if book is None:
+        yield journal.NOWHERE
+        return
+    with book.step(name) as here:
+        account = _current.get()
+        if here.live and account is not None:
+            here.account = account.tally
+            if here.found is not None and here.tally is not None:
+                account.go_on(here.tally)
+        yield here
 
 
 def spend(products: int) -> None:

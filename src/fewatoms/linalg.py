@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import cache
+from collections.abc import Callable
 from inspect import signature
 from typing import Any
 
@@ -21,32 +19,12 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from fewatoms._types import Array, FloatArray, IntArray, Matrix, ModelDual
 from fewatoms.ledger import current
+from fewatoms.threads import single_thread as single_thread
 
 PIECE = 1 << 16  # numbers worked on together where no temporary is wanted
 DENSE_SIDE = (
     300  # a full decomposition up to the work for a square matrix of this side costs no more than a partial one
 )
-
-
-@contextmanager
-def single_thread() -> Iterator[None]:
-    """Keep BLAS to one thread: small solves spend more time waking threads than computing."""
-    more = [(library, count) for library in _libraries() if (count := library.get_num_threads() or 1) > 1]
-    for library, _ in more:
-        library.set_num_threads(1)
-    try:
-        yield
-    finally:
-        for library, count in more:
-            library.set_num_threads(count)
-
-
-@cache
-def _libraries() -> list[Any]:
-    """The handles on BLAS's threads: finding the loaded libraries takes milliseconds, so it is done once."""
-    from threadpoolctl import ThreadpoolController
-
-    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
 # Reading z -----------------------------------------------------------------------------------------------------------
@@ -159,6 +137,11 @@ def dot_of_sizes(a: FloatArray, b: FloatArray) -> float:
     """The sum of |a_i b_i|, a piece at a time: no temporary of their length."""
     pieces = (slice(i, i + PIECE) for i in range(0, a.size, PIECE))
     return float(sum(np.abs(a[some] * b[some]).sum() for some in pieces))
+
+
+def length(v: Array) -> float:
+    """The length of a vector, also where its square is no number."""
+    return float(scipy.linalg.norm(v, check_finite=False))  # BLAS scales it; NumPy's norm does not
 
 
 # The largest entries -------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
@@ -9,37 +10,25 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from fewatoms import _checks, callbacks, curves, files, kept, pages, scoring, words
+from fewatoms import _checks, callbacks, curves, files, kept, pages, pathkept, scoring, words
 from fewatoms._renamed import renamed
 from fewatoms._types import BudgetLike, FloatArray
-from fewatoms.asked import plain_budget, read_budget
 from fewatoms.atoms import AtomicSet
 from fewatoms.budget import Budget
-from fewatoms.choosing import (
-    REPEATS,
-    STEADY,
-    apart,
-    budgets_of,
-    grid_of,
-    held_out,
-    in_order,
-    preferred,
-    refuse_several,
-    ridges_of,
-    split,
-)
-from fewatoms.doors import Words, posed
+from fewatoms.calls import call
+from fewatoms.choosing import REPEATS, STEADY, budgets_of, in_order, preferred
+from fewatoms.doors import Words, posed_path
 from fewatoms.drawn.path import Curve
 from fewatoms.kept import Kept
 from fewatoms.losses import Loss
 from fewatoms.methods import METHODS
 from fewatoms.price import Price
 from fewatoms.problem import Problem
-from fewatoms.recommended import compared, metric_of, others, ranks, unit
+from fewatoms.recommended import compared, metric_of, others, ranks, splits_of, unit
 from fewatoms.report import path as reported
 from fewatoms.run import Callback, Way, solve, solve_priced
-from fewatoms.solution import Solution
-from fewatoms.solution import restored as answer_of
+from fewatoms.solution import Solution, Status
+from fewatoms.splits import Split, choice_told
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,23 +62,23 @@ def fit_path(M: object, b: npt.ArrayLike, *, k: Iterable[object], **words: Unpac
         callback has stopped the work, answers are the best found by then, and ridges that were not reached are not on
         the path.
     """
-    given = words.get("ridge")
-    ridges = ridges_of(given)
-    if ridges is not None:
-        words["ridge"] = 0.0
-    problem, way = posed(M, b, None, **words)
-    if ridges is not None:
-        refuse_several(problem, given)
-    elif problem.price.ridge is None and problem.atoms.listing() is not None:
-        ridges = grid_of(problem)
+    problem, way, ridges = posed_path(M, b, words)
     budgets = budgets_of(problem, k)
     problems = [problem] if ridges is None else [problem.paying(problem.price.at(r)) for r in ridges]
-    with way.listening():
+
+    def told() -> tuple[dict[str, kept.Plain], None]:
+        return {"ridges": None if ridges is None else [*ridges]}, None
+
+    with way.listening(), call("fit_path", problem, way, told, budgets=budgets) as here:
+        if here.found is not None:
+            return restored(here.found).over(problems[0], way)
         answers = solve_priced(problems[::-1], budgets, way)[::-1]
-    found = dict(zip(ridges or [problem.ridge], answers, strict=True))
-    if way.stopped:  # before the smallest ridges, which come last
-        found = {r: some for r, some in found.items() if any(s.cardinality for s in some)} or found
-    return Path((problems[0], way), budgets, found)
+        found = dict(zip(ridges or [problem.ridge], answers, strict=True))
+        if way.stopped:  # before the smallest ridges, which come last
+            found = {r: some for r, some in found.items() if any(s.cardinality for s in some)} or found
+        path = Path((problems[0], way), budgets, found)
+        here.mark(path.kept)
+    return path
 
 
 class Path:
@@ -188,14 +177,9 @@ class Path:
         files.save(file, self.kept())
 
     def attach(
-        self,
-        M: object,
-        b: npt.ArrayLike,
-        *,
-        atoms: AtomicSet | None = None,
-        loss: Loss | None = None,
+        self, M: object, b: npt.ArrayLike, *, atoms: AtomicSet | None = None, loss: Loss | None = None,
         free: object = None,
-    ) -> Path:
+    ) -> Path:  # fmt: skip
         """This path with M and b, which it had before it was pickled or saved: see `Solution.attach`, which does the
         same for one answer. One product for the fingerprint of all; the path itself does not change.
 
@@ -203,12 +187,17 @@ class Path:
         chosen for each k by entries held out, how is not known any more, and k is chosen before.
         """
         first = self[self.k[0]]
-        problem = first.certificate.asked.again(M, b, atoms, loss, free)
+        return self.over(first.certificate.asked.again(M, b, atoms, loss, free))
+
+    def over(self, problem: Problem, way: Way | None = None) -> Path:
+        """The same with its problem; how it was solved tells how k is chosen, where that is known still."""
         answers = {
             ridge: [s.attached_to(s.certificate.asked.beside(problem)) for s in given.values()]
             for ridge, given in self._answers.items()
         }
-        asked = None if self._settled_by_entries else (replace(problem, budget=Budget(), slack=0.0), Way(METHODS))
+        asked = None if way is None else (problem, way)
+        if way is None and not self._settled_by_entries:
+            asked = replace(problem, budget=Budget(), slack=0.0), Way(METHODS)
         path = Path(asked, self._budgets, answers)
         path.ridge, path.chosen = self.ridge, self.chosen
         path.scores, path.errors = dict(self.scores), dict(self.errors)
@@ -219,19 +208,7 @@ class Path:
 
     def kept(self) -> Kept:
         """All of it but M and b, for files and pickles."""
-        told: dict[str, kept.Plain] = {
-            "k": [plain_budget(budget) for budget in self._budgets],
-            "ways": [*self.scores],
-            "ridges": [*self.ridges],
-            "ridge": self.ridge,
-            "chosen": None if self.chosen is None else self.k.index(self.chosen),
-        }
-        shape = (len(self.k),) if len(self.ridges) == 1 else (len(self.ridges), len(self.k))
-        scores = np.stack([*self.scores.values()]) if self.scores else np.zeros((0, *shape))
-        arrays = {"scores": scores} | {f"errors of {by}": error for by, error in self.errors.items()}
-        answers = [answers[k].kept() for answers in self._answers.values() for k in self.k]
-        told["called"] = kept.section(answers[0].told["asked"])["called"]  # once: M may have many columns
-        return Kept("path", told, arrays, tuple(_called(answer, None) for answer in answers))
+        return pathkept.told(self._budgets, self._answers, (self.scores, self.errors), self.ridge, self.chosen)
 
     # Choosing ---------------------------------------------------------------------------------------------------------
 
@@ -250,7 +227,7 @@ class Path:
         """The k that `by` prefers, and with several ridges the ridge as well: `path.best` is the answer for both,
         `path.ridge` the ridge. The fewest atoms among equals; lower scores are better, kept in `scores[by]`. Where rows
         are left out, five sizes or more that follow each other are compared by averages of neighbouring scores: a score
-        that is low by itself is chance.
+        that is low by itself is chance. None is taken that is higher than the lowest by more than its standard error.
 
         Parameters
         ----------
@@ -277,56 +254,86 @@ class Path:
             Of the split of the rows; the default is a fixed one.
         callback : as for `fit`
             Heard while rows are left out; StopIteration ends the choice with the folds done, or by "bic" where none
-            was: `chosen_by` says which, `folds` how many.
+            was: see `chosen_by`, `folds`. That of `fit_path` is not heard; sizes that it stopped have scores of nan.
         """
         ways, among = (WAYS, "") if len(self.ridges) == 1 else (WAYS[:2], " where ridges are compared")
         if by not in ways and not ranks(by):
             raise ValueError(f"by must be one of {', '.join(map(repr, ways + others(self._asked)))}{among}; got {by!r}")
         if rule not in ("best", "1se"):
             raise ValueError(f"rule must be 'best' or '1se'; got {rule!r}")
-        heard = callbacks.read(callback)
         problem, way = self._known()
-        way, splits, times = replace(way, callback=heard), None, 1
-        metric = metric_of(problem, by)
-        if by == "cv" or (metric is not None and by != "held-out"):
-            splits, times = split(problem, folds, repeats, 1 if len(self.ridges) == 1 else REPEATS, rng)
-        elif by == "held-out" and not (self._settled_by_entries and share is None and rng is None):
-            splits = apart([held_out(problem, 0.2 if share is None else share, rng)])
-        with way.listening():
-            errors, spread = None, None
-            if splits is None:
-                shown = scores = self._compared(by, _checks.number("gamma", gamma))[None]
+        heard = callbacks.read(callback)
+        if heard is None and not self.fitted:
+            raise ValueError("no k was fitted before the callback stopped the path: fit it again with more time")
+        settled, one = self._settled_by_entries and share is None and rng is None, len(self.ridges) == 1
+        splits, times = splits_of(problem, by, (folds, repeats, 1 if one else REPEATS), share, rng, settled=settled)
+        return self.choose(by, rule, _checks.number("gamma", gamma), splits, times, replace(way, callback=heard))
+
+    def choose(self, by: str, rule: str, gamma: float, splits: list[Split] | None, times: int, way: Way) -> BudgetLike:
+        """The same for rows that have been drawn, each left out so many times."""
+        told = choice_told(by, rule, (gamma, times), self.ridges, splits, self.kept)
+        with way.listening(), call("Path.choose_k", self._problem, way, told, budgets=self._budgets) as here:
+            if here.found is not None:
+                self._take(here.found, way)
             else:
-                left_out = compared(problem, self._budgets, self._prices, splits, way, times, metric)
-                self.folds = 0 if left_out is None else left_out.folds, len(splits)
-                if left_out is None:
-                    by, splits = "bic", None
-                    shown = scores = self._without_rows()
-                else:
-                    scores, errors = left_out.scores, left_out.errors
-                    shown, spread = left_out.told(problem.base_loss)
-                    shown = shown if by in WAYS else 1.0 - shown
-            one = len(self.ridges) == 1
-            self.chosen_by, self.scores[by] = by, shown[0] if one else shown
-            if by != "held-out" and spread is not None:
-                self.errors[by] = spread[0] if one else spread
-            lowest = None if errors is None or rule == "best" else float(errors.flat[int(scores.argmin())])
-            self._settle(scores, lowest, way, steady=splits is not None and rule == "best")
+                self._choose(by, rule, gamma, splits, times, way)
+                folds: kept.Plain = [*(self.folds or ())]
+                here.mark(lambda: Kept("chosen", {"by": self.chosen_by, "folds": folds}, {}, (self.kept(),)))
         return self.chosen
 
-    def _without_rows(self) -> FloatArray:
-        """What is compared where no rows could be left out: BIC, for each ridge."""
-        answers = ([some[k] for k in self.k] for some in self._answers.values())
-        return np.stack([scoring.information(self._problem, some, 0.0) for some in answers])
+    def _take(self, it: Kept, way: Way) -> None:
+        """The choice that was made before."""
+        asked, counts = self._asked, [kept.whole(n) for n in kept.rows(it.told["folds"])]
+        vars(self).update(vars(restored(it.inner[0]).over(self._problem, way)))
+        self._asked, self.chosen_by, self.folds = asked, str(it.told["by"]), (counts[0], counts[1]) if counts else None
 
-    def _compared(self, by: str, gamma: float) -> FloatArray:
-        """Scores for which nothing is left out now."""
-        answers = [self._solutions[k] for k in self.k]
-        if by == "held-out":
-            return np.array([s.held_out for s in answers], dtype=np.float64)
-        if by == "elbow":
-            return scoring.elbow(self._problem, answers)
-        return scoring.information(self._problem, answers, gamma if by == "ebic" else 0.0)
+    def _choose(self, by: str, rule: str, gamma: float, splits: list[Split] | None, times: int, way: Way) -> None:
+        problem, errors, spread, chance = self._problem, None, None, math.inf
+        if splits is None:
+            shown = scores = self._compared(by, gamma)
+        else:
+            metric, budgets = metric_of(problem, by), [self._budgets[i] for i in self._among]
+            left_out = compared(problem, budgets, self._prices, splits, way, times, metric)
+            self.folds = 0 if left_out is None else left_out.folds, len(splits)
+            if left_out is None:
+                by, splits = "bic", None
+                shown = scores = self._compared("bic")
+            else:
+                scores, errors, chance = left_out.scores, left_out.errors, left_out.chance
+                shown, spread = left_out.told(problem.base_loss)
+                shown = shown if by in WAYS else 1.0 - shown
+        self.chosen_by, self.scores[by] = by, self._told(shown)
+        if by != "held-out" and spread is not None:
+            self.errors[by] = self._told(spread)
+        lowest = None if errors is None or rule == "best" else float(errors.flat[int(scores.argmin())])
+        self._settle(scores, lowest, way, steady=splits is not None and rule == "best", chance=chance)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a callback ended the work: some answers are what was there by then."""
+        return any(s.status is Status.STOPPED for given in self._answers.values() for s in given.values())
+
+    @property
+    def fitted(self) -> list[BudgetLike]:
+        """The k with an answer of their own: all of them unless the work was stopped before."""
+        done = (any(scoring.done(s[b.k], b) for s in self._answers.values()) for b in self._budgets)
+        return [k for k, one in zip(self.k, done, strict=True) if one]
+
+    @property
+    def _among(self) -> list[int]:
+        """Which sizes are compared: those that were fitted; if none was, as long as a callback lets them be."""
+        return [self.k.index(k) for k in self.fitted or self.k]
+
+    def _told(self, compared: FloatArray) -> FloatArray:
+        """What was compared in the order of k, and of ridges if there are several; nan for sizes that were not."""
+        told = np.full((len(self.ridges), len(self.k)), np.nan)
+        told[:, self._among] = compared
+        return told[0] if len(self.ridges) == 1 else told
+
+    def _compared(self, by: str, gamma: float = 0.0) -> FloatArray:
+        """Scores for which nothing is left out now, for each ridge."""
+        answers = ([some[self.k[i]] for i in self._among] for some in self._answers.values())
+        return np.stack([scoring.of_answers(by, self._problem, some, gamma) for some in answers])
 
     @property
     def unit(self) -> str:
@@ -349,14 +356,18 @@ class Path:
     @property
     def averaged(self) -> bool:
         """Whether scores of rows left out are averaged with those of neighbouring sizes to choose the best one."""
-        return in_order(self._budgets)[1] and len(self.k) >= STEADY
+        some = [self._budgets[i] for i in self._among]
+        return len(some) >= STEADY and in_order(some)[1]
 
-    def _settle(self, scores: FloatArray, error: float | None, way: Way, *, steady: bool) -> None:
-        """Take the answer with the best score, and search it once more."""
-        sizes = np.array([[answers[k].cardinality for k in self.k] for answers in self._answers.values()])
-        order, beside = in_order(self._budgets)
-        row, place = preferred(scores[:, order], sizes[:, order], error, steady=steady and beside)
-        column = int(order[place])
+    def _settle(
+        self, scores: FloatArray, error: float | None, way: Way, *, steady: bool, chance: float = math.inf
+    ) -> None:
+        """Take the answer with the best score, of those that were fitted, and search it once more."""
+        among = self._among
+        sizes = np.array([[given[self.k[i]].cardinality for i in among] for given in self._answers.values()])
+        order, beside = in_order([self._budgets[i] for i in among])
+        row, place = preferred(scores[:, order], sizes[:, order], error, steady=steady and beside, chance=chance)
+        column = among[int(order[place])]
         self.ridge, self.chosen = self.ridges[row], self.k[column]
         problem = self._problem.with_budget(self._budgets[column])
         if len(self.k) * len(self.ridges) > 1 and problem.price.ridge is not None and not way.stopped:
@@ -377,24 +388,11 @@ class Path:
 
 def restored(it: Kept) -> Path:
     """The path that was kept, without M and b."""
-    told, chosen = it.told, it.told["chosen"]
-    answers = [answer_of(_called(answer, told["called"])) for answer in it.inner]
-    budgets, ridges = (
-        [read_budget(k) for k in kept.rows(told["k"])],
-        [kept.real(r) for r in kept.rows(told["ridges"])],
-    )
-    path = Path(None, budgets, {r: answers[i * len(budgets) :][: len(budgets)] for i, r in enumerate(ridges)})
-    path.ridge = kept.real(told["ridge"])
-    path.scores = dict(zip(map(str, kept.rows(told["ways"])), it.arrays["scores"], strict=True))
-    path.errors = {by: it.arrays[f"errors of {by}"] for by in path.scores if f"errors of {by}" in it.arrays}
-    path.chosen = None if chosen is None else path.k[kept.whole(chosen)]
+    known = pathkept.read(it)
+    path = Path(None, known.budgets, known.answers)
+    path.ridge, path.scores, path.errors = known.ridge, known.scores, known.errors
+    path.chosen = None if known.chosen is None else path.k[known.chosen]
     return path
-
-
-def _called(answer: Kept, called: kept.Plain) -> Kept:
-    """What is kept of an answer, with other names in it."""
-    asked = {**kept.section(answer.told["asked"]), "called": called}
-    return replace(answer, told={**answer.told, "asked": asked})
 
 
 files.READERS["path"] = restored

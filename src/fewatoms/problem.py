@@ -14,6 +14,7 @@ from fewatoms import _checks, frames, linalg
 from fewatoms._renamed import made_by_of
 from fewatoms._types import BudgetLike, FloatArray, IntArray
 from fewatoms.atoms import AtomicSet
+from fewatoms.atoms.pursuit import pursues
 from fewatoms.beside import Beside, Seen, beside, spread
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate
@@ -22,7 +23,10 @@ from fewatoms.losses import LeastSquares, Loss
 from fewatoms.operators import Metered, Operator, Several, as_operator
 from fewatoms.price import Price, price
 from fewatoms.ridged import Ridged
+from fewatoms.rounding import Summed
+from fewatoms.units import in_range
 
+FAINT_LOSS = 1e-290  # a loss below this, or above its reciprocal, is no ordinary number: shares of it would be lost
 EXACT = 1e-28  # share of f(b) below which a loss is rounding: a misfit of 1e-14
 
 
@@ -98,6 +102,7 @@ class Problem:
         measured, atoms, vectors = _over_columns(measured, b, atoms, labels, loss)
         data, loss = _read(measured, b, labels, loss.without_labels())
         atoms = _fitted(atoms, measured)
+        in_range(measured, atoms)
         free = free if vectors is None else spread(free, measured.shape[0] // vectors, vectors, loss)
         if cap is not None and atoms.listing() is None:
             raise ValueError(f"cap is for sets whose atoms can be listed; got {atoms!r}")
@@ -118,7 +123,8 @@ class Problem:
         seen = stands.eliminated(M, data, loss)
         with np.errstate(over="ignore"):
             reference, at_zero = loss.value(data), seen.loss.value(seen.b)
-        if not math.isfinite(at_zero) or (loss.anchored and reference < 1e-290 and data.any()):
+        faint = loss.weights is not None and float(loss.weights.max()) < _checks.SMALLEST_SIZE
+        if not at_zero < 1 / FAINT_LOSS or (loss.anchored and data.any() and (faint or reference < FAINT_LOSS)):
             what = "it" if loss.weights is None else "it, or its weights"
             raise ValueError(
                 f"b must be in units in which its loss is an ordinary number; got {at_zero}: rescale {what}"
@@ -189,10 +195,10 @@ class Problem:
             raise ValueError(f"alpha and misfit bound the same thing, give one; got alpha={alpha!r}, misfit={misfit!r}")
         if misfit is not None:
             if not self.base_loss.squares:
-                raise ValueError(
-                    f"misfit is a bound for least squares; with {self.base_loss!r} give alpha, a bound on the loss; "
-                    f"got misfit={misfit!r}"
-                )
+                told = f"with {self.base_loss!r} give alpha, a bound on the loss"
+                if self.budget.nothing_said and pursues(self.atoms):
+                    told += ", and k, one budget a part: without k this is pursuit, which takes least squares only"
+                raise ValueError(f"misfit is a bound for least squares; {told}; got misfit={misfit!r}")
             alpha = _checks.number("misfit", misfit) ** 2 * self.reference
         return replace(self, alpha=None if alpha is None else _checks.number("alpha", alpha), misfit=misfit)
 
@@ -277,10 +283,8 @@ class Problem:
 
     def misfit_of(self, candidate: Candidate) -> float:
         """|b - Mx| / |b|, in the loss's weights; nan where it means nothing."""
-        if not self.loss.anchored:
-            return math.nan
-        if not self.data.any():
-            return 0.0
+        if not self.loss.anchored or not self.data.any():
+            return 0.0 if self.loss.anchored else math.nan
         if self.loss.squares:
             return math.sqrt(candidate.loss / self.reference)
         w = np.ones(1) if self.loss.weights is None else np.sqrt(self.loss.weights)
@@ -288,6 +292,16 @@ class Problem:
         if self.base_loss.squares:
             return math.sqrt(self.base_loss.value(left) / self.reference)
         return float(np.linalg.norm(w * left) / np.linalg.norm(w * self.data))
+
+    @cached_property
+    def off_by(self) -> float:
+        """By how much support(M*y) may be off as it is computed, for y of length 1; 0 where M does not say."""
+        return 0.0 if self.summed is None else self.atoms.off_by(self.summed) or 0.0
+
+    @cached_property
+    def summed(self) -> Summed | None:
+        """What M*y is summed from: the lengths of the columns of a matrix are read once."""
+        return self.M.summed()
 
     @cached_property
     def adjoint_of_ones(self) -> FloatArray:

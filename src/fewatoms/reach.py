@@ -5,6 +5,8 @@ the alignment of y with column i in units of its length, rounding included. An x
 length |b| + sqrt(2 alpha) at most, which bounds |u| where the columns are independent: if that does not suffice for the
 sum, no x meets it. Whatever y was computed from, and whatever the units of the columns, what is claimed holds in exact
 arithmetic. Columns that are nearly dependent, or as many as data, prove nothing.
+
+Semidefinite matrices: diagonal entries and intensities that are negative in b.
 """
 
 from __future__ import annotations
@@ -16,9 +18,10 @@ import scipy.linalg
 
 from fewatoms import ledger
 from fewatoms._types import FloatArray
-from fewatoms.capabilities import ColumnBlocks
+from fewatoms.capabilities import ColumnBlocks, Intensities, SeenAsIs, Semidefinite
 from fewatoms.norms import dense
 from fewatoms.problem import Problem
+from fewatoms.rounding import gamma
 
 WORK = 1e9  # of a factorisation of the columns, at most
 ASKED = 100  # columns that an operator is asked for, one product each
@@ -28,6 +31,8 @@ CONE = 200_000  # numbers in columns for which nonnegative coefficients are foun
 def out_of_reach(problem: Problem) -> bool:
     """Whether it is proven that no x, with any number of atoms, meets the bound."""
     loss, M = problem.base_loss, problem.measured
+    if problem.alpha is not None and loss.squares and _below_zero(problem) > problem.tolerance + problem.slack:
+        return True
     if problem.alpha is None or not loss.squares or M.model_shape != (M.shape[1],):
         return False
     with ledger.stage("proving the bound out of reach"):
@@ -40,6 +45,21 @@ def out_of_reach(problem: Problem) -> bool:
         lengths = np.linalg.norm(A, axis=0)
         A, bound = A[:, lengths > 0] / lengths[lengths > 0], problem.tolerance + problem.slack
         return _free(A, b, bound) or (_signed(problem) and _nonnegative(A, b, bound))
+
+
+def _below_zero(problem: Problem) -> float:
+    """What data leave that are negative where no semidefinite x has anything negative: on its diagonal, or in
+    intensities. The dual vector that proves it is b there, which has M*y <= 0; 0 for other sets."""
+    inside, M = problem.atoms.unwrapped(), problem.measured
+    if inside.inner.offers(Semidefinite) is None or inside.maps or inside.scale < 0 or not problem.plain:
+        return 0.0
+    seen, n = M.offers(SeenAsIs), problem.atoms.shape[0]
+    if seen is None and M.offers(Intensities) is None:
+        return 0.0
+    places = None if seen is None else seen.places()
+    counted = True if seen is None else (np.arange(n * n) if places is None else places) % (n + 1) == 0
+    left = problem.base_loss.value(np.where(counted, np.minimum(problem.data, 0.0), 0.0))
+    return left * (1 - _rounding(problem.m))
 
 
 def _columns(problem: Problem) -> FloatArray | None:
@@ -112,4 +132,4 @@ def _excess(y: FloatArray, b: FloatArray, bound: float) -> float:
 
 def _rounding(terms: int) -> float:
     """What the rounding of so many terms, and of making columns of length 1, comes to, as a share of their sizes."""
-    return (terms + 8) * float(np.finfo(np.float64).eps)
+    return gamma(2 * (terms + 8))

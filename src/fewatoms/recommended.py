@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -10,13 +11,15 @@ from fewatoms import ledger, ranking, scoring
 from fewatoms._types import FloatArray
 from fewatoms.budget import Budget
 from fewatoms.capabilities import SampledEntries, need
-from fewatoms.choosing import LeftOut, Split, cross_validated
+from fewatoms.choosing import LeftOut, apart, cross_validated, held_out, split
 from fewatoms.effort import QUICK
+from fewatoms.kept import Kept
 from fewatoms.losses import Loss
 from fewatoms.price import Price
 from fewatoms.problem import Problem
 from fewatoms.ranking import Ranking
 from fewatoms.run import Way, solve
+from fewatoms.splits import Split
 
 RANKED = ("ndcg@10", "precision@10", "recall@10")  # or any other number
 
@@ -48,6 +51,21 @@ def metric_of(problem: Problem, by: str) -> ranking.Way | None:
     return ranking.NDCG if background and by in ("cv", "held-out") else metric
 
 
+def splits_of(
+    problem: Problem, by: str, folded: tuple[object, int | None, int], share: float | None, rng: object, *,
+    settled: bool,
+) -> tuple[list[Split] | None, int]:  # fmt: skip
+    """The rows that are left out, and how often each of them is; None where none are.
+
+    folded : how many folds, how often, and how often if nobody says; settled : whether entries held out have said all
+    """
+    if by == "cv" or (metric_of(problem, by) is not None and by != "held-out"):
+        return split(problem, *folded, rng)
+    if by == "held-out" and not settled:
+        return apart([held_out(problem, 0.2 if share is None else share, rng)]), 1
+    return None, 1
+
+
 def unit(problem: Problem) -> str:
     """What scores of data left out are."""
     return "1 - NDCG" if problem.measured.background else scoring.unit(problem.base_loss)
@@ -70,9 +88,12 @@ def ranked_out(
     """1 less the figure, for each price (rows) and budget (columns): the mean over the folds, with its standard error;
     None where the callback ended it before one fold was done."""
     found: list[FloatArray] = []
-    for i, split in enumerate(folds):
-        with ledger.counted("fold", i, len(folds)):
-            figures = _figures(problem, budgets, prices, split, way.comparing(QUICK), metric)
+    for i, part in enumerate(folds):
+        with ledger.counted("fold", i, len(folds)), ledger.step("fold") as here:
+            figures = None if here.found is None else here.found.arrays["figures"]
+            if figures is None:
+                figures = _figures(problem, budgets, prices, part, way.comparing(QUICK), metric)
+            here.mark(partial(Kept, "fold", {}, {"figures": figures}))
         if way.stopped:
             break
         found.append(figures)
@@ -80,7 +101,8 @@ def ranked_out(
         return None
     missed = 1.0 - np.array(found)
     spread = missed.std(axis=0, ddof=1) / np.sqrt(len(found)) if len(found) > 1 else np.zeros(missed.shape[1:])
-    return Missed(missed.mean(axis=0), spread, len(found), 1.0)
+    data = sum(split.held.size for split in folds[: len(found)])
+    return Missed(missed.mean(axis=0), spread, len(found), 1.0, data)
 
 
 def _figures(

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import astuple, dataclass, field
 from functools import cached_property
 
-from fewatoms import ledger
+from fewatoms import kept, ledger
 from fewatoms.candidates import Candidate, DualPoint, Iterate
 from fewatoms.certificates import Certificate
+from fewatoms.continued import candidate_again, candidate_kept
 from fewatoms.evidence import Evidence
 from fewatoms.final import certify, no_atoms
+from fewatoms.kept import Kept, Plain
 from fewatoms.methods.base import Job
 from fewatoms.problem import Problem
 from fewatoms.reach import out_of_reach
@@ -156,6 +159,31 @@ class Record:
     @property
     def live(self) -> bool:
         return self.status is None
+
+    def noted(self) -> Callable[[], Kept]:
+        """Note what is known so far, for a checkpoint."""
+        best, leaders, levels = self.best, list(self.leaders), self.evidence.levels.told()
+        told: dict[str, Plain] = {
+            "latest": float(self.latest),
+            "status": None if self.status is None else self.status.name,
+            "iterations": self.iterations,
+            "since": self.since,
+            "why": self.why,
+            "levels": levels,
+            "best": best is not None,
+        }
+        known = leaders if best is None else [best, *leaders]
+        return lambda: Kept("record", told, {}, tuple(candidate_kept(one) for one in known))
+
+    def go_on(self, it: Kept) -> None:
+        """Know that again. What is proven about candidates of before rests on dual vectors made from them."""
+        told, known = it.told, [candidate_again(one, self.problem) for one in it.inner]
+        self.best = known.pop(0) if told["best"] is True else None
+        self.leaders, self.latest, self.why = known, kept.real(told["latest"]), str(told["why"])
+        self.status = None if told["status"] is None else Status[str(told["status"])]
+        self.iterations, self.since = kept.whole(told["iterations"]), kept.whole(told["since"])
+        self.evidence = Evidence(self.problem, self._evaluate)
+        self.evidence.levels.go_on(told["levels"])
 
     def begin(self, candidate: Candidate) -> None:
         """Take an earlier answer to start from."""

@@ -16,11 +16,12 @@ from copy import copy
 
 import numpy as np
 
-from fewatoms import _checks, linalg
+from fewatoms import _checks, doubts, linalg
 from fewatoms._types import Array, FloatArray, ModelDual
 from fewatoms.capabilities import Gauge
 from fewatoms.problem import Problem
 from fewatoms.ridged import Ridged
+from fewatoms.rounding import above, below, gamma
 
 Bounds = tuple[float, float]  # low and high
 GapAt = Callable[[float], float]  # from the value of a dual point to its gap with the best primal point known
@@ -67,6 +68,12 @@ class Relaxation(ABC):
         """The dual objective at y with sigma = support(M*y), and z = M*y, which helps where there is a ridge."""
 
     @abstractmethod
+    def doubt(self, y: FloatArray, sigma: float, gain: float = 0.0) -> float:
+        """By how much the value at y may be above what is computed: rounding of <b, y>, of f*(y), and of the gain that
+        a ridge adds in the place of the constraint. sigma : support(M*y), rounded up already.
+        """
+
+    @abstractmethod
     def scale(self, y: FloatArray, sigma: float) -> float:
         """The factor t >= 0 that makes t y feasible, with as good a value as is had without a product."""
 
@@ -91,31 +98,47 @@ class Relaxation(ABC):
         return self.primal(x) + self.dual(y)
 
     def feasible(self, y: FloatArray, z: ModelDual, sigma: float) -> tuple[FloatArray, float]:
-        """A feasible dual point made from y in dom f*, and its value; infinite if none was found."""
+        """A feasible dual point made from y in dom f*, and its value, rounded up: the optimum is proven to be at least
+        minus that. Infinite if none was found."""
+        if not self.problem.atoms.bounded:
+            return self._shifted(y, z, sigma)
         if math.isinf(sigma):
-            return (y, math.inf) if self.problem.atoms.bounded else self._shifted(y, z)
+            return y, math.inf
+        sigma = self.ceiling(y, sigma)
         t = self.scale(y, sigma)
-        return t * y, self.dual_value(t * y, t * sigma)
+        t = t if t == 1.0 else below(t)
+        return t * y, self._doubted(t * y, t * sigma, self.dual_value(t * y, t * sigma))
 
-    def _shifted(self, y: FloatArray, z: ModelDual) -> tuple[FloatArray, float]:
+    def ceiling(self, y: FloatArray, sigma: float) -> float:
+        """sigma = support(M*y) rounded up, by what sums in M*y may hide as well where M says what they are of."""
+        return above(sigma) + doubts.of_support(self.problem, y)
+
+    def _doubted(self, y: FloatArray, sigma: float, value: float, gain: float = 0.0) -> float:
+        """A value rounded up by what is in doubt."""
+        return above(value + self.doubt(y, sigma, gain)) if math.isfinite(value) else value
+
+    def _shifted(self, y: FloatArray, z: ModelDual, sigma: float) -> tuple[FloatArray, float]:
         """For the nonnegative cone: y - t 1 with the smallest t that makes M*y <= 0, if M*1 > 0, shrunk into dom f*."""
-        down = self.problem.adjoint_of_ones
-        if down.min() <= 0:
-            return y, math.inf
-        z = linalg.as_flat(z)
-        t = max(0.0, float(np.max(z / down))) * (1 + 1e-12)
-        shifted, sigma = y - t, self.problem.atoms.ceiling(z - t * down)  # 0 for the cone itself, not for its images
+        atoms, pull = self.problem.atoms, doubts.of_support(self.problem, y)
+        aligned = atoms.alignments(z)
+        if sigma > 0 or (pull > 0 and aligned is not None and float(aligned.max()) + pull > 0):
+            down, z = self.problem.adjoint_of_ones, linalg.as_flat(z)
+            if down.min() <= 0:
+                return y, math.inf
+            # what rounding may hide in M*y is shifted away as well
+            t = max(0.0, float(np.max((z + doubts.of_entries(self.problem, y)) / down))) * (1 + 1e-12)
+            y, sigma = y - t, atoms.ceiling(z - t * down)  # 0 for the cone itself, not for its images
         if math.isinf(sigma):
             return y, math.inf
-        share = self.share_in_domain(shifted)
-        return shifted * share, self.dual_value(shifted * share, share * sigma)
+        share = self.share_in_domain(y)
+        return share * y, self._doubted(share * y, 0.0, self.dual_value(share * y, share * sigma))
 
     # What Theorem 2 says about y, at a distance of at most `radius` from a multiple of the dual solution y*.
 
     def radius(self, y: FloatArray, dual: float, gap_at: GapAt, beta: Bounds | None) -> float | None:
         """A bound of |y - y*| for y with this dual value, from the gap that it leaves; None if there is none."""
         gap = gap_at(dual)
-        return math.sqrt(2 * self.problem.loss.smoothness * gap) if math.isfinite(gap) else None
+        return above(math.sqrt(2 * self.problem.loss.smoothness) * math.sqrt(gap)) if math.isfinite(gap) else None
 
     def level(self, y: FloatArray, sigma: Callable[[], float], beta: Bounds | None) -> float:
         """The alignment that atoms of solutions have with M*y, less what y may be off."""
@@ -123,11 +146,11 @@ class Relaxation(ABC):
 
     def epsilon(self, norm: float, radius: float, level: float) -> float:
         """How far below the top of M*y their alignments may lie."""
-        return norm * radius
+        return above(norm * radius)
 
     def threshold(self, level: float, epsilon: float) -> float:
         """The least alignment of such atoms."""
-        return level - epsilon
+        return level - epsilon - gamma(4) * (level + epsilon)
 
     def slack(self, norms: FloatArray | float, norm: float | None) -> FloatArray | float | None:
         """What each atom's alignment may be off by, in units of the radius, from |Ma| and the norm of M."""
@@ -191,6 +214,10 @@ class P1(Relaxation):
         ridged = self.problem.ridged
         return None if ridged is None or ridged.lengths is None else ridged
 
+    def doubt(self, y: FloatArray, sigma: float, gain: float = 0.0) -> float:
+        ridged = self._soft()
+        return doubts.of_values(self.problem, y) + (0.0 if ridged is None else ridged.doubt(gain, y))
+
     def scale(self, y: FloatArray, sigma: float) -> float:
         return 1.0 if sigma <= self.lam else self.lam / sigma
 
@@ -201,7 +228,7 @@ class P1(Relaxation):
         seen = ridged.seen(z)  # z itself is on loan
         met = 0.0 if math.isinf(sigma) else self.lam / sigma  # a smaller share meets the constraint, and is no better
         t, value = lowest(lambda t: self._dual(t * y, ridged.gain(t * seen, self.lam)), met, 1.0)
-        return t * y, value
+        return t * y, self._doubted(t * y, t * sigma, value, ridged.gain(t * seen, self.lam))
 
     def level(self, y: FloatArray, sigma: Callable[[], float], beta: Bounds | None) -> float:
         return self.lam if self.problem.atoms.bounded else 0.0
@@ -240,11 +267,14 @@ class P2(Relaxation):
             return math.inf
         return self.problem.loss.conjugate(y) - float(self.problem.b @ y) + self.tau * sigma
 
+    def doubt(self, y: FloatArray, sigma: float, gain: float = 0.0) -> float:
+        return doubts.of_values(self.problem, y) + gamma(8) * self.tau * sigma
+
     def scale(self, y: FloatArray, sigma: float) -> float:
         return 1.0
 
     def epsilon(self, norm: float, radius: float, level: float) -> float:
-        return 2 * norm * radius  # the level itself is known from y alone
+        return above(2 * norm * radius)  # the level itself is known from y alone
 
     def slack(self, norms: FloatArray | float, norm: float | None) -> FloatArray | float | None:
         return None if norm is None else norms + norm
@@ -281,6 +311,20 @@ class P3(Relaxation):
             return math.inf
         return self.problem.loss.support_of_sublevel(y, self.alpha) - float(self.problem.b @ y)
 
+    def ceiling(self, y: FloatArray, sigma: float) -> float:
+        beta = self.problem.loss.best_beta(y, self.alpha)  # it is y / beta that lies in dom f*
+        return above(sigma) + doubts.of_support(self.problem, y, beta if 0.0 < beta < math.inf else 1.0)
+
+    def doubt(self, y: FloatArray, sigma: float, gain: float = 0.0) -> float:
+        return doubts.of_product(self.problem, y) + self.problem.loss.perspective_doubt(y, self.alpha)
+
+    def _above_at(self, y: FloatArray, beta: float) -> float:
+        """d3(y, beta), rounded up."""
+        value, problem = self.dual_at(y, beta), self.problem
+        if not math.isfinite(value):
+            return value
+        return above(value + doubts.of_product(problem, y) + problem.loss.perspective_doubt(y, self.alpha, beta))
+
     def dual_at(self, y: FloatArray, beta: float) -> float:
         """d3(y, beta), without the infimum over beta."""
         return self.problem.loss.perspective(y, beta, self.alpha) - float(self.problem.b @ y)
@@ -301,19 +345,19 @@ class P3(Relaxation):
         if beta is None or math.isinf(beta[1]) or math.isinf(gap_at(dual)) or share == 0:
             return None
         low, high = beta
-        excess = gap_at(max(self.dual_at(share * y, low), self.dual_at(share * y, high)))
+        excess = gap_at(max(self._above_at(share * y, low), self._above_at(share * y, high)))
         excess += high * (self.problem.tolerance - self.alpha)  # x may use what counts as meeting alpha
         smoothness = self.problem.loss.smoothness
-        return math.sqrt(2 * high * smoothness * excess) / share if math.isfinite(excess) else None
+        return above(math.sqrt(2 * high * smoothness * excess) / share, 8) if math.isfinite(excess) else None
 
     def level(self, y: FloatArray, sigma: Callable[[], float], beta: Bounds | None) -> float:
         return 1.0 / self._share(y, beta)
 
     def epsilon(self, norm: float, radius: float, level: float) -> float:
-        return max(0.0, 1.0 - level + norm * radius)
+        return max(0.0, 1.0 - level + above(norm * radius) + gamma(8) * level)
 
     def threshold(self, level: float, epsilon: float) -> float:
-        return 1.0 - epsilon
+        return 1.0 - epsilon - gamma(4) * (1.0 + epsilon)
 
 
 def lowest(value: Callable[[float], float], low: float, high: float) -> tuple[float, float]:

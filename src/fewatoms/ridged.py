@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -12,6 +13,8 @@ from fewatoms import linalg
 from fewatoms._types import Array, FloatArray, IntArray, ModelDual
 from fewatoms.atoms import Listing
 from fewatoms.faces import Face
+from fewatoms.rounding import gamma
+from fewatoms.spread import length_of
 from fewatoms.units import diagonal, image_lengths, some_lengths
 
 if TYPE_CHECKING:
@@ -91,6 +94,25 @@ class Ridged:
         u = (sizes[active] - price[active])[even] / longest[even]
         uneven = (self._of_group(z, g, float(price[g])) for g in active[~even])
         return float(np.dot(u, u)) / (2.0 * self.ridge) + sum(uneven)
+
+    def doubt(self, gain: float, y: FloatArray) -> float:
+        """By how much the gain of M*y may be above what is computed: its root, times that of 2 ridge, is a distance,
+        and moves by no more than z does in units of the images."""
+        off = self._off * length_of(y)
+        root = math.sqrt(2.0 * self.ridge * gain)
+        return ((root * (1.0 + gamma(4 * self._places.size + 64)) + off) ** 2 - root**2) / (2.0 * self.ridge)
+
+    @cached_property
+    def _off(self) -> float:
+        """By how much z in units of the images may be off for y of length 1; 0 where M does not say what it sums."""
+        summed, maps = self.problem.summed, self.listing.maps
+        if summed is None or summed.each is None or self.lengths is None or any(m.matrix is None for m in maps):
+            return 0.0
+        each, terms = summed.each, summed.terms + sum(2 * m.shape[0] + 2 for m in maps)
+        for map_ in maps:
+            each = abs(map_.matrix).T @ each
+        seen = self.lengths > 0
+        return gamma(2 * terms + 8) * linalg.length(abs(self.listing.factor) * each[seen] / self.lengths[seen])
 
     def _of_group(self, z: FloatArray, g: int, price: float) -> float:
         """h(z_g) where images are of different lengths.

@@ -165,7 +165,10 @@ def figures_of(n: Mapping[str, Array]) -> Figures:
     within = bool(n["within_budget"])
     loss, gauge, paid = (float(n[name]) for name in ("loss", "gauge", "paid"))
     unreachable = STATUSES[int(n["status"])] is Status.UNREACHABLE
-    return Figures(loss, gauge, int(n["cardinality"]), within, met, 0, relaxed, paid=paid, unreachable=unreachable)
+    return Figures(
+        loss, gauge, int(n["cardinality"]), within, met, 0, relaxed, paid=paid, unreachable=unreachable,
+        exact=bool(paid == 0 and float(n["misfit"]) ** 2 <= EXACT),
+    )  # fmt: skip
 
 
 def maybe(value: float) -> float | None:

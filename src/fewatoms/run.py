@@ -7,19 +7,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import chain, islice
+from functools import cached_property, partial
+from itertools import chain
 
 import numpy as np
 
-from fewatoms import callbacks, ledger
+from fewatoms import callbacks, journal, ledger
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
 from fewatoms.compressed import Found
+from fewatoms.continued import answers_again, answers_kept
 from fewatoms.effort import NORMAL, Effort
 from fewatoms.evidence import Evidence
 from fewatoms.faces import Face
+from fewatoms.kept import Kept
 from fewatoms.methods.base import Job, Method, Sketch, choose
 from fewatoms.problem import Problem
 from fewatoms.reach import out_of_reach
@@ -38,10 +40,14 @@ class Ear:
         self._callback, self.stopped = callback, False
 
     def __call__(self, progress: Progress) -> None:
+        book = journal.current()
         try:
-            self._callback(progress)
+            with journal.keeping(None):  # what a callback asks for is no step of the run
+                self._callback(progress)
         except StopIteration:
             self.stopped = True
+            if book is not None:
+                book.freeze()
             raise
 
 
@@ -136,7 +142,7 @@ def solve_priced(problems: Sequence[Problem], budgets: Sequence[Budget], way: Wa
                 fresh = job.serves(problem) or choose(way.methods, problem, budgets, way.effort)
                 job.close()
                 job = fresh
-            with ledger.counted("ridge", i, len(problems)):
+            with ledger.counted("ridge", i, len(problems)), ledger.step("ridge"):
                 answers.append(_answers(job, budgets, way))
     finally:
         job.close()
@@ -166,7 +172,7 @@ def solve_each(problems: Iterable[Problem], way: Way, total: int = 1) -> Iterato
             if job is not None:
                 job.close()
             job = choose(way.methods, problem, [problem.budget], way.effort) if next_job is None else next_job
-            with ledger.counted("data vector", i, total):
+            with ledger.counted("data vector", i, total), ledger.step("data vector"):
                 answers = _answers(job, [problem.budget], way)
             yield from answers
     finally:
@@ -179,15 +185,22 @@ def solve_together(problem: Problem, data: Array, way: Way) -> tuple[Found, int]
     has to be solved by itself."""
     if way.start is not None:
         return None
-    with closing(choose(way.methods, problem, [problem.budget], way.effort)) as job, ledger.opened() as spent:
-        together, found, done = job.together(data.shape[1]), [], 0
+    with (
+        closing(choose(way.methods, problem, [problem.budget], way.effort)) as job,
+        ledger.opened() as spent,
+        ledger.step("data vectors") as here,
+    ):
+        together = job.together(data.shape[1])
         if together is None:
             return None
-        with closing(together.blocks(data)) as blocks:
+        found = [] if here.found is None else [together.skipped(data[:, :1]).again(here.found)]
+        done = sum(map(len, found))
+        with closing(together.blocks(data[:, done:])) as blocks:
             for block in chain([None], blocks):  # the callback may stop it before it begins
                 if block is not None:
                     found.append(block)
                     done += len(block)
+                    here.mark(lambda: Found.joined(found).kept())
                 spent.stage = f"data vector {done} of {data.shape[1]}"
                 with ledger.counted("data vector", done, data.shape[1]):
                     if way.stopped or not _heard(problem, data[:, :done], block, spent, way.ear):
@@ -251,8 +264,16 @@ def _answers(job: Job, budgets: Sequence[Budget], way: Way) -> list[Solution]:
     answers: dict[Budget, Solution] = {}
     courses = job.courses()  # budgets that one stream of dual vectors serves
     for i, course in enumerate(courses):
-        with ledger.counted("budget", i, len(courses)):
-            answers |= zip(course, _solved(job, course, way), strict=True)
+        with ledger.counted("budget", i, len(courses)), ledger.step("budget") as here:
+            if here.found is None:
+                found = _solved(job, course, way)
+                if here.live:
+                    here.mark(partial(answers_kept, found, job.snapshot()))
+            else:
+                found, handed = answers_again(here.found, job.problem)
+                if handed is not None:
+                    job.restore(handed)
+            answers |= zip(course, found, strict=True)
     return [answers[budget] for budget in budgets]
 
 
@@ -260,18 +281,20 @@ def _solved(job: Job, course: Sequence[Budget], way: Way) -> list[Solution]:
     """Algorithm 1."""
     records = [Record(job.problem.with_budget(job.settled(k)), job) for k in course]
     with ledger.opened(_fresh(way.rng), lambda: _tell(_live(records), way.ear)) as spent:
+        spent.witness = _Witness(records, job)
         try:
             if way.stopped:
                 raise ledger.Stopped
-            records[:] = _begun(job, records, course, way.start)
-            for iterate in islice(job.iterates(course) if _live(records) else (), way.max_iterations):  # y <- oracle
+            with ledger.step("beginning"):
+                records[:] = _begun(job, records, course, way.start)
+            for iterate in job.iterates(course) if _live(records) else ():  # y <- oracle
                 for record in _live(records):
                     x = job.retrieve(iterate, record.problem.budget)  # x <- (PR), at most k atoms
                     record.see(iterate, x)  # keep the best, and what is proven
                 spent.tell()
                 for record in _live(records):
                     record.judge()  # f(b - Mx) <= alpha?
-                if not _live(records):
+                if not _live(records) or _live(records)[0].iterations >= way.max_iterations:
                     break
             for record in _live(records):
                 record.end(way.max_iterations)
@@ -280,6 +303,25 @@ def _solved(job: Job, course: Sequence[Budget], way: Way) -> list[Solution]:
             for record in _live(records):
                 record.stop(spent.found, job.so_far(record.problem.budget))
         return [_answered(record, spent, way.ear) for record in records]
+
+
+@dataclass(frozen=True)
+class _Witness:
+    """The records of a course, and its job, who see what its stream has yielded: a run that goes on has seen it as
+    well."""
+
+    records: list[Record]
+    job: Job
+
+    def noted(self) -> Callable[[], Kept]:
+        each, more = [record.noted() for record in self.records], self.job.noted()
+        return lambda: Kept("records", {}, {}, (*(one() for one in each), *(() if more is None else (more(),))))
+
+    def go_on(self, it: Kept) -> None:
+        for record, known in zip(self.records, it.inner, strict=False):
+            record.go_on(known)
+        for known in it.inner[len(self.records) :]:
+            self.job.go_on(known)
 
 
 def _begun(job: Job, records: list[Record], course: Sequence[Budget], start: Solution | None) -> list[Record]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fewatoms._types import FloatArray, IntArray
+from fewatoms.budget import Budget
 from fewatoms.capabilities import SeenAsIs
 from fewatoms.losses import Loss
 from fewatoms.problem import Problem
@@ -65,6 +66,21 @@ def cut_off(loss: Loss, left: Sequence[FloatArray]) -> FloatArray:
 # Nothing left out -----------------------------------------------------------------------------------------------------
 
 
+def done(answer: Solution, budget: Budget) -> bool:
+    """Whether an answer is one for its budget: of a run that was stopped, if it came to as many atoms."""
+    most = answer.cardinality if budget.parts else budget.most or 1
+    return answer.status.name != "STOPPED" or answer.cardinality >= max(1, most)
+
+
+def of_answers(by: str, problem: Problem, answers: Sequence[Solution], gamma: float) -> FloatArray:
+    """Scores of one of these names, and of "held-out" what entries held out said when a ridge was chosen by them."""
+    if by == "held-out":
+        return np.array([math.inf if s.held_out is None else s.held_out for s in answers])
+    if by == "elbow":
+        return elbow(problem, answers)
+    return information(problem, answers, gamma if by == "ebic" else 0.0)
+
+
 def information(problem: Problem, answers: Sequence[Solution], gamma: float) -> FloatArray:
     """m log(loss / m), or twice a loss that is a likelihood, plus the price of the coefficients."""
     m, width = problem.m // problem.width, problem.width
@@ -98,4 +114,4 @@ def elbow(problem: Problem, answers: Sequence[Solution]) -> FloatArray:
     return np.asarray((height - height[first]) / fall + (sizes - sizes[first]) / span)
 
 
-__all__ = ["cut_off", "elbow", "gross", "information", "told", "told_errors", "unit", "weight"]
+__all__ = ["cut_off", "done", "elbow", "gross", "information", "of_answers", "told", "told_errors", "unit", "weight"]

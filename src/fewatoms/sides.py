@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ NONE = kernels.NONE
 BETWEEN_TICKS = 2_000_000_000  # multiplications between two looks at the clock: about a second of one core
 ENTRIES_AT_ONCE = 1 << 16  # entries looked at together, where a temporary for each is made
 UNEVEN_WEIGHTS = 100  # times the least weight: the largest weight of entries that all count
+HELD_SINGLY = 1e9  # and 1 over it: weights, and roots of values, that leave room for single precision
 
 
 class Regressed(NamedTuple):
@@ -57,9 +59,20 @@ class Lines(ABC):
     def uneven(self) -> bool:
         """Whether some entries weigh so much more than others that the latter hardly count."""
 
+    @property
     @abstractmethod
-    def turned(self, shape: tuple[int, int]) -> Lines:
-        """The same entries column by column, for rows of a matrix of this shape."""
+    def heavy(self) -> float:
+        """What entries weigh, about, as a power of two."""
+
+    @property
+    @abstractmethod
+    def narrow(self) -> bool:
+        """Whether values and weights are held in single precision, those of the other order being as they are."""
+
+    @abstractmethod
+    def turned(self, shape: tuple[int, int], *, narrow: bool = False) -> Lines:
+        """The same entries column by column, for rows of a matrix of this shape; values and weights in single precision
+        where that may be so, and there is room for them."""
 
     @abstractmethod
     def split(self, by: Split) -> tuple[Lines, Lines]:
@@ -67,11 +80,15 @@ class Lines(ABC):
 
     @abstractmethod
     def shifted(self, by: float) -> Lines:
-        """Values less a number."""
+        """Values less a number, for those that nobody works with as they are any more."""
 
     @abstractmethod
-    def tempered(self, power: float) -> Lines:
-        """Weights raised to a power, scaled to the same mean."""
+    def tempering(self, power: float) -> float:
+        """What weights raised to a power are multiplied by, to have the same mean."""
+
+    @abstractmethod
+    def tempered(self, power: float, unit: float) -> Lines:
+        """The same entries with their weights raised to a power, times a number."""
 
     # Sums over all entries
 
@@ -109,17 +126,19 @@ class Lines(ABC):
 
     @abstractmethod
     def residual_times(
-        self, own: Array, other: Array, biases: tuple[FloatArray, FloatArray], features: Array
+        self, own: Array, other: Array, biases: tuple[FloatArray, FloatArray], features: Array, background: float = 0.0
     ) -> FloatArray:
-        """Z @ features for the weighted residual Z of own other^T and biases, which is not kept."""
+        """Z @ features for the weighted residual Z of own other^T and biases, which is not kept; all other cells are
+        zeros of the weight of a background."""
 
     @abstractmethod
     def least(self, labels: IntArray) -> IntArray:
         """Per line the least label of the other side among its entries; more than any for lines without entries."""
 
     @abstractmethod
-    def shares(self, P: Array, squares: Array, groups: IntArray, number: int) -> FloatArray:
-        """The weighted sums of P_i^2 squares_j over the entries of each group of lines: a row for each."""
+    def shares(self, P: Array, squares: Array, groups: IntArray, number: int, background: float = 0.0) -> FloatArray:
+        """The sums of P_i^2 squares_j over the entries of each group of lines, in weights less that of a background: a
+        row for each."""
 
     def regress(
         self,
@@ -154,7 +173,8 @@ class Lines(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Side(Lines):
-    """In arrays: where lines start, the other index, value, weight (or none)."""
+    """In arrays: where lines start, the other index, value, weight (or none); both of these in double or in single
+    precision."""
 
     starts: Array
     others: Array
@@ -174,13 +194,25 @@ class Side(Lines):
         w = self.weights
         return bool(w.size and w.max() > UNEVEN_WEIGHTS * w.min())
 
-    def turned(self, shape: tuple[int, int]) -> Side:
+    @property
+    def heavy(self) -> float:
+        return 2.0 ** round(math.log2(float(self.weights.mean()))) if self.weights.size else 1.0
+
+    @property
+    def narrow(self) -> bool:
+        return bool(self.values.dtype == np.float32)
+
+    def turned(self, shape: tuple[int, int], *, narrow: bool = False) -> Side:
+        w = self.weights
+        ordinary = not w.size or (w.min() > 1 / HELD_SINGLY and w.max() < HELD_SINGLY)
+        kind = np.float32 if narrow and ordinary else np.float64
+
         def other_way(data: FloatArray) -> Matrix:
             starts = self.starts.astype(self.others.dtype, copy=False)
-            return sp.csr_array((data, self.others, starts), shape=shape).tocsc()
+            return sp.csr_array((data.astype(kind, copy=False), self.others, starts), shape=shape).tocsc()
 
+        w = other_way(w).data if w.size else NONE
         grid = other_way(self.values)
-        w = other_way(self.weights).data if self.weights.size else NONE
         return Side(grid.indptr.astype(np.int64), grid.indices, grid.data, w)
 
     def split(self, by: Split) -> tuple[Side, Side]:
@@ -197,11 +229,14 @@ class Side(Lines):
         return Side(starts, self.others[some], self.values[some], weights)
 
     def shifted(self, by: float) -> Side:
-        return replace(self, values=self.values - by)
+        np.subtract(self.values, by, out=self.values)
+        return self
 
-    def tempered(self, power: float) -> Side:
-        w = self.weights
-        return replace(self, weights=float(w.sum()) / float(np.sum(w**power)) * w**power)
+    def tempering(self, power: float) -> float:
+        return float(self.weights.sum()) / float(np.sum(self.weights**power))
+
+    def tempered(self, power: float, unit: float) -> Side:
+        return replace(self, weights=unit * self.weights**power)
 
     # Sums over all entries
 
@@ -253,25 +288,29 @@ class Side(Lines):
         if own.size:
             values = self.left(np.zeros((own.size, 0)), np.zeros((other.size, 0)), own, other)
         values = self.weights * values if self.weights.size else values
+        values = values.astype(np.float64, copy=False)
         return kernels.scattered(values, features, self.starts, self.others)
 
     def residual_times(
-        self, own: Array, other: Array, biases: tuple[FloatArray, FloatArray], features: Array
+        self, own: Array, other: Array, biases: tuple[FloatArray, FloatArray], features: Array, background: float = 0.0
     ) -> FloatArray:
         out = np.empty((self.starts.size - 1, features.shape[1]))
         mine, theirs = biases
-        for first, last in self._pieces():
+        beside = own.shape[1] > 0 or mine.size > 0
+        for first, last in self.pieces(features.size):
             part = self._part(first, last)
-            left = part.left(own[first:last], other, mine[first:last], theirs)
-            out[first:last] = kernels.scattered(
-                part.weights * left if part.weights.size else left, features, part.starts, part.others
-            )
+            left = part.values.astype(np.float64, copy=False)
+            x = at_entries(part, own[first:last], other, mine[first:last], theirs) if beside else None
+            left = left if x is None else left - x
+            pull = part.weights * left if part.weights.size else left
+            pull = pull if x is None or not background else pull + background * x
+            out[first:last] = kernels.scattered(pull, features, part.starts, part.others)
             ledger.tick()
-        return out
+        return out - background * (own @ (other.T @ features)) if background else out
 
     def least(self, labels: IntArray) -> IntArray:
         out = np.full(self.starts.size - 1, np.iinfo(np.intp).max, dtype=np.intp)
-        for first, last in self._pieces():
+        for first, last in self.pieces():
             filled = first + np.flatnonzero(np.diff(self.starts[first : last + 1]))
             if filled.size:
                 begin = self.starts[first]
@@ -280,20 +319,21 @@ class Side(Lines):
             ledger.tick()
         return out
 
-    def shares(self, P: Array, squares: Array, groups: IntArray, number: int) -> FloatArray:
+    def shares(self, P: Array, squares: Array, groups: IntArray, number: int, background: float = 0.0) -> FloatArray:
         sizes = np.zeros((number, P.shape[1]))
-        for first, last in self._pieces():
+        for first, last in self.pieces(squares.size):
             part = self._part(first, last)
-            w = part.weights if part.weights.size else np.ones(part.others.size)
+            w = (part.weights if part.weights.size else np.ones(part.others.size)) - background
             found = P[first:last] ** 2 * kernels.scattered(w, squares, part.starts, part.others)
             np.add.at(sizes, groups[first:last], found)
         return sizes
 
-    def _pieces(self) -> Iterator[tuple[int, int]]:
-        """Ranges of lines with about as many entries each."""
-        starts, first = self.starts, 0
+    def pieces(self, table: int = 0) -> Iterator[tuple[int, int]]:
+        """Ranges of lines with about as many entries each; no fewer than a table that loops copy
+        has numbers."""
+        starts, first, most = self.starts, 0, max(ENTRIES_AT_ONCE, table)
         while first < starts.size - 1:
-            last = int(np.searchsorted(starts, starts[first] + ENTRIES_AT_ONCE, side="right")) - 1
+            last = int(np.searchsorted(starts, starts[first] + most, side="right")) - 1
             last = max(first + 1, min(last, starts.size - 1))
             yield first, last
             first = last
@@ -311,64 +351,3 @@ def at_entries(side: Side, left: Array, right: Array, row: FloatArray, col: Floa
         left = np.concatenate([left, row[:, None], np.ones((len(row), 1))], axis=1)
         right = np.concatenate([right, np.ones((len(col), 1)), col[:, None]], axis=1)
     return kernels.sampled_products(left, right, side.starts, side.others)
-
-
-# Held out -------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Marked:
-    """Entries that are marked, row by row."""
-
-    marks: Array
-
-    def out(self, side: Side, first: int, *, turned: bool) -> Array:
-        """The marks, which are those of all rows."""
-        return self.marks
-
-
-@dataclass(frozen=True, eq=False)
-class Named:
-    """Entries by their places, row q + column, ascending: few of them."""
-
-    places: IntArray
-    q: int
-
-    def out(self, side: Side, first: int, *, turned: bool) -> Array:
-        """Whether each entry is among them."""
-        lines = first + np.repeat(np.arange(side.starts.size - 1), side.lengths)
-        others = side.others.astype(np.int64)
-        return np.isin(others * self.q + lines if turned else lines * self.q + others, self.places)
-
-
-@dataclass(frozen=True, eq=False)
-class Drawn:
-    """Entries drawn by their places alone, as if by lot: those from one share to another of all lots. The order in
-    which entries come does not matter, and nothing is as long as they are."""
-
-    seed: int
-    low: float
-    high: float
-
-    def out(self, side: Side, first: int, *, turned: bool) -> Array:
-        """Whether each entry is drawn."""
-        marks = np.empty(side.count, dtype=bool)
-        low, high = (np.uint64(min(int(share * 2.0**64), 2**64 - 1)) for share in (self.low, self.high))
-        for a, b in side._pieces():
-            some = slice(side.starts[a], side.starts[b])
-            lines = np.repeat(np.arange(first + a, first + b, dtype=np.uint64), np.diff(side.starts[a : b + 1]))
-            others = side.others[some].astype(np.uint64)
-            lot = _lots(others, lines, self.seed) if turned else _lots(lines, others, self.seed)
-            marks[some] = (lot >= low) & (lot < high)
-        return marks
-
-
-def _lots(rows: Array, cols: Array, seed: int) -> Array:
-    """A number of 64 bits for each place, in which every bit of the place and of the seed counts in all others (the
-    last steps of MurmurHash3, after Appleby)."""
-    lot = (rows << np.uint64(32)) ^ cols ^ np.uint64(seed)
-    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
-        lot ^= lot >> np.uint64(33)
-        lot *= np.uint64(factor)
-    lot ^= lot >> np.uint64(33)
-    return lot

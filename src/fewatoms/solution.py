@@ -63,9 +63,7 @@ class Solution(Point):
         (nan for losses where it means nothing). With biases the loss also holds their ridge's share
     r2 : 1 - loss / loss of what stands beside the atoms alone. With least squares and an intercept it is the R^2 of
         statistics, 1 - |b - Mx|^2 / |b - mean|^2, where misfit refers to b itself; with nothing beside the atoms it is
-        1 - |b - Mx|^2 / |b|^2; for other losses the share of the deviance. nan where it has no meaning, because there
-        is nothing to divide by: b = 0, b constant beside an intercept, b in the span of free columns; because nothing
-        was fitted (BAD_DATA); or because a file of an earlier version does not tell
+        1 - |b - Mx|^2 / |b|^2; for other losses the share of the deviance. nan where there is nothing to divide by
     free_coefficients : of the free columns beside M, in their order; empty if there are none
     intercept : that of free="intercept", so that predictions are M_new @ s.x + s.intercept; 0.0 where there is none. An
         array with one for each column of x where there are several, for Joint sets and for classes
@@ -78,9 +76,8 @@ class Solution(Point):
     iterations : dual vectors used
     products : products with M and M*, all of them, the reduced fits included
     svd_products : products with M*y inside partial decompositions
-    passes : how often all of M was gone through: a product is a pass, a block of them is one, and so is a sum over all
-        rows, or reading columns out of blocks of rows (`operators.RowBlocks`)
-    certificate : what is proven; its dear parts are computed on first access
+    passes : over all of M: a product is one, and so is a block of them, a sum over rows, or columns out of blocks
+    certificate : what is proven; dear parts on first access
 
     and, from the compact form, x, indices, names (where M came as a data frame), members, coefficients, cardinality,
     gauge, left, right, parts, predict; x, left and right are the atoms alone, predict adds biases. For low-rank
@@ -358,10 +355,9 @@ class Solution(Point):
         return words.answer(self)
 
     def __repr__(self) -> str:
-        return (
-            f"Solution({self.status.name}, success={self.success}, cardinality={self.cardinality}, "
-            f"loss={self.loss:.6g}, misfit={self.misfit:.3g}, iterations={self.iterations}, products={self.products})"
-        )
+        spent = f"iterations={self.iterations}, products={self.products}"
+        figures = f"cardinality={self.cardinality}, loss={self.loss:.6g}, misfit={self.misfit:.3g}"
+        return f"Solution({self.status.name}, success={self.success}, {figures}, {spent})"
 
 
 def restored(it: Kept) -> Solution:
@@ -374,16 +370,19 @@ def restored(it: Kept) -> Solution:
     several, n = told["several"] is True, fingerprint.shape[1]
     if math.prod(face.shape) != n and not (several and face.shape[0] == n):
         raise ValueError(f"models must be as large as M says, {fingerprint.shape}; got shape {face.shape}")
+    free, intercept = kept.finite(arrays["free"]), told["intercept"] is True
+    if len(free) != 1 if intercept else bool(len(free)) != bool(fingerprint.columns):
+        raise ValueError(f"there must be one coefficient of an intercept, or as many as free columns; got {len(free)}")
     answer = Solution(
         face,
-        kept.reals(arrays["c"], face.dim),
+        kept.finite(arrays["c"], face.dim),
         status=Status[str(told["status"])],
         success=told["success"] is True,
         message=str(told["message"]),
         loss=kept.real(told["loss"]),
         misfit=kept.real(told["misfit"]),
         r2=kept.real(told.get("r2", math.nan)),  # which earlier files do not know
-        beside=Told(kept.reals(arrays["free"]), told["intercept"] is True, biases, *shrink),
+        beside=Told(free, intercept, biases, *shrink),
         several=several,
         ridge=(ridge, shrink[0]) if shrink else ridge,
         iterations=kept.whole(told["iterations"]),

@@ -313,29 +313,28 @@ class Solutions(Sequence[Solution]):
         files.save(file, self.kept())
 
     def attach(
-        self,
-        M: object,
-        B: npt.ArrayLike,
-        *,
-        atoms: AtomicSet | None = None,
-        loss: Loss | None = None,
+        self, M: object, B: npt.ArrayLike, *, atoms: AtomicSet | None = None, loss: Loss | None = None,
         free: object = None,
-    ) -> Solutions:
+    ) -> Solutions:  # fmt: skip
         """These answers with M and B, which they had before: see `Solution.attach`. One product for all of them."""
         data = np.asarray(frames.table("B", B, self.data_names))
         if data.ndim != 2 or data.shape[1] != len(self):
             raise ValueError(f"B must have {len(self)} columns, one per answer; got shape {data.shape}")
         bad = self._numbers["status"] == coded(Status.BAD_DATA)
-        problem = self._asked.again(M, np.zeros(len(data)) if bad.all() else data[:, bad.argmin()], atoms, loss, free)
+        first = np.zeros(len(data)) if bad.all() else data[:, bad.argmin()]
+        return self.attached_to(self._asked.again(M, first, atoms, loss, free), data)
+
+    def attached_to(self, problem: Problem, data: Array) -> Solutions:
+        """These answers with their problem again, for the first column that holds data, and with the data."""
         first = Fingerprint.of(problem)
         for i, known in enumerate(self._fingerprints()):
             known.refuse(replace(first, data=digest_of(problem, data[:, i])))
         units, numbers = unit_atoms(problem) if self._numbers["in_units"].any() else None, self._numbers
         if units is None:  # relaxations in units that are not at hand are forgotten
             numbers = {**numbers, "relaxation": np.where(numbers["in_units"], -1, numbers["relaxation"])}
-        source = Source(problem, data, None, problem.atoms if units is None else units)
-        asked, names, said = Asked.of(problem), self.data_names, [self._message(i) for i in range(len(self))]
-        return Solutions(numbers, said, self._held, self._free, asked, source, names, self._classes)
+        source, asked = Source(problem, data, None, problem.atoms if units is None else units), Asked.of(problem)
+        said = [self._message(i) for i in range(len(self))]
+        return Solutions(numbers, said, self._held, self._free, asked, source, self.data_names, self._classes)
 
     def _fingerprints(self) -> list[Fingerprint]:
         """Of all answers: one product for an operator."""

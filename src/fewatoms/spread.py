@@ -6,6 +6,7 @@ the sampled entries, and -X everywhere else. Nothing of the size of the matrix i
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 
 import numpy as np
@@ -111,6 +112,14 @@ class Spread:
     def beyond(self) -> FloatArray:
         """What sampled entries have beyond left @ right.T: together they are the matrix."""
         return self.seen - self.under
+
+
+def length_of(r: Vector) -> float:
+    """The length of a vector that may be a `Spread`, also where its square is no number."""
+    cells = spread(r)
+    largest = float(np.abs(cells.seen).max(initial=0.0))
+    seen = largest * float(np.linalg.norm(cells.seen / largest)) if 0.0 < largest < math.inf else largest
+    return math.hypot(seen, math.sqrt(cells.rest))
 
 
 def spread(r: Vector) -> Spread:

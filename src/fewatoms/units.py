@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
+from fewatoms import _checks
 from fewatoms._types import FloatArray, IntArray
 from fewatoms.atoms import AtomicSet, Listing
 from fewatoms.atoms.mapped import LinearMap, Rescaled
-from fewatoms.capabilities import ColumnBlocks
-from fewatoms.norms import dense
+from fewatoms.capabilities import ColumnBlocks, Intensities
+from fewatoms.norms import block_lengths, dense
 from fewatoms.operators import Operator, Projected
 
 if TYPE_CHECKING:
     from fewatoms.problem import Problem
+
+FAR_LENGTH = 1e140  # the longest column whose square, and sums of such, are ordinary numbers
 
 
 def in_coefficients(M: Operator, listing: Listing) -> Operator:
@@ -55,9 +58,7 @@ def some_lengths(problem: Problem, listing: Listing, coordinates: IntArray) -> F
     M, weights = _past_free(problem, in_coefficients(problem.M, listing)), problem.base_loss.weights
     at_hand, distinct = M.offers(ColumnBlocks), np.unique(coordinates)
     block = dense(M.columns(distinct) if at_hand is None else at_hand.read(distinct))
-    root = np.ones(1) if weights is None else np.sqrt(weights)
-    lengths: FloatArray = np.linalg.norm(root[:, None] * block, axis=0)
-    return abs(listing.factor) * lengths[np.searchsorted(distinct, coordinates)]
+    return abs(listing.factor) * block_lengths(block, weights)[np.searchsorted(distinct, coordinates)]
 
 
 def scale_of(lengths: FloatArray) -> FloatArray:
@@ -102,6 +103,20 @@ def unit_atoms(problem: Problem) -> AtomicSet | None:
 def _past_free(problem: Problem, M: Operator) -> Operator:
     F = problem.beside.in_fits(problem.base_loss)  # with least squares M is past them already
     return M if F is None else Projected(M, F, problem.base_loss.weights)
+
+
+def in_range(M: Operator, atoms: AtomicSet) -> None:
+    """Refuse a matrix in units whose squares (fourth powers, for intensities) are no ordinary numbers. Columns that are
+    atoms may differ: who lists them looks at their lengths."""
+    intensities, columns = M.offers(Intensities), M.offers(ColumnBlocks)
+    if atoms.listing() is not None or (intensities is None and columns is None):
+        return
+    squares = None if intensities is None else intensities.row_squares()
+    powers, sizes = ("fourth powers", squares) if columns is None else ("squares", columns.column_lengths())
+    largest = 0.0 if sizes is None else float(sizes.max(initial=0.0))
+    if largest and not 1 / FAR_LENGTH < largest < FAR_LENGTH:
+        told = _checks.UNITS.replace("squares", powers)
+        raise ValueError(told.format("large" if largest > 1 else "small"))
 
 
 def diagonal(map_: LinearMap) -> FloatArray | None:

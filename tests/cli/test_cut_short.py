@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import fewatoms as fa
-from fewatoms import cli
+from fewatoms import cli, interrupts
 from fewatoms.cli import session as sessions
 from fewatoms.cli.session import Session
 
@@ -61,7 +61,7 @@ def test_where_nothing_was_found_nothing_is_written(monkeypatch, capsys):
 def test_two_presses_during_one_long_step_are_two(monkeypatch, capsys):
     """Python calls a handler once for both."""
     calls = iter([2])
-    monkeypatch.setattr(sessions, "_presses", lambda: _told(calls))
+    monkeypatch.setattr(interrupts, "_counted", lambda: _told(calls))
     monkeypatch.setattr(Session, "_look", lambda session, progress: signal.raise_signal(signal.SIGINT))
     assert cli.main(["fit", "data.npz", "-k", "3", "--out", "model.npz"]) == 130
     assert "nothing was written" in capsys.readouterr().err
@@ -84,7 +84,7 @@ class _told:
 def test_presses_are_counted_by_the_descriptor():
     before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
-        with sessions._presses() as presses:
+        with interrupts._counted() as presses:
             signal.raise_signal(signal.SIGINT)
             signal.raise_signal(signal.SIGINT)
             assert presses() == 2

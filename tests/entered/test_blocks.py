@@ -93,6 +93,7 @@ def assert_same(one, other):
         assert one.biases.center == pytest.approx(other.biases.center, rel=1e-12)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("way", "engine"), [*((way, "serial") for way in WAYS), ("biases", "threads")])
 def test_the_answer_is_that_of_entries_in_memory(small, way, engine):
     S, values, folder = small
@@ -102,7 +103,7 @@ def test_the_answer_is_that_of_entries_in_memory(small, way, engine):
     assert_same(fitted(M, b, **WAYS[way]), fitted(S, values, **WAYS[way]))
 
 
-@pytest.mark.parametrize("way", ["biases", "auto"])
+@pytest.mark.parametrize("way", ["biases", pytest.param("auto", marks=pytest.mark.soak)])
 def test_the_workers_of_a_cluster_give_it_too(small, way, client):
     S, values, folder = small
     M, b = fa.EntryBlocks.of(folder, engine=client, entries=500)
@@ -345,7 +346,7 @@ def test_blocks_that_workers_do_not_see(small):
         list(there.map(stored.lengths))
 
 
-@pytest.mark.parametrize("when", [0.05, 0.5])
+@pytest.mark.parametrize("when", [0.05, pytest.param(0.5, marks=pytest.mark.soak)])
 def test_a_worker_that_dies_changes_nothing(small, client, when):
     S, values, folder = small
     M, b = fa.EntryBlocks.of(folder, engine=client, entries=500)
@@ -361,15 +362,16 @@ def test_a_worker_that_dies_changes_nothing(small, client, when):
 # The estimator --------------------------------------------------------------------------------------------------------
 
 
-def test_the_estimator_reads_files(small):
+@pytest.mark.parametrize("rank", [2, pytest.param(None, marks=pytest.mark.soak)])
+def test_the_estimator_reads_files(small, rank):
     pytest.importorskip("sklearn")
     from fewatoms.estimators import MatrixCompletion
 
     S, values, folder = small
     rows, cols = S.positions
     pairs = np.array([[f"u{r:04d}", 3 * c] for r, c in zip(rows, cols, strict=True)], dtype=object)
-    one = MatrixCompletion(biases=True, engine="serial").fit(folder, user="who", item="what", value="how")
-    two = MatrixCompletion(biases=True).fit(pairs, values)
+    one = MatrixCompletion(rank, biases=True, engine="serial").fit(folder, user="who", item="what", value="how")
+    two = MatrixCompletion(rank, biases=True).fit(pairs, values)
     assert one.rank_ == two.rank_
     np.testing.assert_allclose(one.predict(pairs[:50]), two.predict(pairs[:50]), atol=1e-8)
     assert (one.mean_, one.row_ids_.tolist()) == (pytest.approx(two.mean_), two.row_ids_.tolist())

@@ -2,6 +2,7 @@
 
 import pickle
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -474,3 +475,18 @@ def test_a_matrix_by_pairs_takes_tables_by_the_ids_of_its_columns():
     filled = model.set_output(transform="pandas").transform(pd.DataFrame({"z": [9.0], "x": [np.nan], "y": [6.0]}))
     assert filled.columns.tolist() == ["x", "y", "z"]
     np.testing.assert_allclose(filled.to_numpy(), [[3.0, 6.0, 9.0]])
+
+
+def test_a_frame_of_entries_that_nobody_names_is_asked_about():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    i, j = np.nonzero(rng.random((12, 9)) < 0.7)
+    frame = pd.DataFrame({"who": i, "what": j, "how": rng.standard_normal(i.size)})
+    with pytest.warns(UserWarning, match=r"fit\(X, user='who', item='what', value='how'\)"):
+        MatrixCompletion(rank=1).fit(frame)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        MatrixCompletion(rank=1).fit(frame, user="who", item="what", value="how")
+        MatrixCompletion(rank=1).fit(pd.DataFrame(rng.standard_normal((20, 3)), columns=["a", "b", "c"]))
+        table = MatrixCompletion(rank=1).fit(frame.assign(how=np.where(i > 5, np.nan, 1.0 + i)))
+    assert table.n_features_in_ == 3

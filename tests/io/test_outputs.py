@@ -1,13 +1,16 @@
 """Outputs: claimed before the work, written whole or not at all, read back as they were."""
 
+import csv
 import os
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from fewatoms import io
-from fewatoms.io import outputs
+from fewatoms.io import outputs, text
+from fewatoms.io.columns import SMALL
 
 COLUMNS = {
     "id": np.array([2**53 + 1, -4, 0]),
@@ -170,3 +173,62 @@ def test_what_is_there_and_no_file_is_never_claimed(tmp_path):
             io.claim(tmp_path / name, overwrite=True)
         with pytest.raises(io.Refused, match="must be a file; it is a pipe"):
             io.read_table(tmp_path / name)
+
+
+# Formulas ------------------------------------------------------------------------------------------------------------
+
+FORMULAS = [
+    "=1+1",
+    "+cmd|' /C calc'!A0",
+    "-2+3",
+    "@SUM(A1)",
+    "\t=1",
+    "\r=1",
+    "\n=1",
+    "-",
+    "'=1",
+    "''=1",
+    "=",
+    "+1e",
+    "-1,5",
+]
+HARMLESS = ["-5", "+.5", "1e-3", "-inf", "'", "'a", "''", "a=1", "a-b", "'-5", "x\t=1", "5 - 3"]
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.tsv", "x.csv.gz"])
+def test_words_are_no_formulas_and_come_back_as_they_were(tmp_path, name):
+    """Ids, labels and names of columns, by both readers of text."""
+    words = FORMULAS + HARMLESS
+    numbers = -np.arange(float(len(words)))
+    io.write_table(tmp_path / name, {"=id": np.array(words, dtype=object), "n": numbers})
+    with text.opened(tmp_path / name, name) as stream:
+        written = StringIO(stream.read().decode(), newline="")
+    lines = list(csv.reader(written, delimiter="\t" if "tsv" in name else ","))
+    assert lines[0] == ["'=id", "n"]
+    assert not [cell for row in lines for cell in row if cell[:1] in "=+-@" and cell[1:2] and not _is_number(cell)]
+    back = io.read_table(tmp_path / name, as_text=["=id"])
+    assert back.names == ("=id", "n")
+    stripped = [word if word in ("\t=1", "\r=1", "\n=1") else word.strip() for word in words]
+    assert back.column("=id").tolist() == stripped
+    assert back.column("n").tolist() == numbers.tolist()
+
+
+def _is_number(cell):
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def test_ids_that_are_formulas_are_the_same_in_large_files(tmp_path):
+    """pyarrow reads those."""
+    count = 200_000
+    ids = np.array([f"=u{i % 1000}" for i in range(count)], dtype=object)
+    items = np.array([f"@i{i // 1000}" for i in range(count)], dtype=object)
+    io.write_table(tmp_path / "x.csv", {"u": ids, "i": items, "r": np.ones(count)})
+    assert (tmp_path / "x.csv").stat().st_size > SMALL
+    found = io.read_entries(tmp_path / "x.csv")
+    assert found.row_ids[found.rows].tolist() == ids.tolist()
+    assert found.col_ids[found.cols].tolist() == items.tolist()
+    assert io.read_table(tmp_path / "x.csv").column("u").tolist() == ids.tolist()

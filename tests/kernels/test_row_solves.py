@@ -160,3 +160,19 @@ def test_gathered_blocks_cut_the_rows_in_order(name, monkeypatch):
             for first, last in blocks:
                 held = (g.starts[last] - g.starts[first]) * max(1, width)
                 assert held <= max(gather, width, 1) or last == first + 1
+
+
+@pytest.mark.parametrize("together", [1, 7, 1 << 16])
+@pytest.mark.parametrize("setting", ["plain", "weights", "all"])
+@pytest.mark.parametrize("name", ["usual", "mostly empty rows", "ten features", "rows longer than the tile"])
+def test_values_in_single_precision_are_what_they_are(name, setting, together, way, monkeypatch):
+    """However many of them are widened at a time."""
+    monkeypatch.setattr(kernels, "WIDENED", together)
+    g = Grid(name)
+    values, weights, *rest = asked(g, setting)
+    single = values.astype(np.float32), weights.astype(np.float32)
+    double = [some.astype(np.float64) for some in single]
+    found, expected = (kernels.row_solves(*kept, *rest, *g.places) for kept in (single, double))
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours.dtype == np.float64
+        np.testing.assert_array_equal(ours, theirs)

@@ -99,3 +99,17 @@ def test_rows_of_different_sizes_are_all_solved(way):
     x, left = kernels.row_solves_nonnegative(*problem, bound, *g.places, np.zeros((g.p, g.r)))
     found, least = assert_improves(g, problem, bound, np.zeros((g.p, g.r)), x, left)
     assert (found <= least + 1e-8 * nothing(g, problem)).all()
+
+
+@pytest.mark.parametrize(("r", "loops"), [(2, False), (8, True)])
+def test_many_descents_are_worth_compiled_loops(r, loops, monkeypatch):
+    """Coordinate descent of a few hundred rows takes longer in NumPy than loading machine code."""
+    ran = []
+    monkeypatch.setattr(kernels, "_run", lambda name, *_: ran.append(name))
+    rng, rows, entries = np.random.default_rng(0), 200, 100
+    starts, others = np.arange(rows + 1) * entries, rng.integers(0, 150, rows * entries)
+    none, begin = np.zeros(0), np.zeros((rows, r))
+    values, features = rng.random(rows * entries), rng.random((150, r))
+    bound = np.ones(r, dtype=bool)
+    kernels.row_solves_nonnegative(values, none, none, features, np.zeros(r), bound, starts, others, begin)
+    assert ran == ["row_solves_nonnegative"] * loops

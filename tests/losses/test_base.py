@@ -294,3 +294,10 @@ def test_the_parabola_through_the_slope_where_there_is_no_curvature(loss):
             for t in np.linspace(-1.0, 1.0, 9):
                 model = loss.value(e) + loss.gradient(e) @ ((t - 1) * e) + 0.5 * w[i] * ((t - 1) * r[i]) ** 2
                 assert loss.value(t * e) <= model * (1 + 1e-12) + 1e-12
+
+
+@pytest.mark.parametrize("together", [1, 4, 5, 100])
+def test_weights_are_multiplied_some_at_a_time(together, monkeypatch):
+    monkeypatch.setattr("fewatoms.losses.squares.WEIGHED_AT_ONCE", together)
+    r = np.linspace(-1.0, 2.0, M)
+    assert LeastSquares(WEIGHTS).value(r) == pytest.approx(0.5 * float(np.sum(WEIGHTS * r**2)), rel=1e-14)

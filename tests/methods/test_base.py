@@ -116,7 +116,8 @@ def test_a_base_job_has_its_defaults():
     assert not job.ranks
     assert job.held_out(budgets[0]) is None
     assert job.serves(PROBLEM) is None
-    assert job.snapshot() == {}
+    assert job.snapshot() is None
+    assert job.noted() is None
     iterate = next(iter(job.iterates(budgets)))
     assert job.evaluate(iterate) is iterate.dual
     candidate = job.retrieve(iterate, budgets[0])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
 from contracts.families import black_box, generator
@@ -138,3 +139,24 @@ def test_what_a_black_box_raises_passes_through():
 
     with pytest.raises(RuntimeError, match=r"^out of order$"):
         BlackBox(Raising(np.ones((ROWS, P * Q)), (P, Q))).apply_factors(np.ones((P, 1)), np.ones((Q, 1)))
+
+
+@pytest.mark.parametrize("kind", [bool, np.int8, np.uint16, np.float32])
+@pytest.mark.parametrize("pack", [np.asarray, sp.csr_array])
+def test_numbers_of_any_kind_may_be_returned(kind, pack):
+    """Of truth values and whole numbers as well: they are taken for what they count."""
+    A = (np.random.default_rng(0).random((12, 9)) < 0.4).astype(kind)
+
+    class Own:
+        shape, model_shape = (12, 9), (3, 3)
+
+        def apply(self, x):
+            return A.astype(float) @ x.ravel()
+
+        def adjoint(self, y):
+            return pack((A.T @ (y > 0).astype(kind)).reshape(3, 3).astype(kind))
+
+    z = as_operator(Own()).adjoint(np.ones(12))
+    dense = z.toarray() if sp.issparse(z) else z
+    assert z.dtype == (np.float32 if kind is np.float32 else np.float64)
+    np.testing.assert_array_equal(-dense, -((A.T @ np.ones(12, dtype=kind)).reshape(3, 3).astype(float)))

@@ -22,8 +22,7 @@ def whole():
 
 
 def cut(whole, count=5):
-    edges = np.linspace(0, len(whole), count + 1).astype(int)
-    return [whole[a:b] for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    return np.array_split(whole, count)
 
 
 def assert_same(operator, whole):
@@ -31,7 +30,12 @@ def assert_same(operator, whole):
     rng = np.random.default_rng(2)
     dense = whole.toarray() if sp.issparse(whole) else np.asarray(whole, dtype=np.float64)
     m, n = dense.shape
-    x, y, X, Y = rng.standard_normal(n), rng.standard_normal(m), rng.standard_normal((n, 3)), rng.standard_normal((m, 2))
+    x, y, X, Y = (
+        rng.standard_normal(n),
+        rng.standard_normal(m),
+        rng.standard_normal((n, 3)),
+        rng.standard_normal((m, 2)),
+    )
     indices, rows = np.array([n - 1, 0, 2]), rng.permutation(m)[: m // 2]
     assert operator.shape == (m, n)
     np.testing.assert_allclose(operator.apply(x), dense @ x, atol=1e-12)

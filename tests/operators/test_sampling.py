@@ -401,3 +401,20 @@ def test_sparse_matrices_do_not_say_what_is_missing():
 
     with pytest.raises(TypeError, match=r"X must be a dense array with NaN.*from_triplets"):
         Sampling.from_array(csr_array(np.eye(3)))
+
+
+@pytest.mark.parametrize("together", [1, 2, 3, 100])
+def test_entries_are_looked_at_some_at_a_time(together, monkeypatch):
+    """What stands in order is known to, and what repeats is found, wherever one part ends and the next begins."""
+    monkeypatch.setattr("fewatoms.operators.sampling.COUNTED", together)
+    rows, cols = np.nonzero(np.eye(6) + np.eye(6, k=2))
+    values = np.arange(rows.size, dtype=float)
+    assert Sampling(rows, cols, (6, 6)).row_by_row(values)[2] is values
+    for at in range(rows.size - 1):
+        swapped = np.arange(rows.size)
+        swapped[[at, at + 1]] = at + 1, at
+        M = Sampling(rows[swapped], cols[swapped], (6, 6))
+        np.testing.assert_array_equal(M.row_by_row(values[swapped])[2], values)
+        twice = np.insert(np.arange(rows.size), at, at)
+        with pytest.raises(ValueError, match="each entry once"):
+            Sampling(rows[twice], cols[twice], (6, 6))

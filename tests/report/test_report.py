@@ -474,3 +474,27 @@ def test_marks_have_a_place_for_each_step():
     assert [place[0] for place in dots] == sorted(place[0] for place in dots)
     assert [place[1] for place in dots] == sorted(place[1] for place in dots)
     assert f"translate({dots[1][0]} {dots[1][1]})" in picture
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_character_of_a_name_changes_the_page(name, tmp_path):
+    """Tags, quotes, control characters, marks that turn the direction of text, halves of characters."""
+    nasty = [
+        *(
+            "<>&\"'`",
+            NASTY,
+            "]]>",
+            "<!--",
+            "\x00\x01\x1b\x7f\x85",
+            "\u202e\u2066\u200f",
+            "\ud800",
+            "\u2028\u2029",
+            "\ufeff",
+        )
+    ]
+    found = answer(name)
+    text = written(found, tmp_path, title="".join(nasty), notes=nasty)
+    page = Page(text)  # strictly
+    assert "<script>alert" not in text
+    assert not [c for c in text if not (c.isprintable() or c == "\n")]
+    assert page.policy.startswith("default-src 'none';")

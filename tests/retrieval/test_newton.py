@@ -16,7 +16,7 @@ from fewatoms import (
     Logistic,
 )
 from fewatoms.reduced import Bordered, Columns
-from fewatoms.retrieval.newton import newton
+from fewatoms.retrieval.newton import _paid, newton
 
 BOXES = {
     "free": (-np.inf, np.inf),
@@ -144,3 +144,10 @@ def test_newton_with_squares_to_pay_is_newton_on_more_rows(name, loss, box):
     np.testing.assert_allclose(H, A.T @ (loss.curvature(residual)[:, None] * A) + np.diag(pays), atol=1e-8)
     given_up = newton(Columns(A), b, loss, lower, upper, pays=pays, target=0.5 * value)[0]
     assert loss.value(b - A @ given_up) + 0.5 * pays @ given_up**2 > 0.5 * value
+
+
+def test_steps_beyond_all_numbers_cost_infinitely_much_and_what_pays_nothing_does_not_count():
+    """No warning, and no nan: such a step is shortened."""
+    assert _paid(np.array([0.0, 1.0]), np.array([1e200, 1.0])) == 0.5
+    assert _paid(np.array([0.0, 1.0]), np.array([1.0, 1e200])) == np.inf
+    assert _paid(np.zeros(2), np.array([np.inf, 1e200])) == 0.0

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 import naive
 from contracts.families import black_box, complex_operators, generator, hermitian_dual, losses, over, places
 from fewatoms import (
+    BlockRankOne,
     Dictionary,
     Groups,
     Huber,
@@ -25,7 +26,7 @@ from fewatoms import (
     Sampling,
     SignedOneHot,
 )
-from fewatoms.faces import Coordinates, SymmetricFactors
+from fewatoms.faces import BlockFactors, Coordinates, Factors, SumFace, SymmetricFactors, Tiles
 from fewatoms.retrieval import reduced_fit, refit
 
 m = 26
@@ -193,6 +194,22 @@ def test_an_empty_face_explains_nothing():
     assert candidate.residual is not problem.b
     assert candidate.loss == problem.at_zero
     assert candidate.gauge == 0.0
+
+
+@pytest.mark.parametrize("summed", [False, True])
+def test_directions_that_data_do_not_see_have_no_share(summed):
+    """Atoms that turn may turn to where nothing is seen, up to rounding."""
+    rng = generator(50)
+    b = rng.standard_normal(5)
+    M = Sampling(np.arange(5), np.zeros(5, dtype=int), (5, 2))  # the first of two columns
+    turned = Factors(np.linalg.qr(rng.standard_normal((5, 2)))[0], np.array([[1.0, 1e-17], [1e-17, 1.0]]))
+    face, atoms = BlockFactors.of(Tiles((5, 2), (5, 2)), [(0, turned)]), BlockRankOne((5, 2), (5, 2))
+    if summed:
+        face = SumFace((face, Coordinates(np.array([0]), np.ones(1), (5, 2))), False, (5, 2))
+        atoms = atoms + SignedOneHot((5, 2))
+    found = reduced_fit(Problem.of(M, b, atoms=atoms, k=(2, 1) if summed else 2), face)
+    assert np.abs(found.c).max() < 100 * np.abs(b).max()
+    assert found.loss == pytest.approx(0.5 * np.sum((b - face.point(found.c)[:, 0]) ** 2), rel=1e-9)
 
 
 @pytest.mark.parametrize("name", [n for n in CASES if "psd or" not in n])

@@ -20,6 +20,7 @@ from fewatoms.capabilities import Offering, keeps
 from fewatoms.faces import Face
 from fewatoms.kept import Kept
 from fewatoms.names import Called, Names
+from fewatoms.rounding import Summed
 
 if TYPE_CHECKING:
     from fewatoms.atoms.mapped import LinearMap
@@ -117,6 +118,11 @@ class AtomicSet(Offering, ABC):
 
     def operator_norm(self, M: Operator) -> float | None:
         """A proven upper bound of |M|_A = max over a of |Ma|, or None."""
+        return None
+
+    def off_by(self, summed: Summed) -> float | None:
+        """By how much support(M*y) may be off as it is computed, for y of length 1 and what M*y is summed from; None
+        where nobody knows."""
         return None
 
     def alignments(self, z: ModelDual) -> FloatArray | None:

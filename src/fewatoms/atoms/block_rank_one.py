@@ -17,6 +17,7 @@ from fewatoms.capabilities import Shrinkage
 from fewatoms.faces import BlockFactors, Tiles
 from fewatoms.faces.tiles import WRITTEN
 from fewatoms.kept import Kept
+from fewatoms.rounding import DECOMPOSED, Summed, gamma
 
 if TYPE_CHECKING:
     from fewatoms.operators import Operator
@@ -156,6 +157,9 @@ class BlockRankOne(AtomicSet):
 
     def operator_norm(self, M: Operator) -> float | None:
         return norms.rank_one_norm(M)
+
+    def off_by(self, summed: Summed) -> float:
+        return gamma(summed.terms + DECOMPOSED * sum(self.shape)) * summed.whole
 
     def shrink(self, points: Combination, z: ModelDual, step: float) -> Shrinkage:
         matrix = linalg.as_matrix(z, (self.shape[0], self.shape[1]))

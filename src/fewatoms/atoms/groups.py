@@ -18,6 +18,7 @@ from fewatoms.atoms.base import AtomicSet, Combination, FiniteSet, Listing
 from fewatoms.capabilities import Shrinkage
 from fewatoms.faces import Face, GroupCoordinates
 from fewatoms.kept import Kept
+from fewatoms.rounding import Summed, gamma
 
 if TYPE_CHECKING:
     from fewatoms.operators import Operator
@@ -86,6 +87,7 @@ class Groups(FiniteSet):
             self.weights = _checks.real_vector("weights", listed, self.names.size, " (one per group)")
             if self.weights.min() <= 0:
                 raise ValueError(f"weights must be positive; got {self.weights.min()}")
+            _checks.ordinary("weights", self.weights)
 
     def __repr__(self) -> str:
         return f"Groups({self.count} groups of {self.n} coordinates)"
@@ -142,6 +144,12 @@ class Groups(FiniteSet):
     def operator_norm(self, M: Operator) -> float | None:
         sizes = self.atom_norms(M)
         return None if sizes is None else float(sizes.max())
+
+    def off_by(self, summed: Summed) -> float:
+        terms = summed.terms + int(np.bincount(self._group).max()) + 8
+        if summed.each is None:
+            return gamma(terms) * summed.whole / float(self.weights.min())
+        return gamma(terms) * float((self._norms(summed.each) / self.weights).max())
 
     def alike(self, other: Self) -> bool:
         return self.shape == other.shape and np.array_equal(self.labels, other.labels)

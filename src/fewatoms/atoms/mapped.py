@@ -19,6 +19,7 @@ from fewatoms.atoms.onehot import NonnegativeOneHot, SignedOneHot
 from fewatoms.capabilities import Gauge, Prox, Shrinkage, Spectrum, need
 from fewatoms.faces import Face, MappedFace
 from fewatoms.names import Names
+from fewatoms.rounding import Summed
 
 if TYPE_CHECKING:
     from fewatoms.operators import Operator
@@ -62,7 +63,7 @@ class LinearMap:
     def isometric(self) -> bool:
         """Whether B^T B is the identity, judged by one random vector: good enough to choose a method by."""
         v = np.random.default_rng(0).standard_normal(self.shape[1])
-        return bool(np.linalg.norm(self.backward(self.forward(v)) - v) <= 1e-9 * np.linalg.norm(v))
+        return linalg.length(self.backward(self.forward(v)) - v) <= 1e-9 * linalg.length(v)
 
     def same_as(self, other: LinearMap) -> bool:
         """Whether two maps are the same, as far as that can be seen without products."""
@@ -178,6 +179,13 @@ class Image(AtomicSet):
     def operator_norm(self, M: Operator) -> float | None:
         return self.inner.operator_norm(M.after(self.map, self.inner.shape))
 
+    def off_by(self, summed: Summed) -> float | None:
+        if self.map.matrix is None or summed.each is None:
+            return None
+        each = abs(self.map.matrix).T @ summed.each
+        terms = 2 * (summed.terms + self.map.shape[0]) + 8  # the lengths are summed as well
+        return self.inner.off_by(Summed(terms, linalg.length(each), each))
+
     def shrink(self, points: Combination, z: ModelDual, step: float) -> Shrinkage:
         inner = [(a, unmapped(f), c) for a, f, c in points]
         return _MappedShrinkage(self, need(self.inner, Prox).shrink(inner, self._pull(z), step))
@@ -225,8 +233,15 @@ class Mapped(Image):
         return self.map, self.inner  # for copies and pickles, which go through __new__
 
 
-def _read(operator: object) -> LinearMap:
-    return operator if isinstance(operator, LinearMap) else LinearMap(operator, "operator")
+def _read(operator: object, name: str = "operator") -> LinearMap:
+    """A map as a user gives it, in units in which its products are numbers."""
+    if isinstance(operator, LinearMap):
+        return operator
+    map_ = LinearMap(operator, name)
+    if map_.matrix is not None:
+        entries = map_.matrix.data if sp.issparse(map_.matrix) else map_.matrix
+        _checks.ordinary(name, float(max(entries.max(initial=0.0), -entries.min(initial=0.0))) or 1.0)
+    return map_
 
 
 class Dictionary(Image):
@@ -241,7 +256,7 @@ class Dictionary(Image):
 
     def __init__(self, D: object, *, symmetric: bool) -> None:
         self.symmetric = _checks.flag("symmetric", symmetric)
-        map_ = LinearMap(D, "D")
+        map_ = _read(D, "D")
         super().__init__(map_, SignedOneHot(map_.shape[1]) if symmetric else NonnegativeOneHot(map_.shape[1]))
 
     def __repr__(self) -> str:

@@ -15,6 +15,7 @@ from fewatoms.atoms.base import AtomicSet, Combination, FiniteSet, Listing
 from fewatoms.capabilities import Shrinkage
 from fewatoms.faces import Cone, Coordinates, Face
 from fewatoms.kept import Kept
+from fewatoms.rounding import Summed, gamma
 
 if TYPE_CHECKING:
     from fewatoms.operators import Operator
@@ -69,6 +70,9 @@ class OneHot(FiniteSet):
     def operator_norm(self, M: Operator) -> float | None:
         sizes = self.atom_norms(M)
         return None if sizes is None else float(sizes.max())
+
+    def off_by(self, summed: Summed) -> float:
+        return gamma(summed.terms + 1) * (summed.whole if summed.each is None else float(summed.each.max()))
 
     def _combine(self, points: Combination, z: ModelDual, step: float) -> Array:
         w = step * linalg.as_flat(z)

@@ -13,6 +13,7 @@ from fewatoms.atoms.base import AtomicSet, Combination, int_of
 from fewatoms.capabilities import Shrinkage
 from fewatoms.faces import SymmetricFactors, hermitian_coordinates
 from fewatoms.kept import Kept
+from fewatoms.rounding import DECOMPOSED, Summed, gamma
 
 if TYPE_CHECKING:
     from fewatoms.operators import Operator
@@ -95,6 +96,10 @@ class PSDRankOne(AtomicSet):
 
     def operator_norm(self, M: Operator) -> float | None:
         return norms.psd_norm(M)
+
+    def off_by(self, summed: Summed) -> float:
+        """Eigenvalues are off by no more than some roundings of the length of z."""
+        return gamma(summed.terms + DECOMPOSED * sum(self.shape)) * summed.whole
 
     def shrink(self, points: Combination, z: ModelDual, step: float) -> Shrinkage:
         pairs, guess = [], 1

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import NoReturn
 
 from fewatoms.atoms.base import AtomicSet
 from fewatoms.capabilities import RankOnePairs
+from fewatoms.losses import Loss
 
 
 def pairs_and_entries(atoms: AtomicSet) -> tuple[int, int] | None:
@@ -17,6 +19,19 @@ def pairs_and_entries(atoms: AtomicSet) -> tuple[int, int] | None:
         if _pairs(atoms.parts[low]) and _entries(atoms.parts[sparse]):
             return low, sparse
     return None
+
+
+def pursues(atoms: AtomicSet) -> bool:
+    """Whether a set is a union of these two: without a number of atoms, principal component pursuit."""
+    return atoms.gauges_add and pairs_and_entries(atoms) is not None
+
+
+def least_squares_only(atoms: AtomicSet, loss: Loss) -> NoReturn:
+    """Refuse another loss for it."""
+    raise ValueError(
+        f"k must give one budget for each of the 2 parts of {atoms!r} with {loss!r}: without it principal component "
+        "pursuit is asked for, which takes least squares only; got None"
+    )
 
 
 def _pairs(part: AtomicSet) -> bool:

@@ -12,6 +12,7 @@ from fewatoms.atoms.base import AtomicSet, Combination, int_of
 from fewatoms.capabilities import Shrinkage
 from fewatoms.faces import Face, Factors, NonnegativeFactors
 from fewatoms.kept import Kept
+from fewatoms.rounding import DECOMPOSED, Summed, gamma
 
 if TYPE_CHECKING:
     from fewatoms.operators import Operator
@@ -88,6 +89,10 @@ class RankOne(AtomicSet):
 
     def operator_norm(self, M: Operator) -> float | None:
         return norms.rank_one_norm(M)
+
+    def off_by(self, summed: Summed) -> float:
+        """Singular values are off by no more than some roundings of the length of z."""
+        return gamma(summed.terms + DECOMPOSED * sum(self.shape)) * summed.whole
 
     def paired(self, P: Array, s: FloatArray, Q: Array) -> tuple[Face, FloatArray]:
         return (NonnegativeFactors(P, Q), s) if self.nonnegative else (Factors(P, Q), np.diag(s).ravel())

@@ -16,6 +16,7 @@ from fewatoms.atoms.cuts import gauge_by_cuts
 from fewatoms.capabilities import Gauge, need
 from fewatoms.faces import Face
 from fewatoms.names import Names
+from fewatoms.rounding import Summed
 
 if TYPE_CHECKING:
     from fewatoms.operators import Operator
@@ -103,6 +104,9 @@ class Restricted(AtomicSet):
 
     def atom_norms(self, M: Operator) -> FloatArray | None:
         return self.inner.atom_norms(M)
+
+    def off_by(self, summed: Summed) -> float | None:
+        return self.inner.off_by(summed)
 
     def reshaped(self, shape: tuple[int, ...]) -> AtomicSet:
         return _around(self.inner.reshaped(shape), self.forced, self.barred)

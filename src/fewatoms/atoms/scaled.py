@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, TypeVar
 
+from fewatoms import _checks
 from fewatoms._types import Array, BudgetLike, FloatArray, ModelDual
 from fewatoms.atoms.base import AtomicSet, Combination, Listing, Unwrapped
 from fewatoms.capabilities import Gauge, Prox, Shrinkage, Spectrum, need
 from fewatoms.faces import Face, ScaledFace
 from fewatoms.kept import Kept
 from fewatoms.names import Names
+from fewatoms.rounding import Summed
 
 if TYPE_CHECKING:
     from fewatoms.operators import Operator
@@ -34,6 +36,7 @@ def scaled(scale: object, atoms: AtomicSet) -> AtomicSet:
     value = float(scale)
     if not math.isfinite(value) or value == 0.0:
         raise ValueError(f"{demand}; got {scale!r}")
+    _checks.ordinary("the scale of an atomic set", abs(value))
     return atoms.times(value)
 
 
@@ -118,6 +121,10 @@ class Scaled(AtomicSet):
     def operator_norm(self, M: Operator) -> float | None:
         norm = self.inner.operator_norm(M)
         return None if norm is None else abs(self.scale) * norm
+
+    def off_by(self, summed: Summed) -> float | None:
+        off = self.inner.off_by(replace(summed, terms=summed.terms + 2))
+        return None if off is None else abs(self.scale) * off
 
     def shrink(self, points: Combination, z: ModelDual, step: float) -> Shrinkage:
         inner = [(a, unscaled(f), c) for a, f, c in points]

@@ -16,6 +16,7 @@ from fewatoms.capabilities import Gauge, Prox, Shrinkage, need
 from fewatoms.faces import Face, SumFace
 from fewatoms.kept import Kept
 from fewatoms.names import Called, Names
+from fewatoms.rounding import Summed
 
 if TYPE_CHECKING:
     from fewatoms.operators import Operator
@@ -103,6 +104,10 @@ class _Parts(AtomicSet):
 
     @abstractmethod
     def _shrinkage(self, pieces: list[Shrinkage]) -> Shrinkage: ...
+
+    def off_by(self, summed: Summed) -> float | None:
+        known = [p.off_by(summed) for p in self.parts]
+        return None if any(v is None for v in known) else 2.0 * sum(v for v in known if v is not None)
 
     def _norms(self, M: Operator) -> list[float] | None:
         norms = [p.operator_norm(M) for p in self.parts]

@@ -77,7 +77,8 @@ def steady(path: Path, rule: str) -> list[str]:
     """Why the lowest score of all need not be the one that is chosen."""
     if rule != "best" or path.chosen_by not in ("cv", "held-out") or not path.averaged:
         return []
-    return ["scores of neighbouring k are averaged before they are compared: one that is low by itself is chance"]
+    return ["scores within one error of the lowest are averaged with those of neighbouring k, and then compared: one "
+            "that is low by itself is chance"]  # fmt: skip
 
 
 def among(path: Path) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fewatoms.cli.asking import OUTPUTS
-from fewatoms.cli.options import Commands, budgets, command, count, positive, ridge, scale
+from fewatoms.cli.options import Commands, budgets, checkpointed, command, count, number, positive, ridge, scale
 from fewatoms.cli.session import Session
 from fewatoms.cli.tables import figure
 from fewatoms.effort import RANKS
@@ -44,6 +44,7 @@ examples = """\
   fewatoms complete ratings.csv --rank 2 --top 5 --users u1,u2 --out for_two.csv
   fewatoms complete ratings.csv --user user --item item --value rating --rank 2 --model model.npz
   fewatoms complete ratings.csv --rank 2 --predict pairs.csv --out predictions.csv --duplicates mean
+  fewatoms complete ratings.csv --misfit 0.2 --out filled.csv
   fewatoms complete clicks.csv --background 1 --rank 2 --top 3 --out best.csv
   fewatoms complete ratings.csv --blocks --rank 2 --top 5 --out best.csv
 """
@@ -59,6 +60,10 @@ def add(commands: Commands) -> None:
         "--rank", type=budgets, metavar="K",
         help=f"10, 1:10 or 1,2,5 (default: chosen among {usual}, in turn until three predict no better)",
     )  # fmt: skip
+    parser.add_argument(
+        "--misfit", type=positive, metavar="NUMBER",
+        help="bound on |b - Mx| / |b|: as low a rank as meets it, or within --rank, without --ridge",
+    )  # fmt: skip
     parser.add_argument("--user", metavar="COL", help="the column with ids of rows")
     parser.add_argument("--item", metavar="COL", help="the column with ids of columns")
     parser.add_argument("--value", metavar="COL", help="the column with values")
@@ -69,7 +74,7 @@ def add(commands: Commands) -> None:
         "--duplicates", choices=("error", "mean", "last", "sum"),
         help="entries given twice (default: error; sum with --background)",
     )  # fmt: skip
-    parser.add_argument("--background", type=positive, metavar="W", help="clicks: the weight of cells without one")
+    parser.add_argument("--background", type=number, metavar="W", help="clicks: the weight of cells without one")
     parser.add_argument(
         "--confidence", type=positive, metavar="C", help="what one more click adds to a weight (default 1)"
     )
@@ -84,6 +89,7 @@ def add(commands: Commands) -> None:
         "--users", action="append", default=[], metavar="ID[,ID]", help="the rows that --top is for (default: all)"
     )
     parser.add_argument("--model", metavar="FILE", help="write the model (.npz), for `fewatoms predict`")
+    checkpointed(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -110,7 +116,7 @@ def run(options: argparse.Namespace) -> int:
     least = min(given.M.matrix_shape)
     ranks = [k for k in (options.rank or RANKS) if k <= least]
     if not ranks:
-        raise io.Refused(f"--rank must be at most {least}, the smaller side of the matrix; got {options.rank}")
+        raise io.Refused(f"--rank must be at most {least}, the smaller side of the matrix; got {_listed(options.rank)}")
     if options.rank is not None and len(ranks) < len(options.rank):
         session.note(f"--rank is tried up to {max(ranks)}: the smaller side of the matrix is {least}")
     with session.working("complete") as callback:
@@ -161,12 +167,20 @@ def _in_blocks(options: argparse.Namespace, whole: bool) -> Given:
     return Given(M, b, M.row_ids, M.col_ids, *M.called, M.source, reads=M.seen)
 
 
+def _listed(ranks: list[int] | None) -> str:
+    return ", ".join(map(str, ranks or RANKS))
+
+
 def _refuse_words(options: argparse.Namespace) -> None:
     from fewatoms.io import Refused
 
-    if options.background is None and options.confidence is not None:
+    if options.misfit is not None and len(options.rank or [0]) > 1:
+        raise Refused(
+            "--misfit is a bound for one rank, or for the lowest that meets it: give --rank one number, or none"
+        )
+    if not options.background and options.confidence is not None:
         raise Refused("--confidence is for clicks: say --background W as well, such as --background 1")
-    if options.background is not None and options.biases:
+    if options.background and options.biases:
         raise Refused("--biases is for values; with --background all cells count: leave it out")
 
 
@@ -202,6 +216,10 @@ def _solved(
         "callback": callback, "rng": options.seed,
         "loss": fa.LeastSquares() if given.weights is None else fa.LeastSquares(given.weights),
     }  # fmt: skip
+    if options.misfit is not None:
+        words["ridge"] = 0.0 if options.ridge == "auto" else options.ridge  # a bound is met by a ridge that is given
+        words["misfit"] = options.misfit
+        return fa.fit(M, values, k=None if options.rank is None else ranks[0], **words), {}
     if len(ranks) == 1:
         return fa.fit(M, values, k=ranks[0], **words), {}
     if options.rank is None or not M.arrays:
@@ -225,7 +243,8 @@ def _told(session: Session, given: Given, s: Solution, scores: dict[int, float],
     (p, q), m, clicks = given.M.matrix_shape, int(given.values.size), given.M.background > 0
     summary: dict[str, Plain] = {
         "data": {"source": given.source, "rows": p, "columns": q, "entries": m},
-        "asked": {"rank": plain(options.rank or RANKS), "biases": options.biases, "clip": plain(options.clip),
+        "asked": {"rank": plain(options.rank or (RANKS if options.misfit is None else None)),
+                  "misfit": options.misfit, "biases": options.biases, "clip": plain(options.clip),
                   **({"background": options.background, "confidence": options.confidence or 1.0} if clicks else {})},
         "answer": {**of_answer(s, session), "rank": int(s.cardinality),
                    "ranks": [{"rank": rank, "score": plain(score)} for rank, score in scores.items()]},

@@ -7,7 +7,7 @@ from pathlib import Path as File
 from typing import TYPE_CHECKING
 
 from fewatoms.cli import asking, choice
-from fewatoms.cli.options import Commands, budgets, command, positive
+from fewatoms.cli.options import Commands, budgets, checkpointed, command, positive
 from fewatoms.cli.session import Session
 from fewatoms.cli.tables import figure
 
@@ -54,6 +54,7 @@ def add(commands: Commands) -> None:
     choice.add_rule(parser)
     parser.add_argument("--misfit", type=positive, metavar="NUMBER", help="bound on |b - Mx| / |b|")
     parser.add_argument("--out", metavar="FILE", help="write the model (.npz), for `fewatoms predict`")
+    checkpointed(parser)
     parser.add_argument("--table", metavar="FILE", help="write the atoms as a table (.csv, .parquet)")
 
 

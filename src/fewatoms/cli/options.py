@@ -84,6 +84,15 @@ def command(commands: Commands, name: str, run: Run, *, said: str, about: str, s
     return parser
 
 
+def checkpointed(parser: Parser) -> None:
+    """The option of commands whose work may take long."""
+    parser.add_argument(
+        "--checkpoint",
+        metavar="FILE",
+        help="write there now and then what is done so far; the same command goes on from it if it was killed",
+    )
+
+
 def _paragraphs(text: str) -> str:
     return "\n\n".join(fill(paragraph, WIDTH) for paragraph in text.split("\n\n"))
 

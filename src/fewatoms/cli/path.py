@@ -7,7 +7,7 @@ from pathlib import Path as File
 from typing import TYPE_CHECKING
 
 from fewatoms.cli import asking, choice
-from fewatoms.cli.options import Commands, budgets, command
+from fewatoms.cli.options import Commands, budgets, checkpointed, command
 from fewatoms.cli.session import Session
 from fewatoms.cli.tables import figure
 
@@ -47,6 +47,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("--out", metavar="FILE", help="write the path (.npz), for fewatoms.load in Python")
     parser.add_argument("--table", metavar="FILE", help="write the lines as a table (.csv, .parquet)")
     parser.add_argument("--plot", metavar="FILE", help="draw misfit and scores (.png, .pdf, .svg; needs matplotlib)")
+    checkpointed(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -6,22 +6,19 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import signal
-import socket
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
 from fewatoms.cli.options import HOLDS, INTERRUPTED, MISSED, MISUSE, one_line, printable
 from fewatoms.cli.tables import shown
+from fewatoms.interrupts import Presses
 
 if TYPE_CHECKING:
-    from fewatoms.callbacks import Trace
+    from fewatoms.callbacks import Checkpoint, Trace
     from fewatoms.cli.summary import Plain
     from fewatoms.records import Progress
     from fewatoms.run import Callback
@@ -78,12 +75,13 @@ class Session:
         self.outputs: dict[str, Path] = {}
         self._written: set[str] = set()
         self.seconds: dict[str, float] = {}
-        self.interrupted = self.late = self._unprinted = False
-        self._pressed = 0.0  # when Ctrl-C was
+        self.late = self._unprinted = False
+        self._presses = Presses()
         self.prints_data = False  # on standard output, where nothing else may stand then
         self.claim("summary", options.summary, (".json",))
         self.claim("report", options.report, (".html",))
         self.trace: Trace | None = None  # of the work, where there is a report to be written
+        self._checkpoint: Checkpoint | None = None
 
     # Before the work --------------------------------------------------------------------------------------------------
 
@@ -137,8 +135,10 @@ class Session:
         far; pressed twice it ends at once, with nothing written."""
         from fewatoms import callbacks
 
+        if vars(self.options).get("checkpoint") is not None and self._checkpoint is None:
+            self._checkpoint = self._checkpointed(self.options.checkpoint)
         self._tell_notes()
-        parts: list[Callback] = [self._look]
+        parts: list[Callback] = [self._look, *([] if self._checkpoint is None else [self._checkpoint])]
         if "report" in self.outputs:
             self.trace = callbacks.Trace()
             parts.append(self.trace)
@@ -150,6 +150,25 @@ class Session:
             else:
                 with callbacks.Bar(title) as drawn:
                     yield callbacks.Together(*parts, drawn)
+
+    def _checkpointed(self, path: str) -> Checkpoint:
+        """Where the work is written down as it goes on; what is there already is of the same command, killed before."""
+        from fewatoms.callbacks import Checkpoint
+        from fewatoms.io import Refused
+
+        if any(_same(path, given) for given in self._inputs) or Path(path).absolute() in [
+            other.absolute() for other in self.outputs.values()
+        ]:
+            raise Refused(f"--checkpoint must be a file of its own; {path} is an input or another output")
+        folder = Path(os.path.realpath(path)).parent
+        if not folder.is_dir():
+            raise Refused(f"--checkpoint must lie in a folder that is there: make the folder {str(folder)!r} first")
+        found = Checkpoint(path, go_on=True)
+        if os.path.exists(path):
+            self.note(
+                f"going on from the checkpoint {path}: what was done is not done again (without that file all of it is)"
+            )
+        return found
 
     def _until(self, deadline: Callback) -> Callback:
         """The deadline, which is told of when it ends the work."""
@@ -193,24 +212,15 @@ class Session:
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
-        if threading.current_thread() is not threading.main_thread():  # only that one hears signals
+        with self._presses as presses:
             yield
-            return
+            while presses.heard and time.monotonic() - presses.when < SECOND_PRESS:
+                time.sleep(0.02)
 
-        with _presses() as presses:
-
-            def heard(number: int, frame: FrameType | None) -> None:
-                if presses() > 1 or self.interrupted:
-                    raise KeyboardInterrupt
-                self.interrupted, self._pressed = True, time.monotonic()
-
-            before = signal.signal(signal.SIGINT, heard)
-            try:
-                yield
-                while self.interrupted and time.monotonic() - self._pressed < SECOND_PRESS:
-                    time.sleep(0.02)
-            finally:
-                signal.signal(signal.SIGINT, before)
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C has ended the work."""
+        return self._presses.heard
 
     # After the work ---------------------------------------------------------------------------------------------------
 
@@ -281,27 +291,6 @@ def _discard(stream: TextIO) -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
-
-
-@contextmanager
-def _presses() -> Iterator[Callable[[], int]]:
-    """How often Ctrl-C was pressed since somebody asked. Python calls a handler once for all that come during one long
-    step of compiled code; the wakeup descriptor has a byte for each."""
-    reader, writer = socket.socketpair()
-    with reader, writer:
-        reader.setblocking(False)
-        writer.setblocking(False)
-        before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
-
-        def count() -> int:
-            with suppress(BlockingIOError):
-                return reader.recv(256).count(int(signal.SIGINT))
-            return 0
-
-        try:
-            yield count
-        finally:
-            signal.set_wakeup_fd(before)
 
 
 def _same(one: str, other: str) -> bool:

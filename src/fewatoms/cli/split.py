@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fewatoms.cli.options import Commands, command, count
+from fewatoms.cli.options import Commands, checkpointed, command, count
 from fewatoms.cli.session import Session
 from fewatoms.cli.tables import figure
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 about = """\
 Frames are a folder of images, an animated GIF, a TIFF of several pages, or an array (.npy, .npz) of three
-axes, frames first. The background is a matrix of low rank, a column for each frame: of --rank, or of the
-rank that pixels held out speak for. The foreground is what stands out of it and of the noise, or --entries
-pixels in all.
+axes, frames first, with NaN for pixels that are missing. The background is a matrix of low rank, a column for
+each frame: of --rank, or of the rank that pixels held out speak for. The foreground is what stands out of it
+and of the noise, or --entries pixels in all.
 
 --out is a folder, made now, which gets background and foreground: images for images, or arrays with --format
 npy. In images the foreground is shown by its size; arrays keep signs."""
@@ -47,6 +47,7 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--format", choices=("png", "gif", "npy"), help="of what is written (default png, or npy for arrays)"
     )
+    checkpointed(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -63,10 +64,12 @@ def run(options: argparse.Namespace) -> int:
         _refuse(frames, options)
     X = np.ascontiguousarray(frames.T)
     atoms = fa.RankOne(*X.shape) + fa.SignedOneHot(X.shape)
+    gaps = int(np.isnan(X).sum())
+    M, b = fa.Sampling.from_array(X) if gaps else (fa.Identity(X.shape), X)
+    if gaps:
+        session.note(f"{gaps} pixels are missing: the background fills them, the foreground is zero there")
     with session.working("split") as callback:
-        s = fa.fit(
-            fa.Identity(X.shape), X, atoms=atoms, k=(options.rank, options.entries), callback=callback, rng=options.seed
-        )
+        s = fa.fit(M, b, atoms=atoms, k=(options.rank, options.entries), callback=callback, rng=options.seed)
     return _told(session, s, stack)
 
 
@@ -105,8 +108,10 @@ def _refuse(frames: Array, options: argparse.Namespace) -> None:
 
     from fewatoms.io import Refused
 
-    if not np.isfinite(frames).all():
-        raise Refused(f"{options.data}: pixels must be finite numbers")
+    if np.isinf(frames).any():
+        raise Refused(f"{options.data}: pixels must be finite numbers, or NaN where they are missing")
+    if np.isnan(frames).all(axis=1).any():
+        raise Refused(f"{options.data}: each frame must have pixels that are not missing (NaN)")
     if len(frames) < 2:
         raise Refused(f"{options.data}: must have two frames or more; got {len(frames)}")
     if options.rank is not None and options.rank > min(frames.shape):

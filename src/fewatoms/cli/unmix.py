@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from fewatoms.cli.asking import OUTPUTS
-from fewatoms.cli.options import Commands, command, count, refused
+from fewatoms.cli.options import Commands, checkpointed, command, count, refused
 from fewatoms.cli.session import Session
 from fewatoms.cli.tables import figure
 
@@ -59,6 +59,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("--signed", action="store_true", help="amounts may be negative")
     parser.add_argument("--effort", choices=("quick", "normal", "thorough"), default="normal", help="how hard to look")
     parser.add_argument("--out", metavar="FILE", help="write the amounts (.csv, .parquet, .npy, .npz)")
+    checkpointed(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -27,8 +27,9 @@ from fewatoms.io.endings import PathLikeStr
 from fewatoms.io.entries import MERGED
 from fewatoms.io.refused import Refused
 from fewatoms.io.spilled import Spill, Spilled, cuts_of, files_of, scatter, told_of, writing
+from fewatoms.lots import Named
 from fewatoms.operators import Operator
-from fewatoms.sides import NONE, Named
+from fewatoms.sides import NONE
 
 IN_BLOCK = 1 << 21  # of a block: 24 MB, and as much again while it is worked on
 FEWEST = 4  # blocks for each worker, so that none waits long for the last one
@@ -60,6 +61,7 @@ class EntryBlocks(Operator):
     """
 
     arrays = False
+    in_arrays = False
 
     def __init__(self, rows: Order, cols: Order, it: Spilled, built: Sequence[stored.Built], folder: Path) -> None:
         self._orders, self.folder = (rows, cols), folder

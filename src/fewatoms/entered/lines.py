@@ -83,6 +83,8 @@ class BlockedLines(Lines):
     how: Values = field(default_factory=Values)
 
     uneven = False
+    heavy = 1.0
+    narrow = False
 
     @property
     def count(self) -> int:
@@ -92,7 +94,7 @@ class BlockedLines(Lines):
     def lengths(self) -> IntArray:
         return self.order.each
 
-    def turned(self, shape: tuple[int, int]) -> BlockedLines:
+    def turned(self, shape: tuple[int, int], *, narrow: bool = False) -> BlockedLines:
         order = self.order
         return BlockedLines(self.other(), lambda: order, self.how)
 
@@ -108,7 +110,10 @@ class BlockedLines(Lines):
     def shifted(self, by: float) -> BlockedLines:
         return replace(self, how=Values(self.how.scale, self.how.shift - by))
 
-    def tempered(self, power: float) -> BlockedLines:
+    def tempering(self, power: float) -> float:
+        return 1.0
+
+    def tempered(self, power: float, unit: float) -> BlockedLines:
         return self  # all weigh the same
 
     # Sums over all entries
@@ -142,9 +147,9 @@ class BlockedLines(Lines):
         return self._lines(stored.times, width, *shared, parts=self.order.cut(own))
 
     def residual_times(
-        self, own: Array, other: Array, biases: tuple[FloatArray, FloatArray], features: Array
+        self, own: Array, other: Array, biases: tuple[FloatArray, FloatArray], features: Array, background: float = 0.0
     ) -> FloatArray:
-        parts, shared = self.order.cut(own, biases[0]), (self.how, other, biases[1], features)
+        parts, shared = self.order.cut(own, biases[0]), (self.how, other, biases[1], features, background)
         return self._lines(stored.residual_times, features.shape[1], *shared, parts=parts)
 
     def least(self, labels: IntArray) -> IntArray:
@@ -153,9 +158,9 @@ class BlockedLines(Lines):
             out[a:b] = found
         return out
 
-    def shares(self, P: Array, squares: Array, groups: IntArray, number: int) -> FloatArray:
+    def shares(self, P: Array, squares: Array, groups: IntArray, number: int, background: float = 0.0) -> FloatArray:
         parts = self.order.cut(P, groups)
-        return np.asarray(self.order.placed.sum(stored.shares, squares, number, parts=parts))
+        return np.asarray(self.order.placed.sum(stored.shares, squares, number, background, parts=parts))
 
     def sums(self, left: Array, right: Array, *, sizes: bool) -> FloatArray:
         """Over each line, of the values less left right^T, or of the sizes of that."""

@@ -201,10 +201,16 @@ def times(block: Stored, own: FloatArray, how: Values, features: Array, other: F
 
 
 def residual_times(
-    block: Stored, own: tuple[Array, FloatArray], how: Values, right: Array, col: FloatArray, features: Array
+    block: Stored,
+    own: tuple[Array, FloatArray],
+    how: Values,
+    right: Array,
+    col: FloatArray,
+    features: Array,
+    background: float,
 ) -> FloatArray:
     """See `Side.residual_times`."""
-    return block.side(how).residual_times(own[0], right, (own[1], col), features)
+    return block.side(how).residual_times(own[0], right, (own[1], col), features, background)
 
 
 def least(block: Stored, labels: IntArray) -> IntArray:
@@ -212,9 +218,9 @@ def least(block: Stored, labels: IntArray) -> IntArray:
     return Side(block.starts, block.others, NONE, NONE).least(labels)
 
 
-def shares(block: Stored, own: tuple[Array, IntArray], squares: Array, number: int) -> FloatArray:
+def shares(block: Stored, own: tuple[Array, IntArray], squares: Array, number: int, background: float) -> FloatArray:
     """See `Side.shares`."""
-    return Side(block.starts, block.others, NONE, NONE).shares(own[0], squares, own[1], number)
+    return Side(block.starts, block.others, NONE, NONE).shares(own[0], squares, own[1], number, background)
 
 
 def places(block: Stored, q: int) -> IntArray:

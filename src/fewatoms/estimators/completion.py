@@ -18,7 +18,7 @@ from fewatoms.completed import Completed, Entries
 from fewatoms.estimators.base import with_gaps
 from fewatoms.estimators.entries import click_score, clicks, spanned, weighed
 from fewatoms.estimators.filed import files_meant, from_files, solved
-from fewatoms.estimators.pairs import column, measured, pairs
+from fewatoms.estimators.pairs import column, measured, pairs, warn_of_triplets
 from fewatoms.ids import UNKNOWN, Ids, listed, told
 
 if TYPE_CHECKING:
@@ -162,6 +162,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         else:
             two = None if y is None else pairs("X", X)
             if two is None or measured(two):
+                warn_of_triplets(frame)
                 table = self._table(X, reset=True)
                 cols = Ids(getattr(self, "feature_names_in_", np.arange(table.shape[1])))
                 return Entries.of_table(table, cols, weighed(sample_weight, len(table)))

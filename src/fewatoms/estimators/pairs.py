@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -36,6 +37,24 @@ def column(frame: frames.Frame, name: str) -> Array:
     labels = tuple(str(label) for label in frame.labels)
     (place,) = names.places(frame.name, [str(name)], labels)
     return np.asarray(frame.native[frame.labels[place]])
+
+
+def warn_of_triplets(frame: frames.Frame | None) -> None:
+    """A frame of three columns without gaps, of which the first two hold ids that repeat, no pair twice: entries by the
+    look of it, which would be taken for a table of three columns."""
+    labels = [] if frame is None else [str(label) for label in frame.labels]
+    if frame is None or len(labels) != 3:
+        return
+    rows, cols, values = (column(frame, label) for label in labels)
+    ids = all(c.dtype.kind in "iu" and np.unique(c).size < c.size for c in (rows, cols))
+    if not ids or values.dtype.kind not in "iuf" or np.isnan(values).any():
+        return
+    if np.unique(np.stack([rows, cols]), axis=1).shape[1] == rows.size:
+        named = ", ".join(f"{word}={label!r}" for word, label in zip(("user", "item", "value"), labels, strict=True))
+        told = (
+            f"{frame.name} is taken for a table of three columns without gaps; if its rows are entries: fit(X, {named})"
+        )
+        warnings.warn(told, UserWarning, stacklevel=4)
 
 
 def measured(columns: tuple[Array, Array]) -> bool:

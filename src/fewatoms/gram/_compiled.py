@@ -117,7 +117,7 @@ KERNELS = {
 ladder, many = KERNELS["ladder"], KERNELS["many"]
 
 
-def _which(name: str, held: object) -> Foreign:
+def _which(name: str, held: object) -> Any:
     return KERNELS[f"{name}-blocks" if type(held) is blocks.Blocks else name]
 
 

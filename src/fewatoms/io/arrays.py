@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,10 @@ from fewatoms.io.memory import afford
 from fewatoms.io.refused import Refused, reading
 
 SPARSE = {"format", "shape", "data"}  # members of a sparse array that SciPy saved
+PLACES = {"indices", "indptr", "row", "col", "offsets", "shape"}  # those that are whole numbers
+SPARSE_FORMATS = {"csr", "csc", "coo", "bsr", "dia"}
+LONGEST_HEADER = 2**16  # bytes; NumPy refuses those of ten thousand, when it has read them
+MOST_MEMBERS = 2**16
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,10 @@ def header(stream: BinaryIO, source: str) -> Header:
     if version not in {(1, 0), (2, 0)}:
         raise Refused(f"{source} is in version {version[0]} of NumPy's format, for records: save an array of numbers")
     first = version == (1, 0)
+    size = stream.read(2 if first else 4)
+    if int.from_bytes(size, "little") > LONGEST_HEADER:
+        raise Refused(f"{source} declares a header of {int.from_bytes(size, 'little')} bytes: do not trust it")
+    stream.seek(-len(size), 1)
     read = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
     shape, _, dtype = read(stream)
     if dtype.hasobject:
@@ -65,6 +74,11 @@ def _whole(source: str, told: Header, there: int) -> None:
             f"{source} declares an array of shape {told.shape}, {told.size} bytes, and has {there}: it was cut short; "
             "write it again"
         )
+    if told.size < there:
+        raise Refused(
+            f"{source} declares an array of shape {told.shape}, {told.size} bytes, and has more bytes than it "
+            f"declares, {there}: write it again"
+        )
 
 
 class Archive:
@@ -78,14 +92,15 @@ class Archive:
 
     def _headers(self) -> Iterator[tuple[str, Header]]:
         with self._opened() as archive:
+            refuse_strange(self.source, archive)
             for member in archive.infolist():
-                refuse_climbing(self.source, member.filename)
-                if member.filename.endswith(".npy"):
-                    with archive.open(member) as stream:
-                        name = member.filename.removesuffix(".npy")
-                        told = header(cast(BinaryIO, stream), f"{self.source}, array {name!r},")
-                        _whole(f"{self.source}, array {name!r},", told, member.file_size - stream.tell())
-                        yield name, told
+                if not member.filename.endswith(".npy"):
+                    continue
+                with archive.open(member) as stream:
+                    name = member.filename.removesuffix(".npy")
+                    told = header(cast(BinaryIO, stream), f"{self.source}, array {name!r},")
+                    _whole(f"{self.source}, array {name!r},", told, member.file_size - stream.tell())
+                    yield name, told
 
     @contextmanager
     def _opened(self) -> Iterator[zipfile.ZipFile]:
@@ -112,10 +127,47 @@ class Archive:
         """The sparse array that SciPy saved."""
         afford(self.source, sum(told.size for told in self.headers.values()))
         with reading(self.source, "a sparse array that scipy.sparse.save_npz wrote"):
+            self._refuse_odd_parts()
             found = sp.load_npz(self.path)
-            rows = sp.csr_array(found)
-            rows.check_format(full_check=True)
-            return rows
+            return in_rows(self.source, found)
+
+    def _refuse_odd_parts(self) -> None:
+        """What SciPy would take for something else: a format that may be any name, places that are no integers."""
+        kind = self.read("format").item()
+        if (kind.decode("ascii") if isinstance(kind, bytes) else kind) not in SPARSE_FORMATS:
+            raise ValueError(f"the format {kind!r} is none of {', '.join(sorted(SPARSE_FORMATS))}")
+        odd = [name for name in sorted(PLACES & self.headers.keys()) if self.headers[name].dtype.kind not in "iu"]
+        if odd or self.headers["data"].dtype.kind not in "fiubc":
+            raise ValueError(
+                f"{(odd or ['data'])[0]} has numbers of the type {self.headers[(odd or ['data'])[0]].dtype}"
+            )
+        afford(self.source, 8 * sum(map(abs, self.read("shape").tolist())))
+
+
+def in_rows(source: str, matrix: Matrix) -> Matrix:
+    """A sparse matrix by its rows, looked at before anything is done with it: SciPy would write beyond its arrays where
+    places lie outside."""
+    if matrix.format in {"csr", "csc", "bsr"}:
+        matrix.check_format(full_check=True)
+    afford(source, 8 * sum(matrix.shape))
+    rows = sp.csr_array(matrix)
+    rows.check_format(full_check=True)
+    return rows
+
+
+def refuse_strange(source: str, archive: zipfile.ZipFile) -> None:
+    """Refuse archives whose members lead out of them, are too many, have one name, or are no arrays."""
+    names = [member.filename for member in archive.infolist()]
+    if len(names) > MOST_MEMBERS:
+        raise Refused(f"{source} has {len(names)} members, more than {MOST_MEMBERS}: put its arrays together")
+    for name in names:
+        refuse_climbing(source, name)
+    if len(set(names)) < len(names):
+        twice = next(name for name, count in Counter(names).items() if count > 1)
+        raise Refused(f"{source} has two members called {twice!r}: write it again")
+    others = [name for name in names if not name.endswith(".npy")]
+    if 0 < len(others) < len(names):
+        raise Refused(f"{source} holds {others[0]!r}, which is no array, beside arrays: take it out, or write it again")
 
 
 def refuse_climbing(source: str, name: str) -> None:

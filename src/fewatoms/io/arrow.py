@@ -11,7 +11,7 @@ import numpy as np
 
 from fewatoms import names as naming
 from fewatoms._types import Array, FloatArray, Foreign
-from fewatoms.io.cells import MISSING, NUMERIC, PlainCells, objects
+from fewatoms.io.cells import MISSING, NUMERIC, PlainCells, bare, objects
 from fewatoms.io.codes import Coder, NumberCoder
 from fewatoms.io.memory import afford
 from fewatoms.io.records import asked, distinct
@@ -20,6 +20,7 @@ from fewatoms.io.text import LONGEST_LINE, Layout
 
 TEXT_BLOCK = 2**22  # bytes of text at once
 BATCH_ROWS = 2**17
+LIMITS = {"thrift_string_size_limit": 2**26, "thrift_container_size_limit": 2**20}  # of what a footer may declare
 INDEX = "__index_level_0__"  # how pandas writes an index that has no name
 
 
@@ -42,7 +43,7 @@ class ArrowCells:
         pa, compute = pyarrow(), pyarrow("compute")
         stripped = compute.ascii_trim_whitespace(self.column)
         known = compute.is_in(stripped, value_set=pa.array(sorted(MISSING)))
-        return compute.if_else(known, pa.scalar(None, pa.string()), stripped)
+        return _bare(compute.if_else(known, pa.scalar(None, pa.string()), stripped))
 
     def numbers(self) -> tuple[str, FloatArray]:
         for trimmed in (False, True):  # most columns need no trimming
@@ -66,6 +67,15 @@ class ArrowCells:
     @cached_property
     def _plain(self) -> PlainCells:
         return PlainCells(self.column.to_pylist())
+
+
+def _bare(column: Foreign) -> Foreign:
+    """Words without the apostrophe that keeps some of them from being formulas."""
+    pa, compute = pyarrow(), pyarrow("compute")
+    if not compute.any(compute.starts_with(column, "'")).as_py():
+        return column
+    told = column.dictionary_encode()
+    return pa.array(map(bare, told.dictionary.to_pylist()), pa.string()).take(told.indices)
 
 
 def text_batches(it: Layout) -> Iterator[list[ArrowCells]]:
@@ -101,7 +111,7 @@ def _block(it: Layout) -> int:
 
 def encoded(column: Foreign) -> tuple[Foreign, Array]:
     """What is in a column, each once, and which of these each row has; -1 where it is missing."""
-    told = column.dictionary_encode()
+    told = column if pyarrow().types.is_dictionary(column.type) else column.dictionary_encode()
     return told.dictionary, told.indices.fill_null(-1).to_numpy(zero_copy_only=False)
 
 
@@ -153,7 +163,18 @@ class Parquet(Binary):
     def file(self) -> Foreign:
         parquet = pyarrow("parquet", f"{self.source} is a Parquet file, which")
         with reading(self.source, "a Parquet file"):
-            return parquet.ParquetFile(self.path, pre_buffer=False, buffer_size=2**20)
+            return parquet.ParquetFile(
+                self.path, pre_buffer=False, buffer_size=2**20, read_dictionary=self._words(parquet), **LIMITS
+            )
+
+    def _words(self, parquet: Foreign) -> list[str]:
+        """The columns of text: each word is read once, however many rows have it."""
+        types = pyarrow().types
+        return [
+            field.name
+            for field in parquet.ParquetFile(self.path, **LIMITS).schema_arrow
+            if types.is_string(field.type) or types.is_large_string(field.type)
+        ]
 
     @cached_property
     def schema(self) -> Foreign:
@@ -166,9 +187,13 @@ class Parquet(Binary):
 
     def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[list[Foreign]]:
         own = [self.schema.names[self.names.index(name)] for name in columns]
+        count = 0
         with reading(self.source, "a Parquet file"):
             for batch in self.file.iter_batches(rows, columns=own, use_threads=False):
+                count += batch.num_rows
                 yield [batch.column(name) for name in own]
+        if count != self.rows:
+            raise Refused(f"{self.source} declares {self.rows} rows and has {count}: it was changed; write it again")
         pyarrow().default_memory_pool().release_unused()
 
 
@@ -242,9 +267,16 @@ def _floats(column: Foreign) -> Array:
 
 
 def _cleaned(column: Foreign) -> Array:
+    return words(_once(column, pyarrow().string()))
+
+
+def _once(column: Foreign, kind: Foreign) -> Foreign:
+    """A column as this type; of categories each is turned once, and stays one for all its rows."""
     pa = pyarrow()
-    plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-    return words(plain.cast(pa.string()))
+    if not pa.types.is_dictionary(column.type):
+        return column.cast(kind)
+    told = column.dictionary.cast(kind).dictionary_encode()  # categories that differ may become equal
+    return pa.DictionaryArray.from_arrays(told.indices.take(column.indices), told.dictionary)
 
 
 # Entries -------------------------------------------------------------------------------------------------------------
@@ -280,9 +312,8 @@ class Identifier:
 
     def encoded(self, column: Foreign) -> tuple[Foreign, Array]:
         pa = pyarrow()
-        plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
         try:
-            once, places = encoded(plain.cast(pa.int64() if self.whole else pa.string()))
+            once, places = encoded(_once(column, pa.int64() if self.whole else pa.string()))
         except pa.ArrowInvalid as error:
             raise Refused(
                 f"{self.source} must have ids in column {self.name!r} that are text or whole numbers of 64 bits "

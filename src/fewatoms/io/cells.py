@@ -15,12 +15,26 @@ from fewatoms.io.refused import Refused
 
 MISSING = frozenset({"", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "NULL", "null", "None", "?"})
 BLANKS = " \t\r\n\f\v"
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?|[+-]?nan", re.IGNORECASE | re.ASCII)
+# Each digit can be read in one way only: of a hundred thousand digits and a letter most ways are wrong.
+NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?|[+-]?nan", re.IGNORECASE | re.ASCII)
 BOOLEANS = {"true": 1.0, "false": 0.0}
 COMMAS = re.compile(r"[+-]?\d*(,\d+)?(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)  # numbers with a decimal comma
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)  # or is that a decimal comma?
 
+# Words that spreadsheets take for formulas, or that were kept from that: an apostrophe goes before them.
+FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
+
 EMPTY, BOOL, NUMERIC, TEXT = "empty", "bool", "numeric", "text"
+
+
+def harmless(word: str) -> str:
+    """A word as it is written into text: with an apostrophe before what a spreadsheet would compute; numbers stay."""
+    return f"'{word}" if FORMULA.match(word) and not NUMBER.fullmatch(word) else word
+
+
+def bare(word: str) -> str:
+    """A word as it was before `harmless`."""
+    return word[1:] if word.startswith("'") and FORMULA.match(word) and not NUMBER.fullmatch(word[1:]) else word
 
 
 class Cells(Protocol):
@@ -76,11 +90,11 @@ class PlainCells:
 
     def texts(self) -> Array:
         seen: dict[str, str | None] = dict.fromkeys(MISSING)  # equal words are one object
-        return objects([seen.setdefault(cell, cell) for cell in self.cells])
+        return objects([seen.setdefault(cell, bare(cell)) for cell in self.cells])
 
     def encoded(self) -> tuple[Array, Array]:
         seen: dict[str, int] = {}
-        places = [-1 if cell in MISSING else seen.setdefault(cell, len(seen)) for cell in self.cells]
+        places = [-1 if cell in MISSING else seen.setdefault(bare(cell), len(seen)) for cell in self.cells]
         return objects(list(seen)), np.array(places, dtype=np.intp)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
@@ -14,6 +13,7 @@ from fewatoms.io import arrow, text
 from fewatoms.io.arrays import Archive
 from fewatoms.io.cells import Cells, columns_of, objects
 from fewatoms.io.endings import FEATHER, PARQUET
+from fewatoms.io.memory import TooLarge
 from fewatoms.io.records import Table, asked, distinct
 from fewatoms.io.refused import Refused
 
@@ -94,7 +94,11 @@ def _text(it: text.Layout, columns: Sequence[str] | None, as_text: Collection[st
 def either_way(it: text.Layout, read: Callable[[Rows], Content]) -> Content:
     """What is read of rows of text: by pyarrow where it is there, takes them all and is worth its import; otherwise by
     the csv module, which also says what is wrong with them."""
-    if it.plain and it.path.stat().st_size > SMALL:
-        with suppress(Exception):
+    if it.plain and text.unpacked(it.path) > SMALL:
+        try:
             return read(arrow.text_batches)
+        except (TooLarge, MemoryError):  # another way does not make it smaller
+            raise
+        except Exception:
+            pass
     return read(text.batches)

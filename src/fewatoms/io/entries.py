@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
@@ -19,15 +20,17 @@ from fewatoms.io.grid import stored_grid
 from fewatoms.io.market import read_market
 from fewatoms.io.memory import afford
 from fewatoms.io.records import Entries, asked
-from fewatoms.io.refused import Refused
+from fewatoms.io.refused import Refused, fitting
 
 ONCE = "count"  # what the value is called where each row of a table is one click
 ROW, COLUMN, VALUE = "row", "column", "value"  # what the parts of a triplet are called where the file has no names
+OPTIONS = "--user (in Python, row)", "--item (col)", "--value (value)"  # who names them
 Three: TypeAlias = tuple[str, str, str]
 Parts: TypeAlias = Iterator[tuple[list[tuple[Array, Array]], Array]]  # ids, each once with their places; values
 TRIPLET = 24  # bytes of an entry: two codes and a number, and the key by which repeated ones are found
 
 
+@fitting
 def read_entries(
     path: PathLikeStr,
     *,
@@ -49,12 +52,28 @@ def read_entries(
     path, key = keyed(path)
     file, source, kind = input_file(path, READ)
     if kind not in ARRAYS:
-        found = _of_table(file, source, kind, (row, col, value), clicks)
+        with _unless_a_matrix(file, (row, col, value)):
+            found = _of_table(file, source, kind, (row, col, value), clicks)
     elif (row, col, value) == (None, None, None):
         found = _of_matrix(file, source, kind, key)
     else:
         raise Refused(f"row, col and value name columns of a table; {source} is a matrix: leave them out")
     return found.entries(duplicates)
+
+
+@contextmanager
+def _unless_a_matrix(path: Path, names: Sequence[str | None]) -> Iterator[None]:
+    """A table that cannot be read so, of more columns than three of which nobody names one, may be meant as a matrix:
+    what is said against it tells how one is read."""
+    try:
+        yield
+    except Refused as error:
+        with path.open("rb") as file:
+            line = file.readline(1 << 16)
+        if any(name is not None for name in names) or max(map(line.count, (b",", b";", b"\t"))) < 3:
+            raise
+        how = "save it as an array (.npy, .npz) with NaN where entries are missing"
+        raise Refused(f"{error}. Entries are three columns; if this is a matrix with gaps, {how}") from error
 
 
 class Triplets:
@@ -169,7 +188,9 @@ def columns_chosen(source: str, there: tuple[str, ...], names: Sequence[str | No
 def _three(source: str, there: tuple[str, ...], names: Sequence[str | None]) -> Three:
     """The columns of ids and values: those that are named, and for the others the first that are left, but for an
     index."""
-    asked(source, [name for name in names if name is not None], there)
+    for name, option in zip(names, OPTIONS, strict=True):
+        if name is not None:
+            asked(source, [name], there, option)
     left = [name for name in there if name not in names]
     if left[:1] == ["index"] and len(there) > 3:
         left = left[1:]

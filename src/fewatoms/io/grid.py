@@ -18,7 +18,7 @@ from fewatoms.io.market import read_market, read_svm
 from fewatoms.io.matlab import Workspace
 from fewatoms.io.memory import afford
 from fewatoms.io.records import Grid, asked
-from fewatoms.io.refused import Refused, reading
+from fewatoms.io.refused import Refused, fitting, reading
 
 MATRIX, TARGET, NAMES = "X", "y", "names"  # what arrays are called where nobody says which
 MODEL = "fewatoms"  # what files of answers have
@@ -35,6 +35,7 @@ class Store(Protocol):
     def read(self, name: str) -> Matrix: ...
 
 
+@fitting
 def read_grid(path: PathLikeStr, *, key: str | None = None) -> Grid:
     """Read a matrix of numbers: arrays, sparse arrays, MatrixMarket, libsvm, MATLAB, or a table all of whose columns
     are numbers. `key` names the array of a .npz or .mat file that has several; so does a path such as data.npz:X.
@@ -49,6 +50,7 @@ def read_grid(path: PathLikeStr, *, key: str | None = None) -> Grid:
     return stored_grid(file, source, kind, key) if kind in ARRAYS_READ else _from_table(file, source, kind)
 
 
+@fitting
 def read_scene(path: PathLikeStr) -> Grid:
     """Read pixels and bands: a matrix as `read_grid` does, or a cube (height, width, bands) of a .npy, .npz or .mat
     file, whose pixels become the rows of a matrix, line after line; `sides` are its height and width."""

@@ -19,10 +19,11 @@ from fewatoms.io.arrays import Archive, read_npy
 from fewatoms.io.endings import IMAGES, PathLikeStr, ending, input_file
 from fewatoms.io.memory import afford
 from fewatoms.io.records import Stack
-from fewatoms.io.refused import Refused, borrowed, found, reading
+from fewatoms.io.refused import Refused, borrowed, fitting, found, reading
 
 GREYS = {"1": "L", "L": "L", "LA": "L", "La": "L", "I": "I", "F": "F", "I;16": "I;16", "I;16L": "I;16", "I;16B": "I;16"}
 BYTES = {"L": np.uint8, "RGB": np.uint8, "I;16": np.uint16, "I": np.int32, "F": np.float32}
+PICTURES = ("PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP", "PPM")  # no others: of some the decoder is another program
 DIGITS = re.compile(r"(\d+)", re.ASCII)
 
 
@@ -37,6 +38,7 @@ class Frame:
     mode: str
 
 
+@fitting
 def read_stack(path: PathLikeStr) -> Stack:
     """Read frames: a folder of images in the natural order of their names (2.png before 10.png), a GIF, a TIFF of many
     pages, one image, or an array of three axes, or of four with three colours.
@@ -90,7 +92,7 @@ def opened(path: Path, source: str) -> Iterator[Foreign]:
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", pillow.DecompressionBombWarning)
         try:
-            with pillow.open(path) as image:
+            with pillow.open(path, formats=PICTURES) as image:
                 yield image
         except (pillow.DecompressionBombWarning, pillow.DecompressionBombError) as error:
             raise Refused(

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from fewatoms._types import Array, Matrix
 from fewatoms.io.memory import afford
 from fewatoms.io.refused import Refused, borrowed, reading
+from fewatoms.io.text import refuse_odd
 
 ENTRY = 24  # bytes of one entry while it is read: two places and a number
 SHORTEST = 4  # bytes of one entry of a sparse matrix in text: "1 1" and the end of the line
@@ -18,7 +19,10 @@ SHORTEST = 4  # bytes of one entry of a sparse matrix in text: "1 1" and the end
 def read_market(path: Path, source: str) -> Matrix:
     """The matrix of a .mtx file: a COO array, or an array where all entries are there."""
     with reading(source, "a MatrixMarket file"):
-        rows, columns, entries, layout, field, _ = scipy.io.mminfo(path)
+        refuse_odd(path, source)
+        rows, columns, entries, layout, field, symmetry = scipy.io.mminfo(path)
+        if symmetry != "general" and rows != columns:
+            raise ValueError(f"{symmetry}, and of shape {rows} x {columns}")
         dense = layout == "array"
         afford(source, 8 * rows * columns if dense else ENTRY * entries + 8 * (rows + columns))
         # A number and the end of its line; symmetric matrices are told by half of their entries.

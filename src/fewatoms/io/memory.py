@@ -1,74 +1,23 @@
-"""How much memory is free, and whether something that declares its size fits into it."""
+"""Whether what a file declares fits into the memory that is free."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 from fewatoms.io.refused import Refused
-
-PROCESS, GROUPS = Path("/proc"), Path("/sys/fs/cgroup")
-UNLIMITED = 2**60  # what control groups without a limit say, or more
+from fewatoms.memory import free, told
 
 
-def free(process: Path = PROCESS, groups: Path = GROUPS) -> int | None:
-    """Bytes that can still be used: of the machine, and of the control group that this process is in; None where
-    nobody says."""
-    return min(_known(process, groups), default=None)
+class TooLarge(Refused):
+    """Needs more memory than there is."""
 
 
 def afford(source: str, needed: int) -> None:
     """Refuse what needs more memory than there is."""
     there = free()
     if there is not None and needed > there:
-        raise Refused(
+        raise TooLarge(
             f"{source} needs {told(needed)} of memory and {told(there)} are free: keep fewer rows or columns, or use a "
             "machine with more memory"
         )
 
 
-def told(size: int) -> str:
-    """A size for a message."""
-    unit, name = next((pair for pair in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB")) if size >= pair[0]), (1e3, "kB"))
-    return f"{size / unit:.3g} {name}"
-
-
-def _known(process: Path, groups: Path) -> Iterator[int]:
-    available = _figures(process / "meminfo").get("MemAvailable:")
-    if available is not None:
-        yield 1024 * available
-    for folder in _folders(process, groups):
-        for limit, usage in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
-            most, used = _number(folder / limit), _number(folder / usage)
-            if most is not None and used is not None and most < UNLIMITED:
-                given_back = _figures(folder / "memory.stat").get("inactive_file", 0)  # when somebody needs it
-                yield max(0, most - used + given_back)
-
-
-def _folders(process: Path, groups: Path) -> Iterator[Path]:
-    """Where the limits of this process are: of its own group and of those around it, in both versions."""
-    for line in _text(process / "self" / "cgroup").splitlines():
-        number, _, rest = line.partition(":")
-        controllers, _, name = rest.partition(":")
-        if number == "0" or "memory" in controllers.split(","):
-            root = groups if number == "0" else groups / "memory"
-            inner = root / name.strip("/")
-            yield from dict.fromkeys([inner, *(p for p in inner.parents if p.is_relative_to(root)), root])
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return ""
-
-
-def _number(path: Path) -> int | None:
-    text = _text(path).strip()
-    return int(text) if text.isdigit() else None
-
-
-def _figures(path: Path) -> dict[str, int]:
-    """The first number of each line, by its first word."""
-    words = (line.split() for line in _text(path).splitlines())
-    return {line[0]: int(line[1]) for line in words if len(line) > 1 and line[1].isdigit()}
+__all__ = ["TooLarge", "afford", "free", "told"]

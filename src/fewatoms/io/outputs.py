@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from fewatoms._types import Array, Matrix
 from fewatoms.io.arrays import refuse_climbing
-from fewatoms.io.cells import objects
+from fewatoms.io.cells import harmless, objects
 from fewatoms.io.endings import IMAGES, PARQUET, TABLES, PathLikeStr, ending, listed
 from fewatoms.io.grid import MATRIX, NAMES
 from fewatoms.io.records import refuse_text
@@ -156,11 +156,22 @@ def _absent(value: object) -> bool:
 # Formats -------------------------------------------------------------------------------------------------------------
 
 
+class _Lines:
+    """Rows with ends of lines as Unix has them. The csv module quotes fields for the characters of its own ends of
+    lines, and \\r in a field must be quoted as well."""
+
+    def __init__(self, text: io.TextIOWrapper) -> None:
+        self.text = text
+
+    def write(self, row: str) -> None:
+        self.text.write(row[:-2] + "\n")
+
+
 def _separated(separator: str) -> Writer:
     def write(stream: BinaryIO, columns: Mapping[str, Array], source: str) -> None:
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
-        writer = csv.writer(text, delimiter=separator, lineterminator="\n")
-        writer.writerow(columns)
+        writer = csv.writer(_Lines(text), delimiter=separator)
+        writer.writerow(map(harmless, columns))
         rows = len(next(iter(columns.values())))
         for start in range(0, rows, ROWS_AT_ONCE):
             cells = [_cells(column[start : start + ROWS_AT_ONCE]) for column in columns.values()]
@@ -173,6 +184,8 @@ def _separated(separator: str) -> Writer:
 
 def _cells(column: Array) -> list[object]:
     values: list[object] = column.tolist()
+    if column.dtype.kind == "O":
+        return [None if word is None else harmless(word) for word in column.tolist()]
     if column.dtype.kind == "f" and np.isnan(column).any():
         return ["" if value != value else value for value in values]
     return values
@@ -192,7 +205,7 @@ def _parquet(stream: BinaryIO, columns: Mapping[str, Array], source: str) -> Non
         name: pa.array(column, type=pa.string() if column.dtype.kind == "O" else None, from_pandas=True)
         for name, column in columns.items()
     }
-    parquet.write_table(pa.table(arrays), stream)
+    parquet.write_table(pa.table(arrays), stream, write_page_checksum=True)
 
 
 def archived(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,10 +96,10 @@ class Stack:
     source: str
 
 
-def asked(source: str, wanted: Sequence[str], there: tuple[str, ...]) -> None:
-    """Refuse names that no column has, with the nearest that some has."""
+def asked(source: str, wanted: Sequence[str], there: tuple[str, ...], option: str = "") -> None:
+    """Refuse names that no column has, with the nearest that some has; `option` says who names them."""
     try:
-        naming.places(f"columns asked of {source}", wanted, there)
+        naming.places(f"{option} of {source}" if option else f"columns asked of {source}", wanted, there)
     except ValueError as error:
         raise Refused(str(error)) from error
 
@@ -114,10 +115,10 @@ def refuse_text(source: str, columns: dict[str, Array]) -> None:
         )
 
 
-def distinct(source: str, names: Sequence[str]) -> tuple[str, ...]:
+def distinct(source: str, names: Iterable[str]) -> tuple[str, ...]:
     """Names of columns as they are used: stripped; the first one, if it has none, is an index."""
     used = [name.strip() or ("index" if place == 0 else f"column {place + 1}") for place, name in enumerate(names)]
-    twice = list(dict.fromkeys(name for name in used if used.count(name) > 1)) if len(set(used)) < len(used) else []
+    twice = [name for name, count in Counter(used).items() if count > 1] if len(set(used)) < len(used) else []
     if twice:
         raise Refused(
             f"{source} must have columns of different names; {naming.told(twice)} came more than once: rename them, or "

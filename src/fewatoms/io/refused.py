@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
 from types import ModuleType
+from typing import ParamSpec, TypeVar
 
 from fewatoms.whole import special
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 EXTRAS = {"pyarrow": "parquet", "PIL": "images", "h5py": "hdf5", "sklearn": "sklearn"}  # what installs which package
 
@@ -43,6 +48,20 @@ def reading(source: str, kind: str) -> Iterator[None]:
         raise Refused(
             f"{source} is not {kind}, or not all of it ({detail}): write it again, or give it the ending of what it is"
         ) from error
+
+
+def fitting(read: Callable[P, T]) -> Callable[P, T]:
+    """A door of files, whose first word is a path: what does not fit into memory on the way is refused as well."""
+
+    @wraps(read)
+    def within(*args: P.args, **words: P.kwargs) -> T:
+        try:
+            return read(*args, **words)
+        except MemoryError as error:
+            source = args[0] if args else words["path"]
+            raise Refused(f"{source} does not fit into memory: keep fewer rows or columns") from error
+
+    return within
 
 
 def found(path: Path, source: str) -> Path:

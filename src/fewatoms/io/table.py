@@ -14,8 +14,10 @@ from fewatoms.io.endings import ARRAYS, READ, PathLikeStr, input_file, keyed
 from fewatoms.io.grid import MODEL, TARGET, dense, stored_grid
 from fewatoms.io.memory import afford
 from fewatoms.io.records import Grid, Table, asked
+from fewatoms.io.refused import fitting
 
 
+@fitting
 def read_table(path: PathLikeStr, *, columns: Sequence[str] | None = None, as_text: Sequence[str] = ()) -> Table:
     """Read columns with names: text with a line of names, Parquet, Feather, Arrow; or a matrix, whose columns are
     called "1", "2", ... where nothing names them, and what stands beside it "y".

@@ -12,15 +12,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from fewatoms.io.cells import BLANKS, PlainCells
+from fewatoms.io.cells import BLANKS, PlainCells, bare
 from fewatoms.io.records import distinct
 from fewatoms.io.refused import Refused
 
 SEPARATORS = {"\t": "tabs", ";": "semicolons", ",": "commas"}  # the first of equals wins: words have commas, not tabs
 LONGEST_LINE = 2**24  # characters
+MOST_COLUMNS = 2**18
+MOST_BLANK = 10_000  # lines before that of the names
 BATCH_CELLS = 2**18
+LOOKED_AT_ONCE = 2**20  # bytes that are looked at together
 PROBE = 2**16  # bytes that are looked at for what no text has
 END = "\x04 the end \x04"  # a row of our own after the last: an open quote swallows it
+
+UNPACKED = 2**26  # bytes that any packed file may have in it
+MOST_UNPACKED = (
+    500  # times its own size that a larger one may have in it; tables that are data have some ten or a hundred
+)
 
 STARTS = {  # how files begin that are not text, whatever their ending says
     b"PK\x03\x04": "a zip archive (or a spreadsheet)",
@@ -32,6 +40,10 @@ STARTS = {  # how files begin that are not text, whatever their ending says
     b"\x1f\x8b": "compressed by gzip",
     b"\xd0\xcf\x11\xe0": "a spreadsheet of old",
 }
+
+
+class TooWide(Refused):
+    """Has more columns than tables may have."""
 
 
 @dataclass(frozen=True)
@@ -51,49 +63,124 @@ class Layout:
     def stream(self) -> Iterator[BinaryIO]:
         """All bytes, and a last row by which one sees that no quote was left open."""
         last = self.separator * (len(self.names) - 1) + END
-        with opened(self.path) as raw, io.BufferedReader(cast(io.RawIOBase, _Ended(raw, last.encode()))) as end:
-            yield cast(BinaryIO, end)
+        with opened(self.path, self.source) as raw:
+            ended = _Ended(raw, last.encode(), self.source)
+            with io.BufferedReader(cast(io.RawIOBase, ended)) as end:
+                yield cast(BinaryIO, end)
 
     def ends(self, row: Sequence[str]) -> bool:
         """Whether this is the row that comes last."""
         return row[-1] == END and len(row) == len(self.names) and not any(row[:-1])
 
 
-class _Ended(io.RawIOBase):
-    """A stream with a line of its own after the last one of another."""
+class _Stream(io.RawIOBase):
+    """Bytes that come in pieces of at most the size asked for; none at the end."""
 
-    def __init__(self, inner: BinaryIO, last: bytes) -> None:
-        self.inner, self.rest, self.newline, self.over = inner, last + b"\n", True, False
+    def piece(self, size: int) -> bytes:
+        raise NotImplementedError
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
-        data = b"" if self.over else self.inner.read(len(buffer))
-        if data:
-            self.newline = data.endswith((b"\n", b"\r"))
-        else:
-            if not self.over:
-                self.rest, self.over = (b"" if self.newline else b"\n") + self.rest, True
-            data, self.rest = self.rest[: len(buffer)], self.rest[len(buffer) :]
+        data = self.piece(len(buffer))
         buffer[: len(data)] = data
         return len(data)
 
 
-def opened(path: Path) -> BinaryIO:
-    """The bytes of a file, unpacked if its name ends in .gz."""
-    return cast(BinaryIO, gzip.open(path, "rb")) if path.suffix.lower() == ".gz" else open(path, "rb")
+class _Ended(_Stream):
+    """A stream with a line of its own after the last one of another, which is text."""
+
+    def __init__(self, inner: BinaryIO, last: bytes, source: str) -> None:
+        self.inner, self.rest, self.newline, self.over = inner, last + b"\n", True, False
+        self.source, self.seen = source, 0
+
+    def piece(self, size: int) -> bytes:
+        data = b"" if self.over else self.inner.read(size)
+        if data:
+            _refuse_zeros(data, self.seen, self.source)
+            self.seen += len(data)
+            self.newline = data.endswith((b"\n", b"\r"))
+            return data
+        if not self.over:
+            self.rest, self.over = (b"" if self.newline else b"\n") + self.rest, True
+        data, self.rest = self.rest[:size], self.rest[size:]
+        return data
+
+
+class _Unpacked(_Stream):
+    """What is packed in a file, as long as it is no more than data can be."""
+
+    def __init__(self, path: Path, source: str) -> None:
+        self.inner = gzip.GzipFile(path)
+        self.source, self.count = source, 0
+        self.most = max(UNPACKED, MOST_UNPACKED * path.stat().st_size)
+
+    def piece(self, size: int) -> bytes:
+        data = self.inner.read1(size)
+        self.count += len(data)
+        if self.count > self.most:
+            raise Refused(
+                f"{self.source} holds more than {MOST_UNPACKED} times its own size: do not trust it, or unpack it first"
+            )
+        return data
+
+    def close(self) -> None:
+        self.inner.close()
+        super().close()
+
+
+def opened(path: Path, source: str) -> BinaryIO:
+    """The bytes of a file, unpacked if its name ends in .gz; those that were made to fill memory are refused."""
+    if path.suffix.lower() != ".gz":
+        return open(path, "rb")
+    return cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, _Unpacked(path, source)), PROBE))
+
+
+def refuse_odd(path: Path, source: str) -> None:
+    """Refuse what is no text anywhere, or is packed and holds more than data can, before others read all of it."""
+    before = 0
+    with opened(path, source) as stream:
+        while some := stream.read(LOOKED_AT_ONCE):
+            _refuse_zeros(some, before, source)
+            before += len(some)
+
+
+def unpacked(path: Path) -> int:
+    """How many bytes a file has when it is unpacked, by its own account."""
+    size = path.stat().st_size
+    if path.suffix.lower() != ".gz" or size < 4:
+        return size
+    with open(path, "rb") as stream:
+        stream.seek(-4, 2)
+        return max(size, int.from_bytes(stream.read(4), "little"))
 
 
 def layout(path: Path, source: str) -> Layout:
     """Read the line of names; the separator is the one of tab, semicolon and comma that makes most names of it."""
     _refuse_other_files(path, source)
-    headers = {separator: _header(path, source, separator) for separator in SEPARATORS}
-    separator = max(SEPARATORS, key=lambda each: len(headers[each][1]))
-    before, header = headers[separator]
+    separator, before, header = _most_names(path, source)
     if not header:
         raise Refused(f"{source} has no line of names, only blank lines: write it again")
-    return Layout(path, source, separator, distinct(source, header), before == 0)
+    return Layout(path, source, separator, distinct(source, map(bare, header)), before == 0)
+
+
+def _most_names(path: Path, source: str) -> tuple[str, int, list[str]]:
+    """The separator that makes most names, how many blank lines come before these, and the names."""
+    headers, errors = {}, []
+    for separator in SEPARATORS:
+        try:
+            headers[separator] = _header(path, source, separator)
+        except TooWide:
+            raise
+        except Refused as error:  # a long line that is not separated by this one is a single field, too long for one
+            errors.append(error)
+    if not headers:
+        raise errors[-1]
+    separator = max(headers, key=lambda each: len(headers[each][1]))
+    if errors and len(headers[separator][1]) < 2:
+        raise errors[0]
+    return separator, *headers[separator]
 
 
 def batches(it: Layout) -> Iterator[list[PlainCells]]:
@@ -113,7 +200,7 @@ def _rows(it: Layout) -> Iterator[list[str]]:
     """The rows below the names, each as wide as they are."""
     width, names_read = len(it.names), False
     with it.stream() as raw, _unpacking(it.path, it.source):
-        for first, last, row in _records(raw, it.source, it.separator):
+        for first, last, row in _records(_lines(raw, it.source), it.source, it.separator):
             if len(row) <= 1 and not "".join(row).strip(BLANKS) and (not row or width > 1 or not names_read):
                 continue
             if row[-1].endswith(END) or END + "\n" in row[-1]:
@@ -133,9 +220,9 @@ def _rows(it: Layout) -> Iterator[list[str]]:
             names_read = True
 
 
-def _records(raw: BinaryIO, source: str, separator: str) -> Iterator[tuple[int, int, list[str]]]:
+def _records(lines: Iterator[str], source: str, separator: str) -> Iterator[tuple[int, int, list[str]]]:
     """Records with the numbers of their first and their last line."""
-    reader = csv.reader(_lines(raw, source), delimiter=separator)
+    reader = csv.reader(lines, delimiter=separator)
     first = 1
     try:
         for row in reader:
@@ -155,12 +242,26 @@ def _lines(raw: BinaryIO, source: str) -> Iterator[str]:
             yield line
 
 
+def _few(lines: Iterator[str], source: str, separator: str) -> Iterator[str]:
+    """Lines that have no more fields than a table may have columns."""
+    for line in lines:
+        if line.count(separator) >= MOST_COLUMNS:
+            raise TooWide(
+                f"{source} has a line of {line.count(separator) + 1} fields, and tables may have {MOST_COLUMNS} "
+                "columns: save a matrix (.npy, .npz), or turn it round"
+            )
+        yield line
+
+
 def _header(path: Path, source: str, separator: str) -> tuple[int, list[str]]:
     """How many blank lines come before the names, and the names."""
-    with opened(path) as raw, _unpacking(path, source):
-        for before, (_, _, row) in enumerate(_records(raw, source, separator)):
+    with _unpacking(path, source), opened(path, source) as raw:
+        lines = _few(_lines(raw, source), source, separator)
+        for before, (_, _, row) in enumerate(_records(lines, source, separator)):
             if len(row) > 1 or "".join(row).strip(BLANKS):
                 return before, row
+            if before == MOST_BLANK:
+                raise Refused(f"{source} has no line of names in its first {before} lines: write it again")
     return 0, []
 
 
@@ -176,7 +277,7 @@ def _unpacking(path: Path, source: str) -> Iterator[None]:
 
 
 def _refuse_other_files(path: Path, source: str) -> None:
-    with opened(path) as stream, _unpacking(path, source):
+    with _unpacking(path, source), opened(path, source) as stream:
         start = stream.read(PROBE)
     if not start:
         raise Refused(f"{source} is empty: write it again")
@@ -185,13 +286,18 @@ def _refuse_other_files(path: Path, source: str) -> None:
             raise Refused(f"{source} is {kind}, not a table in text: give it the ending of what it is")
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise Refused(f"{source} is text in UTF-16: save it as UTF-8")
-    if b"\0" in start:
-        raise Refused(f"{source} is not text (byte {start.index(0) + 1} is zero): give it the ending of what it is")
+    _refuse_zeros(start, 0, source)
+
+
+def _refuse_zeros(some: bytes, before: int, source: str) -> None:
+    if b"\0" in some:
+        place = before + some.index(0) + 1
+        raise Refused(f"{source} is not text (byte {place} is zero): give it the ending of what it is")
 
 
 def _not_utf8(path: Path, source: str) -> str:
     """Where the first bytes are that are no UTF-8."""
-    with opened(path) as raw:
+    with opened(path, source) as raw:
         for number, line in enumerate(iter(lambda: raw.readline(LONGEST_LINE), b""), start=1):
             try:
                 line.decode("utf-8")

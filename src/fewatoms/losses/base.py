@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
 
-from fewatoms import _checks
+from fewatoms import _checks, rounding
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.classes import Labels
 from fewatoms.kept import Kept
@@ -79,6 +79,8 @@ class Loss(ABC):
             given = _checks.real_vector("weights", weights)
             if given.size and given.min() <= 0:
                 raise ValueError(f"weights must be positive (leave rows of weight 0 out); got {given.min()}")
+            if given.size:  # those that are small beside others are nobody's concern
+                _checks.ordinary("weights", max(1.0, float(given.max())))
             self.weights = given
 
     def __repr__(self) -> str:
@@ -158,6 +160,18 @@ class Loss(ABC):
     @abstractmethod
     def conjugate(self, y: FloatArray) -> float:
         """f*(y) = sup over w of <y, w> - f(w); infinite outside dom f*."""
+
+    def conjugate_doubt(self, y: FloatArray) -> float:
+        """By how much f*(y) may be off as it is computed: here, of sums whose terms are of one sign, each of them good
+        to some digits in the last place. Of a loss of one's own that is taken for granted."""
+        return rounding.doubt(y.size + 16, abs(self.conjugate(y)))
+
+    def perspective_doubt(self, y: FloatArray, alpha: float, beta: float | None = None) -> float:
+        """The same of beta (f*(y / beta) + alpha), at its best beta if none is given."""
+        beta = self.best_beta(y, alpha) if beta is None else beta
+        if not 0.0 < beta < math.inf:
+            return rounding.doubt(y.size + 16, abs(self.support_of_sublevel(y, alpha)))
+        return beta * (self.conjugate_doubt(y / beta) + rounding.gamma(16) * alpha)
 
     def read_dual(self, y: object, size: int) -> FloatArray:
         """A dual vector as a user gives it, checked."""

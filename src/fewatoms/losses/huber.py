@@ -49,6 +49,7 @@ class Huber(Loss):
     def __init__(self, delta: float = 1.0, weights: object = None) -> None:
         super().__init__(weights)
         self.delta = self.linear_beyond = _checks.number("delta", delta, positive=True)
+        _checks.ordinary("delta", self.delta)
 
     def _settings(self) -> str:
         return ", ".join(filter(None, [f"delta={self.delta:g}", super()._settings()]))

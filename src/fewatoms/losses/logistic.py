@@ -12,6 +12,9 @@ from fewatoms._types import Array, FloatArray
 from fewatoms.classes import Labels
 from fewatoms.kept import Kept
 from fewatoms.losses.base import Loss
+from fewatoms.rounding import gamma
+
+LOGARITHM = 128  # roundings of a probability that its logarithm may show
 
 
 class Logistic(Loss):
@@ -80,6 +83,9 @@ class Logistic(Loss):
         p = np.clip(p, 0.0, 1.0)
         return float(np.sum(self._w * (xlogx(p) + xlogx(1.0 - p))))
 
+    def conjugate_doubt(self, y: FloatArray) -> float:
+        return super().conjugate_doubt(y) + doubt_of_logarithms(y, self.weights)
+
     def clip(self, y: FloatArray) -> FloatArray:
         t = self._t
         return self._w * (t * np.clip(t * y / self._w, 0.0, 1.0))
@@ -120,6 +126,11 @@ def beta_of_errors(p: FloatArray, w: FloatArray | float, alpha: float) -> float:
             break
         low, high = (low, middle) if slope(middle) > 0 else (middle, high)
     return high
+
+
+def doubt_of_logarithms(y: FloatArray, weights: FloatArray | None) -> float:
+    """What sums of t log t are off by since t is: logarithms of numbers that a double tells from 0 are below 40."""
+    return gamma(LOGARITHM) * (y.size if weights is None else float(weights.sum()))
 
 
 def xlogx(t: FloatArray) -> FloatArray:

@@ -14,7 +14,7 @@ from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.classes import Labels
 from fewatoms.kept import Kept
 from fewatoms.losses.base import Loss
-from fewatoms.losses.logistic import beta_of_errors, xlogx
+from fewatoms.losses.logistic import beta_of_errors, doubt_of_logarithms, xlogx
 
 if TYPE_CHECKING:
     from fewatoms.reduced import ReducedOperator
@@ -153,6 +153,9 @@ class Multinomial(Loss):
         if P.size and (P.min() < -INSIDE or np.abs(P.sum(axis=1) - 1.0).max() > INSIDE * self.classes):
             return math.inf
         return float(np.sum(self._of_row * xlogx(np.clip(P, 0.0, 1.0)).sum(axis=1)))
+
+    def conjugate_doubt(self, y: FloatArray) -> float:
+        return super().conjugate_doubt(y) + doubt_of_logarithms(y, self.weights)
 
     def clip(self, y: FloatArray) -> FloatArray:
         return self._w * self._indicated(_onto_simplex(self._indicated(np.array(self._rows(y / self._w))))).ravel()

@@ -11,6 +11,8 @@ from fewatoms.kept import Kept
 from fewatoms.losses.base import Loss
 from fewatoms.spread import Spread, spread
 
+WEIGHED_AT_ONCE = 1 << 20  # data that are weighed together: no product as long as all of them is formed
+
 
 class Quadratic(Loss):
     """What losses that are homogeneous of degree two share."""
@@ -50,7 +52,11 @@ class LeastSquares(Quadratic):
         return Kept(type(self).__name__) if self.weights is None else None
 
     def value(self, r: FloatArray) -> float:
-        return 0.5 * float(r @ (r if self.weights is None else self.weights * r))
+        w = self.weights
+        if w is None:
+            return 0.5 * float(r @ r)
+        parts = (slice(start, start + WEIGHED_AT_ONCE) for start in range(0, r.size, WEIGHED_AT_ONCE))
+        return 0.5 * sum(float(np.dot(r[some], w[some] * r[some])) for some in parts)
 
     def with_background(self, background: float) -> Loss:
         return Everywhere(self.weights, background) if background else self

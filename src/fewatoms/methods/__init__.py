@@ -4,6 +4,7 @@ from fewatoms.methods.base import Job, Method, Pace
 from fewatoms.methods.demixing import Demixing
 from fewatoms.methods.exposed import Exposed
 from fewatoms.methods.general import General
+from fewatoms.methods.leading import Leading
 from fewatoms.methods.listed import Listed, WorkingSet
 from fewatoms.methods.listed.many import ManyAtoms
 from fewatoms.methods.lowrank import Completion
@@ -16,6 +17,7 @@ from fewatoms.methods.tall import Tall
 METHODS: tuple[Method, ...] = (
     Separation(),
     Demixing(),
+    Leading(),
     Completion(),
     SmallSemidefinite(),
     Phases(),
@@ -33,6 +35,7 @@ __all__ = [
     "Exposed",
     "General",
     "Job",
+    "Leading",
     "Listed",
     "ManyAtoms",
     "Method",

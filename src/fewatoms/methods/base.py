@@ -8,7 +8,7 @@ that opens serves; nothing else in the package decides how a problem is solved.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,8 @@ from fewatoms.compressed import Together
 from fewatoms.effort import NORMAL, Effort
 from fewatoms.faces import Face
 from fewatoms.goals import Goal, LowestLoss, MeetBound
+from fewatoms.kept import Kept
+from fewatoms.memory import afford_fit
 from fewatoms.problem import Problem
 
 if TYPE_CHECKING:
@@ -59,10 +61,16 @@ class Job(ABC):
     ranks = False  # whether `finish` has a use for more than the best candidate
     closed = False
     spreads = False  # whether it knows residuals and y that are no arrays, see `spread`
+    remedy = "take fewer data, or a machine with more memory"  # where it needs more memory than there is
     retells = False  # whether `reached` knows the way back to an answer
 
     def __init__(self, problem: Problem, budgets: Sequence[Budget]) -> None:
         self.problem, self.budgets = problem, list(budgets)
+
+    def needs(self) -> Mapping[str, float]:
+        """About how many bytes the run takes at most beside M and b, by what they are for; nothing where that is little
+        beside those. By arithmetic alone: it is asked before any work, and more than is free is refused."""
+        return {}
 
     def courses(self) -> list[list[Budget]]:
         """Budgets that one stream of iterates serves together: all of them, unless the stream depends on the budget."""
@@ -144,9 +152,23 @@ class Job(ABC):
         shorter way than to solve for them."""
         return None
 
-    def snapshot(self) -> dict[str, object]:
-        """Enough to go on from here: nothing, for streams that are quickly made anew."""
-        return {}
+    def snapshot(self) -> Kept | None:
+        """What this job hands on from one course to the next, for a run that is killed and gone on with: None where
+        courses have nothing to do with each other. Inside a course long work keeps its own steps (`ledger.step`)."""
+        return None
+
+    def restore(self, handed: Kept) -> None:
+        """Go on as whoever told that `snapshot`: courses before are not run again."""
+        return None
+
+    def noted(self) -> Callable[[], Kept] | None:
+        """Note what `retrieve` keeps from one iterate to the next, whenever a step of the stream is marked, so that a
+        run that goes on there knows it again; None where that is nothing."""
+        return None
+
+    def go_on(self, it: Kept) -> None:
+        """Know that again."""
+        return None
 
     def forget(self) -> None:
         """Let go of what the run kept: nothing here. What is asked for afterwards is made anew."""
@@ -166,10 +188,11 @@ def choose(methods: Sequence[Method], problem: Problem, budgets: Sequence[Budget
             background = problem.measured.background
             told = f"Sampling(..., background={background:g})" if background else repr(problem.measured)
             raise ValueError(
-                f"{told} is for RankOne(p, q) or a multiple of it, a number of atoms k, and the default method, "
-                f"Completion(); got {problem!r} and {method!r}, which wants residuals and y as arrays"
+                f"{told} is for RankOne(p, q) or a multiple of it, a number of atoms k or a bound, and the default "
+                f"method, Completion(); got {problem!r} and {method!r}, which wants residuals and y as arrays"
             )
         if job is not None:
+            afford_fit(job.needs(), job.remedy)
             return job
     asked = ", ".join(map(repr, methods))
     raise ValueError(f"method must be one for this problem; {asked} is not one for {problem!r}")

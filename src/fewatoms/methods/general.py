@@ -7,19 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fewatoms import _checks
+from fewatoms import _checks, kept
 from fewatoms.atoms import AtomicSet
 from fewatoms.budget import Budget, none_of
 from fewatoms.candidates import Candidate, DualPoint, Iterate
 from fewatoms.capabilities import Prox, RankOnePairs, SeenAsIs, Semidefinite
 from fewatoms.faces import Face
 from fewatoms.goals import FewestAtoms, Goal
+from fewatoms.kept import Kept, Plain
 from fewatoms.methods.base import Job, Method, Pace
 from fewatoms.oracles import Continuation, Corrective, Oracle
 from fewatoms.problem import Problem
 from fewatoms.retrieval import Active, Exchange, Retrieval, Retrieving, reduced_fit
 from fewatoms.retrieval.by_forms import FormTurn
-from fewatoms.retrieval.forms import enough
+from fewatoms.retrieval.forms import enough, reads_pairs
 from fewatoms.solution import Solution
 from fewatoms.words import asymmetric, same_parts
 
@@ -39,7 +40,7 @@ class General(Method):
 
     Notes
     -----
-    With a bound and no k, over atoms that can be listed or are semidefinite: each dual vector is asked for 1, 2, 4, ...
+    With a bound and no k, over a set that is no sum: each dual vector is asked for 1, 2, 4, ...
     atoms until the bound is met, then for fewer by halving; later ones are asked for fewer than the best answer has.
     """
 
@@ -78,6 +79,11 @@ class GeneralJob(Job):
         self.retrieval = default_retrieval(problem) if method.retrieval is None else method.retrieval
         self.pace = Pace(getattr(self.oracle, "patience", Pace.patience))
         self.few = Growing(problem)
+        self._reads = method.retrieval is None and reads_pairs(problem)
+
+    def needs(self) -> dict[str, float]:
+        """M written out once more for descents on factors, and the copy that this takes."""
+        return {"M as forms of the factors": 16.0 * self.problem.m * self.problem.M.shape[1]} if self._reads else {}
 
     def goal(self, problem: Problem) -> Goal:
         return FewestAtoms(problem) if problem.budget.nothing_said else super().goal(problem)
@@ -99,6 +105,13 @@ class GeneralJob(Job):
             return problem.with_budget(budget)
         most = enough(problem.m, problem.atoms.shape[0], problem.M.complex)
         return problem.with_budget(Budget(min(budget.single, most)))
+
+    def noted(self) -> Callable[[], Kept]:
+        told: dict[str, Plain] = {"asks": self.few.asks, "met": self.few.met}
+        return lambda: Kept("few", told)
+
+    def go_on(self, it: Kept) -> None:
+        self.few.asks, self.few.met = kept.whole(it.told["asks"]), it.told["met"] is True
 
     def begin(self, start: Solution, problem: Problem) -> Candidate | None:
         face, c = start.compact
@@ -210,7 +223,7 @@ def _refuse(problem: Problem, budgets: Sequence[Budget]) -> None:
             raise TypeError(
                 "k must say how many atoms are allowed, unless a bound (alpha or misfit) is given; got None"
             )
-        if budget.nothing_said and listing is None and atoms.unwrapped().inner.offers(Semidefinite) is None:
+        if budget.nothing_said and atoms.parts and listing is None:
             raise TypeError(f"k must be given for {atoms!r}, whose atoms cannot be listed; got None")
         if budget.nothing_said and atoms.parts:
             raise TypeError(f"k must give one budget for each of the {len(atoms.parts)} parts of {atoms!r}; got None")

@@ -16,6 +16,7 @@ from fewatoms.faces import Face
 from fewatoms.frames import Maker
 from fewatoms.names import Names
 from fewatoms.reduced import ReducedOperator
+from fewatoms.rounding import Summed
 
 if TYPE_CHECKING:
     from fewatoms.atoms.mapped import LinearMap
@@ -54,6 +55,11 @@ class Operator(Offering, ABC):
     @abstractmethod
     def adjoint(self, y: FloatArray) -> ModelDual:
         """M*y."""
+
+    def summed(self) -> Summed | None:
+        """What M*y is summed from, where that costs no products: it says what rounding may do. None where nobody knows,
+        as of a black box: its products are taken at their word then."""
+        return None
 
     def charge(self, products: int) -> None:
         """Take note of products that were made in a loop of somebody's own: nothing to do, except for who counts."""

@@ -151,6 +151,8 @@ class OwnBox(Box):
             raise TypeError(f"{self.argument}.adjoint must return real numbers; got an array of {z.dtype}")
         if not isinstance(z, LinearOperator):
             refuse_infinite(f"{self.argument}.adjoint", z.data if sp.issparse(z) else z)
+            if np.dtype(z.dtype).kind in "biu":
+                return z.astype(np.float64)  # truth values have no minus
         return z
 
 

@@ -39,6 +39,8 @@ class Counting(Wrapper):
     inner : array, sparse matrix, LinearOperator, or an operator of fewatoms
     """
 
+    passes = True
+
     def __init__(self, inner: object) -> None:
         from fewatoms.operators import as_operator
 

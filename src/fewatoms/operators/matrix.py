@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from fewatoms import _checks, ledger
+from fewatoms import _checks, ledger, linalg, norms
 from fewatoms._types import Array, FloatArray, Foreign, IntArray, Matrix
 from fewatoms.capabilities import FactorImages, SeenAsIs, keeps
 from fewatoms.engines import Threads
@@ -18,6 +18,7 @@ from fewatoms.operators import passes
 from fewatoms.operators.base import Operator
 from fewatoms.operators.boxes import refuse_complex
 from fewatoms.operators.ones import Picked, picked
+from fewatoms.rounding import DECOMPOSED, Summed, gamma
 
 C = TypeVar("C")
 
@@ -146,10 +147,25 @@ class MatrixOperator(Operator):
         return self.column_lengths()
 
     def column_lengths(self, weights: FloatArray | None = None) -> FloatArray:
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = self._column_squares(weights)
+        lengths: FloatArray = np.sqrt(squares)
+        odd = np.flatnonzero(~norms.ordinary_squares(squares))  # empty ones, and those in far units
+        if sp.issparse(self.matrix) and odd.size:
+            odd = odd[np.asarray((self.matrix != 0).sum(axis=0)).ravel()[odd] > 0]
+        for some in np.array_split(odd, max(1, odd.size // norms.TOGETHER)):
+            lengths[some] = norms.block_lengths(norms.dense(self.columns(some)), weights)
+        return lengths
+
+    def summed(self) -> Summed:
+        lengths = self.column_lengths() * (1.0 + gamma(2 * self.shape[0] + 8))
+        return Summed(self.shape[0], linalg.length(lengths), lengths)
+
+    def _column_squares(self, weights: FloatArray | None) -> FloatArray:
         A = self.matrix
         if sp.issparse(A):
             squares = A.multiply(A) if weights is None else A.multiply(A).multiply(weights[:, None])
-            return np.sqrt(np.asarray(squares.sum(axis=0)).ravel())
+            return np.asarray(squares.sum(axis=0)).ravel()
         total = np.zeros(self.shape[1])
         if A.flags.f_contiguous:  # along the columns: each is read once, in order
             width = max(1, (1 << 20) // self.shape[0])
@@ -157,13 +173,13 @@ class MatrixOperator(Operator):
                 block = np.asarray(A[:, start : start + width], dtype=np.float64)
                 weighted = block if weights is None else block * weights[:, None]
                 total[start : start + width] = np.einsum("ij,ij->j", weighted, block)
-            return np.sqrt(total)
+            return total
         rows = max(1, (1 << 20) // self.shape[1])
         for start in range(0, self.shape[0], rows):
             block = np.asarray(A[start : start + rows], dtype=np.float64)
             weighted = block if weights is None else block * weights[start : start + rows, None]
             total += np.einsum("ij,ij->j", weighted, block)
-        return np.sqrt(total)
+        return total
 
     def block_norms(self, blocks: Sequence[IntArray]) -> FloatArray:
         def norm(indices: IntArray) -> float:
@@ -184,8 +200,8 @@ class MatrixOperator(Operator):
             down, across = (np.asarray(size.sum(axis=i, dtype=np.float64)).max() for i in (0, 1))
             return min(frobenius, float(np.sqrt(down * across)))
         top = float(np.linalg.eigvalsh(_gram(A))[-1])
-        # an eigenvalue is computed to a few eps of the norm: round up, so that the bound stays one
-        return float(np.sqrt(top * (1 + 1e-12) + 1e-14 * frobenius**2))
+        # a Gram matrix and its eigenvalues are off by roundings of all squares: round up, so that the bound stays one
+        return float(np.sqrt(max(top, 0.0) + gamma(2 * max(self.shape) + DECOMPOSED * min(self.shape)) * frobenius**2))
 
 
 def _gram(A: Any) -> FloatArray:

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from fewatoms import frames
 from fewatoms._types import Array, FloatArray, Foreign, IntArray
+from fewatoms.engines import Terms
 from fewatoms.operators.boxes import refuse_complex
 
 CONVERTED = 1 << 18  # numbers converted or squared at a time: they stay in the cache
@@ -88,6 +89,20 @@ def squared(A: Foreign, weights: FloatArray | None) -> FloatArray:
                 "ij,ij->j", piece if weights is None else piece * weights[start : start + rows, None], piece
             )
     return total
+
+
+def surveyed(A: Foreign, y: FloatArray, weights: FloatArray | None) -> Terms:
+    """The squared lengths of all columns and A'y, looking at a few rows at a time."""
+    if sp.issparse(A):
+        return Terms((squared(A, weights), np.asarray(A.T @ y)))
+    squares, z, rows = np.zeros(A.shape[1]), np.zeros(A.shape[1]), max(1, CONVERTED // A.shape[1])
+    for start in range(0, A.shape[0], rows):
+        some = slice(start, start + rows)
+        piece = np.asarray(A[some], dtype=np.float64)
+        z += piece.T @ y[some]
+        with np.errstate(over="ignore"):
+            squares += np.einsum("ij,ij->j", piece if weights is None else piece * weights[some, None], piece)
+    return Terms((squares, z))
 
 
 def rooted(squares: FloatArray) -> FloatArray:

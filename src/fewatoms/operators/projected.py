@@ -11,8 +11,10 @@ import scipy.sparse as sp
 from fewatoms import linalg
 from fewatoms._types import Array, FloatArray, IntArray, Matrix
 from fewatoms.capabilities import ColumnBlocks, FactorImages, Norms
+from fewatoms.norms import block_lengths, dense
 from fewatoms.operators.base import Operator
 from fewatoms.operators.wrapper import SeenColumns, SeenImages, Wrapper
+from fewatoms.rounding import Summed
 
 
 class Projected(Wrapper):
@@ -28,6 +30,14 @@ class Projected(Wrapper):
         whitened = F * self.root[:, None]
         lengths = np.linalg.norm(whitened, axis=0)
         self.basis = linalg.orthonormal(whitened / np.where(lengths > 0, lengths, 1.0))
+
+    def summed(self) -> Summed | None:
+        """Data are projected before: what that rounds is as long as they are, times what the weights differ by."""
+        known, uneven = self.inner.summed(), float(self.root.max() / self.root.min())
+        if known is None:
+            return None
+        factor, terms = 1.0 + 2.0 * uneven, known.terms + self.shape[0] + 2 * self.basis.shape[1] + 8
+        return Summed(terms, factor * known.whole, None if known.each is None else factor * known.each)
 
     def projects_in(self, weights: FloatArray | None) -> bool:
         """Whether the projection is an orthogonal one in the norm of these weights."""
@@ -57,17 +67,14 @@ class _Columns(SeenColumns):
         lengths, M = self.inner.column_lengths(weights), self.M
         if lengths is None or not M.projects_in(weights):
             return None if lengths is None else super().column_lengths(weights)
-        if np.isinf(lengths).any():  # beyond what can be measured: whoever asks refuses that
-            return lengths
-        inside = M.inner.adjoint_block(M.root[:, None] * M.basis)
-        left = np.maximum(lengths**2 - np.einsum("ij,ij->i", inside, inside), 0.0)
+        units = np.where(lengths > 0, lengths, 1.0)[:, None]
+        inside = M.inner.adjoint_block(M.root[:, None] * M.basis) / units
+        left = lengths * np.sqrt(np.maximum(1.0 - np.einsum("ij,ij->i", inside, inside), 0.0))
         # what is left of columns with a large offset is all cancellation: those are measured after the projection
-        near = np.flatnonzero(left < 1e-6 * lengths**2)
-        w = np.ones(1) if weights is None else weights
+        near = np.flatnonzero(left < 1e-3 * lengths)
         for some in np.array_split(near, max(1, near.size // 256)):
-            block = self.read(some)
-            left[some] = np.einsum("ij,ij->j", block, block * w[:, None])
-        return np.sqrt(np.where(left > 1e-24 * lengths**2, left, 0.0))  # less is rounding: F spans the column
+            left[some] = block_lengths(dense(self.read(some)), weights)
+        return np.where(left > 1e-12 * lengths, left, 0.0)  # less is rounding: F spans the column
 
 
 @dataclass(frozen=True, eq=False)

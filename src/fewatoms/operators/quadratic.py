@@ -16,6 +16,7 @@ from fewatoms.faces import SymmetricFactors
 from fewatoms.operators.base import Operator
 from fewatoms.operators.on_factors import QuadraticFactors
 from fewatoms.reduced import ReducedOperator
+from fewatoms.rounding import Summed
 
 FORM_SIDE = 300  # up to this n, M*y is formed as an n x n array: its exact decomposition is as cheap
 
@@ -97,6 +98,10 @@ class Quadratic(Operator):
         # in double precision, whatever A's: the largest eigenvalue backs certificates
         kind = np.complex128 if self.complex else np.float64
         return linalg.Hermitian(self.n, product, kind)
+
+    def summed(self) -> Summed | None:
+        squares = self.row_squares()
+        return None if squares is None else Summed(4 * (self.m + self.n), 2.0 * linalg.length(squares))
 
     def restrict_symmetric(self, face: SymmetricFactors) -> ReducedOperator:
         return QuadraticFactors(face, self._forward(face.V) if face.size else np.zeros((self.m, 0)))

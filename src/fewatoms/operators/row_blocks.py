@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
 
-from fewatoms import ledger
+from fewatoms import ledger, linalg, norms
 from fewatoms._types import Array, FloatArray, Foreign, IntArray, Matrix
 from fewatoms.engines import Engine, Loader, Placed, engine_of
 from fewatoms.names import Names
 from fewatoms.operators import passes
 from fewatoms.operators.base import Operator
 from fewatoms.operators.sources import read
+from fewatoms.rounding import Summed, gamma
 
 
 class RowBlocks(Operator):
@@ -134,7 +136,32 @@ class RowBlocks(Operator):
         ledger.go_through()
         return self.apply_block(X)
 
+    def summed(self) -> Summed:
+        lengths = self._lengths * (1.0 + gamma(2 * self.shape[0] + 8))
+        return Summed(self.shape[0], linalg.length(lengths), lengths)
+
+    def column_norms(self) -> FloatArray:
+        return self._lengths
+
+    def block_norms(self, blocks: Sequence[IntArray]) -> FloatArray:
+        places = np.unique(np.concatenate(blocks)) if len(blocks) else np.empty(0, dtype=np.intp)
+        columns = norms.dense(self.read(places))
+        return np.array([np.linalg.norm(columns[:, np.searchsorted(places, block)], 2) for block in blocks])
+
+    def rank_one_norm(self) -> float | None:
+        return None
+
+    def psd_norm(self) -> float | None:
+        return None
+
+    @cached_property
+    def _lengths(self) -> FloatArray:
+        ledger.go_through()
+        return passes.rooted(self._placed.sum(passes.squared, parts=self._cut(None)))
+
     def column_lengths(self, weights: FloatArray | None = None) -> FloatArray | None:
+        if weights is None:
+            return self._lengths
         ledger.go_through()
         return passes.rooted(self._placed.sum(passes.squared, parts=self._cut(weights)))
 

@@ -27,6 +27,8 @@ from fewatoms.reduced import ReducedOperator
 class Rows(Wrapper):
     """x -> (Mx)[rows], each row once, for operators that offer no better way to leave data out."""
 
+    passes = True
+
     def __init__(self, M: Operator, rows: IntArray) -> None:
         super().__init__(M, rows.size)
         self.kept = rows

@@ -12,10 +12,12 @@ from fewatoms import _checks, kernels, linalg
 from fewatoms._types import Array, FloatArray, IntArray, ModelDual, Vector
 from fewatoms.capabilities import EntryLines, FactorFits, Norms, SampledEntries
 from fewatoms.faces import Factors
+from fewatoms.lots import Marked
 from fewatoms.operators.base import Operator
 from fewatoms.operators.on_factors import SampledFactors
 from fewatoms.reduced import BLOCK, ReducedOperator
-from fewatoms.sides import NONE, Marked, Side, Split
+from fewatoms.rounding import Summed
+from fewatoms.sides import NONE, Side, Split
 from fewatoms.spread import Spread, spread
 
 COUNTED = 1 << 20  # entries counted together
@@ -200,6 +202,9 @@ class Sampling(Operator):
         sparse, one = self._placed(y.beyond), np.eye(y.left.shape[1])
         return linalg.low_rank_plus([(1.0, y.left, one, y.right)], 1.0, sparse) if y.left.size else sparse
 
+    def summed(self) -> Summed:
+        return Summed(0, 1.0)  # each number has a place of its own
+
     def _placed(self, y: FloatArray) -> ModelDual:
         return sp.csr_array((self._sort(y), self._cols, self._starts), shape=self.matrix_shape)
 
@@ -248,6 +253,8 @@ class Sampling(Operator):
 
 class ByLines:
     """Entries in arrays, line by line."""
+
+    in_arrays = True
 
     def __init__(self, entries: SampledEntries) -> None:
         self.entries, self.matrix_shape = entries, entries.matrix_shape
@@ -316,16 +323,23 @@ def index_type(rows: int, cols: int, entries: int) -> Any:
     return np.int32 if max(rows, cols, entries) < 2**31 else np.int64
 
 
+def _ordered(rows: Array, cols: Array) -> bool:
+    """Whether entries come row by row, columns strictly rising: no entry twice. A part of them at a time."""
+    for start in range(0, rows.size, COUNTED):
+        i, j = rows[start : start + COUNTED + 1], cols[start : start + COUNTED + 1]
+        if ((i[1:] < i[:-1]) | ((i[1:] == i[:-1]) & (j[1:] <= j[:-1]))).any():
+            return False
+    return True
+
+
 def _by_rows(rows: Array, cols: Array, shape: tuple[int, int]) -> tuple[Array, Array, Array | None]:
     """The entries row by row, columns rising: where rows start, their columns, and their places in the order given
     (None if it was that order). Entries that occur twice are refused."""
     p, q = shape
     kind = index_type(p, q, rows.size)
-    ordered = bool(
-        (rows[1:] >= rows[:-1]).all() and (cols[1:] > cols[:-1])[rows[1:] == rows[:-1]].all()
-    )  # strictly: no entry twice
-    if ordered:
-        return np.searchsorted(rows, np.arange(p + 1)), cols.astype(kind), None
+    if _ordered(rows, cols):
+        # where rows start, in their own kind: they would be copied into another one
+        return np.searchsorted(rows, np.arange(p + 1, dtype=rows.dtype)), cols.astype(kind), None
     places = np.arange(rows.size, dtype=kind)
     grid = sp.coo_array((places, (rows.astype(kind, copy=False), cols.astype(kind, copy=False))), shape=shape).tocsr()
     if grid.nnz < rows.size:  # SciPy has added up the places of entries that occur more than once

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from fewatoms.operators.base import Operator
 from fewatoms.operators.counting import Counting
 from fewatoms.operators.matrix import FULL
 from fewatoms.operators.wrapper import SeenColumns, Wrapper
+from fewatoms.rounding import Summed
 
 
 class Several(Wrapper):
@@ -30,6 +31,12 @@ class Several(Wrapper):
     @property
     def model_shape(self) -> tuple[int, ...]:
         return (self.inner.shape[1], self.count)
+
+    def summed(self) -> Summed | None:
+        known = self.inner.summed()
+        if known is None or known.each is None:
+            return known
+        return replace(known, each=np.repeat(known.each, self.count))
 
     def read_data(self, b: npt.ArrayLike) -> FloatArray:
         shape, came = (self.inner.shape[0], self.count), np.shape(b)

@@ -13,6 +13,7 @@ from fewatoms import norms
 from fewatoms._types import Array, FloatArray, IntArray, Matrix, ModelDual
 from fewatoms.capabilities import ColumnBlocks, FactorImages, Norms, keeps
 from fewatoms.operators.base import Operator
+from fewatoms.rounding import Summed
 
 C = TypeVar("C")
 Lift = Callable[..., object]
@@ -27,6 +28,7 @@ class Wrapper(Operator):
     """
 
     lifts: ClassVar[Mapping[type, Lift]] = {}
+    passes: ClassVar[bool] = False  # data reach the inner operator as they are, or some of them
 
     def __init__(self, inner: Operator, rows: int | None = None) -> None:
         self.inner = inner
@@ -55,6 +57,9 @@ class Wrapper(Operator):
 
     def charge(self, products: int) -> None:
         self.inner.charge(products)
+
+    def summed(self) -> Summed | None:
+        return self.inner.summed() if self.passes else None
 
     @property
     def model_shape(self) -> tuple[int, ...]:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, lsqr
 
-from fewatoms import _checks, ledger, linalg
+from fewatoms import _checks, files, kept, ledger, linalg
 from fewatoms._types import Array, FloatArray, ModelDual
 from fewatoms.atoms import AtomicSet
 from fewatoms.budget import none_of
 from fewatoms.candidates import Candidate, Compact, DualPoint
 from fewatoms.faces import Face
+from fewatoms.kept import Kept
 from fewatoms.oracles.base import penalty_at
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P1, P3, Relaxation
@@ -61,18 +62,24 @@ class Corrective:
         pool.look()
         goal = P3(problem) if problem.alpha is not None else None
         lam = start = max(penalty_at(problem, pool.z, pool.support), 1e-300)
-        yield pool.point(goal or P1(problem, start))
-        while lam > self.floor * start:
-            lam *= self.shrink
-            for _ in range(self.exposures):
-                ledger.tick()
-                pool.fit(lam)
+        with ledger.step("ladder") as here:
+            if here.found is None:
+                yield pool.point(goal or P1(problem, start))
+            else:
+                lam = pool.again(here.found)
                 pool.look()
-                if not pool.add(lam * (1 + self.tol)):
-                    break
-            yield pool.point(goal or P1(problem, lam))
-            if problem.exact(pool.loss):
-                return
+            while lam > self.floor * start:
+                here.mark(pool.noted(lam))
+                lam *= self.shrink
+                for _ in range(self.exposures):
+                    ledger.tick()
+                    pool.fit(lam)
+                    pool.look()
+                    if not pool.add(lam * (1 + self.tol)):
+                        break
+                yield pool.point(goal or P1(problem, lam))
+                if problem.exact(pool.loss):
+                    return
 
 
 class Pool:
@@ -84,6 +91,17 @@ class Pool:
         self.images: FloatArray = np.zeros((problem.m, 0))
         self.c: FloatArray = np.zeros(0)
         self.residual = problem.b
+
+    def noted(self, lam: float) -> Callable[[], Kept]:
+        """Note the atoms seen, at a penalty, for a checkpoint."""
+        faces, arrays = [*self.faces], {"images": self.images, "c": self.c, "residual": self.residual}
+        return lambda: Kept("pool", {"lam": lam}, arrays, tuple(face.kept() for face in faces))
+
+    def again(self, it: Kept) -> float:
+        """See them again; the penalty."""
+        self.faces, arrays = [files.face_of(face) for face in it.inner], it.arrays
+        self.images, self.c, self.residual = arrays["images"], arrays["c"], arrays["residual"]
+        return kept.real(it.told["lam"])
 
     def look(self) -> None:
         """The dual vector of the residual: one product."""

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from fewatoms import _checks, ledger
+from fewatoms import _checks, files, kept, ledger
 from fewatoms._types import FloatArray
 from fewatoms.budget import one_each
 from fewatoms.candidates import Compact, DualPoint
 from fewatoms.capabilities import Prox
 from fewatoms.faces import Face
+from fewatoms.kept import Kept, Plain
 from fewatoms.oracles.base import penalty_at
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P1, P3, Relaxation
+
+MOVING = ("loss", "gauge", "momentum", "beta", "lipschitz")  # of a descent
 
 
 class ProximalGradient:
@@ -77,21 +80,26 @@ class Continuation:
         sigma = problem.atoms.ceiling(descent.z)
         start = penalty_at(problem, descent.z, sigma)
         goal = P3(problem) if problem.alpha is not None and problem.atoms.bounded else None
-        yield descent.point(goal or P1(problem, start), sigma)
-        lam = start
-        while True:
-            lam = max(lam * self.shrink, self.floor * start)  # the last rung is solved again and again, ever better
-            rung = P1(problem, lam)
-            for _ in range(self.steps):
-                descent.step(lam)
-                descent.look()
-                ledger.tick()
-                sigma = problem.atoms.ceiling(descent.z)
-                _, dual = rung.feasible(descent.y, descent.z, sigma)
-                primal = rung.primal_value(descent.loss, descent.gauge)
-                if primal + dual <= self.tol * primal:
-                    break
-            yield descent.point(goal or rung, sigma)
+        with ledger.step("ladder") as here:
+            lam = start
+            if here.found is None:
+                yield descent.point(goal or P1(problem, start), sigma)
+            else:
+                lam = descent.again(here.found)
+            while True:
+                here.mark(descent.noted(lam))
+                lam = max(lam * self.shrink, self.floor * start)  # the last rung is solved again and again, ever better
+                rung = P1(problem, lam)
+                for _ in range(self.steps):
+                    descent.step(lam)
+                    descent.look()
+                    ledger.tick()
+                    sigma = problem.atoms.ceiling(descent.z)
+                    _, dual = rung.feasible(descent.y, descent.z, sigma)
+                    primal = rung.primal_value(descent.loss, descent.gauge)
+                    if primal + dual <= self.tol * primal:
+                        break
+                yield descent.point(goal or rung, sigma)
 
 
 class Descent:
@@ -113,6 +121,30 @@ class Descent:
         self.momentum = 1.0
         self.beta = 0.0
         self.lipschitz = 0.0
+
+    def noted(self, lam: float) -> Callable[[], Kept]:
+        """Note where it is, at a penalty, for a checkpoint."""
+        points, images = (self.here, self.before), {"image": self.image, "image before": self.image_before}
+        told: dict[str, Plain] = {
+            "lam": lam,
+            "there": [point is not None for point in points],
+            **{name: float(vars(self)[name]) for name in MOVING},
+        }
+        coefficients = {f"c {i}": point[1] for i, point in enumerate(points) if point is not None}
+        made = [point[0] for point in points if point is not None]
+        return lambda: Kept("descent", told, {**images, **coefficients}, tuple(face.kept() for face in made))
+
+    def again(self, it: Kept) -> float:
+        """Go on from there; the penalty."""
+        faces, found = map(files.face_of, it.inner), list[Compact | None]()
+        for i, there in enumerate(kept.rows(it.told["there"])):
+            found.append((next(faces), it.arrays[f"c {i}"]) if there else None)
+        self.here, self.before = found
+        self.image, self.image_before = it.arrays["image"], it.arrays["image before"]
+        for name in MOVING:
+            setattr(self, name, kept.real(it.told[name]))
+        self.look()
+        return kept.real(it.told["lam"])
 
     def look(self) -> None:
         """The dual vector at the extrapolated point x + beta (x - x_before): one product with M*."""

@@ -92,7 +92,10 @@ def _expected(reduced: ReducedOperator, loss: Loss, slope: FloatArray) -> float:
 
 
 def _paid(pays: FloatArray, c: FloatArray) -> float:
-    return 0.5 * float(np.dot(pays, c * c))
+    """What coefficients pay: infinite, where a step that is still to be shortened leads beyond all numbers."""
+    some = pays > 0
+    with np.errstate(over="ignore"):
+        return 0.5 * float(np.dot(pays[some], np.square(c[some])))
 
 
 def _hessian(reduced: ReducedOperator, loss: Loss, residual: FloatArray, pays: FloatArray) -> FloatArray:

@@ -26,6 +26,7 @@ from fewatoms.retrieval.newton import newton
 
 DENSE = 8_000_000  # numbers in a dense copy of sparse columns at most
 FORM = 3000  # columns of an implicit operator formed at most, where only a direct solve will do
+BLIND = 1e-14  # of the longest image of orthonormal directions: shorter ones are rounding
 UNSEEN = 1e-20  # of the largest squared length of an image: of orthonormal directions such a short one is rounding
 
 Projection = Callable[[FloatArray], FloatArray]
@@ -84,7 +85,8 @@ def _allowed(face: Face, c: FloatArray) -> bool:
 def _by_columns(A: FloatArray, b: FloatArray, face: Face) -> FloatArray:
     """Columns at hand: a rank-revealing QR factorisation, or nonnegative least squares on its triangle."""
     norms = np.linalg.norm(A, axis=0)
-    scale = np.where(norms > 0, norms, 1.0)  # atoms in different units are no reason for rounding errors
+    # atoms in different units are no reason for rounding errors
+    scale = np.where(norms > _rounding(face, norms), norms, np.inf)
     rounding = 10 * max(A.shape) * float(np.finfo(np.float64).eps)  # columns this dependent are dependent
     c = scipy.linalg.lstsq(A / scale, b, cond=rounding, lapack_driver="gelsy", check_finite=False)[0] / scale
     if _allowed(face, c):
@@ -93,6 +95,16 @@ def _by_columns(A: FloatArray, b: FloatArray, face: Face) -> FloatArray:
     if mask is None:
         return _gram_constrained(A.T @ A, A.T @ b, face, face.project(np.asarray(c)))
     return _signed_least_squares(A / scale, b, mask, rounding) / scale
+
+
+def _rounding(face: Face, norms: FloatArray) -> FloatArray:
+    """How long an image is at most that is nothing but rounding. Where atoms turn coefficients belong to orthonormal
+    directions, and some of these may be unseen."""
+    each = [
+        np.full(f.dim, BLIND * float(own.max(initial=0.0)) if f.turning() is not None else 0.0)
+        for f, own in _leaves(face, norms)
+    ]
+    return np.concatenate(each)
 
 
 def _signed_least_squares(A: FloatArray, b: FloatArray, mask: Array, rounding: float) -> FloatArray:

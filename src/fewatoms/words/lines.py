@@ -148,10 +148,30 @@ def path_figures(found: Path) -> str:
     ridges = f", the same for {len(found.ridges)} ridges" if len(found.ridges) > 1 else ""
     losses = [f"{loss:.6g}" for loss in (found.losses.max(), found.losses.min())]
     fell = losses[0] if losses[0] == losses[1] else f"from {losses[0]} to {losses[1]}"
-    at = f" at ridge {found.ridge:.4g}" if len(found.ridges) > 1 else ""
-    chosen = "" if found.chosen is None else f", chosen k={found.chosen}{at}"
     over = answers[0].certificate.asked.atoms_told
-    return f"{many} over {over}, k={_sizes(found.k)}{ridges}, loss {fell}{chosen}"
+    return f"{many} over {over}, k={_sizes(found.k)}{ridges}, loss {fell}{_cut_short(found)}{_chosen(found)}"
+
+
+def _cut_short(found: Path) -> str:
+    """How far a path came that was stopped."""
+    return f", stopped after {len(found.fitted)} of {len(found.k)}" if found.stopped else ""
+
+
+def _chosen(found: Path) -> str:
+    """The k chosen; and the one with the lowest score, where that is another one: why, `choose_k` says."""
+    if found.chosen is None:
+        return ""
+    several, way = len(found.ridges) > 1, found.chosen_by
+    text = f", chosen k={found.chosen}" + (f" at ridge {found.ridge:.4g}" if several else "")
+    scores = np.atleast_2d(found.scores.get(way or "", np.zeros((0, 0))))
+    if not np.isfinite(scores).any():
+        return text
+    row, column = divmod(int(np.nanargmin(scores)), scores.shape[1])
+    own = float(scores[found.ridges.index(found.ridge), found.k.index(found.chosen)])
+    if not scores[row, column] < own:
+        return text
+    lower = f"k={found.k[column]}" + (f" at ridge {found.ridges[row]:.4g}" if several else "")
+    return f"{text} by {way} {own:.4g}; {lower} has {scores[row, column]:.4g}"
 
 
 def _sizes(sizes: Sequence[BudgetLike]) -> str:

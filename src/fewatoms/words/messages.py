@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fewatoms.budget import Budget
+from fewatoms.capabilities import Semidefinite
 
 if TYPE_CHECKING:
     from fewatoms.candidates import Candidate
@@ -32,12 +33,21 @@ def message(
     parts = final.face.parts
     found = Budget(parts=tuple(Budget(f.size) for f in parts)) if len(parts) > 1 else Budget(parts[0].size)
     shown = "" if math.isnan(misfit) else f" (misfit {misfit:.3g})"
+    shown += _of_biases(problem, final, misfit)
     shown += f" and objective {problem.objective(final):.6g}" if problem.price.on_squares else ""
     text = (
         f"Asked: {_asked(problem, goal)}. Found: {found.words} with loss {final.loss:.6g}{shown}. "
-        f"{sentence(_ending(problem, status, goal, _reason(why, final)))}{_proof(status)}"
+        f"{sentence(_ending(problem, status, goal, _reason(why, final)))}{_proof(problem, status)}"
     )
     return f"{text} Note: {'; '.join(notes)}." if notes else text
+
+
+def _of_biases(problem: Problem, final: Candidate, misfit: float) -> str:
+    """What biases pay in the loss, past half the square of what is left of b."""
+    biases = problem.beside.biases
+    if biases is None or not biases.shrink or math.isnan(misfit):
+        return ""
+    return f", {max(0.0, final.loss - misfit**2 * problem.reference):.6g} of it for biases"
 
 
 def sentence(text: str) -> str:
@@ -93,7 +103,9 @@ def _ending(problem: Problem, status: Status, goal: Goal, reason: str) -> str:
     return f"{told[:-1]}; {reason}." if reason and told == status.value and status.name == "SMALLEST_LOSS" else told
 
 
-def _proof(status: Status) -> str:
+def _proof(problem: Problem, status: Status) -> str:
     if status.name != "UNREACHABLE":
         return ""
+    if problem.atoms.unwrapped().inner.offers(Semidefinite) is not None:
+        return " Proved: data that are negative where no semidefinite matrix is leave more by themselves."
     return " Proved: all columns of M together, whatever their coefficients, leave more of b, rounding included."

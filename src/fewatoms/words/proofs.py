@@ -58,9 +58,18 @@ def claims(proven: Certificate) -> list[Claim]:
         told += [Claim("gauge", _least_gauge(known.tau_lower))] * (0 < known.tau_lower < math.inf)
         return [*told, Claim("unknown", "No dual vector was computed, so nothing else is proven.")]
     told += _of_the_relaxation(proven, known)
-    if not proven.unreachable and proven.meets_bound is not False:
-        told.append(Claim("open", f"Not proven: {_undecided(proven)}. The relaxation does not decide this."))
-    return told
+    return told + _about_k(proven)
+
+
+def _about_k(proven: Certificate) -> list[Claim]:
+    """What is proven of (P) itself, which is nothing but where nothing is left to be explained."""
+    few = proven.asked.alpha is not None and proven.asked.budget.nothing_said
+    if proven.unreachable or proven.meets_bound is False:
+        return []
+    if proven.exact and not few:
+        return [Claim("floor", "Proven: no x fits better, with any number of atoms: the loss is 0 up to rounding.")]
+    undecided = "that fewer atoms could not meet the bound" if few else "that no other k atoms fit better"
+    return [Claim("open", f"Not proven: {undecided}. The relaxation does not decide this.")]
 
 
 def _out_of_reach(proven: Certificate) -> list[Claim]:
@@ -74,7 +83,8 @@ def _recomputed(proven: Certificate) -> list[Claim]:
     allowed = "" if budget.nothing_said else f" of {budget.figures} allowed"
     paid = f", objective {proven.objective:.6g}" if asked.ridge else ""
     words = Budget(proven.cardinality).words
-    told = [Claim("checked", f"Recomputed: loss {proven.loss:.6g} with {words}{allowed}{paid}.")]
+    share = ", what biases pay in it" if asked.free == "biases" and asked.shrink else ""
+    told = [Claim("checked", f"Recomputed: loss {proven.loss:.6g} with {words}{allowed}{share}{paid}.")]
     if asked.alpha is not None:
         met = "met" if proven.meets_bound else "not met"
         told.append(Claim("bound", f"The bound alpha = {asked.alpha:.6g} is {met}{_slack(proven)}."))
@@ -89,12 +99,6 @@ def _slack(proven: Certificate) -> str:
     total = asked.alpha + asked.slack
     held = "it is" if proven.loss <= total * (1 + 1e-12) else "nor is it"
     return f"; {held} with the slack of the method, {asked.alpha:.6g} + {asked.slack:.6g} = {total:.6g}"
-
-
-def _undecided(proven: Certificate) -> str:
-    """What a proof for (P) would have to show."""
-    few = proven.asked.alpha is not None and proven.asked.budget.nothing_said
-    return "that fewer atoms could not meet the bound" if few else "that no other k atoms fit better"
 
 
 def _least_gauge(least: float) -> str:

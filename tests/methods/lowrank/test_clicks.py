@@ -81,6 +81,44 @@ def test_nonnegative_factors():
     assert s.objective <= twin.objective * 1.01
 
 
+def apart(shape=(12, 9), background=1.5):
+    """Clicks of three kinds of rows on columns of their own: they share no row and no column."""
+    kind = np.arange(shape[0])[:, None] % 3 == np.arange(shape[1]) % 3
+    rows, cols = np.nonzero(kind)
+    D, W = np.where(kind, 1.0, 0.0), np.where(kind, 4.0, background)
+    M, loss = fa.Sampling(rows, cols, shape, background=background), fa.LeastSquares(np.full(rows.size, 4.0))
+    return M, np.ones(rows.size), loss, D, W
+
+
+@pytest.mark.parametrize("background", [1e-3, 1.5, 10.0])
+@pytest.mark.parametrize("nonnegative", [False, True])
+def test_clicks_that_share_nothing_need_atoms_of_their_own(background, nonnegative):
+    """All cells hang together: what joins two groups is a zero that counts."""
+    M, b, loss, D, W = apart(background=background)
+    atoms = fa.RankOne(12, 9, nonnegative=nonnegative)
+    s = fa.fit(M, b, loss=loss, atoms=atoms, k=3)
+    np.testing.assert_allclose(s.x, D, atol=1e-3)
+    assert s.misfit < 1e-3
+    for k in (1, 2):
+        s = fa.fit(M, b, loss=loss, atoms=atoms, k=k)
+        whole = D * (np.arange(9) % 3 < k)  # groups are as large as each other
+        assert s.loss <= 0.5 * np.sum(W * (D - whole) ** 2) * (1 + 1e-6)
+
+
+def test_a_background_that_is_hardly_there():
+    """Entries then tell of the matrix as they would without one: as many starts are tried for uneven weights."""
+    rng = np.random.default_rng(33)
+    here, there = [], []
+    for _ in range(4):
+        keep = rng.random((22, 12)) < 0.6
+        rows, cols = np.nonzero(keep)
+        w, b = rng.lognormal(0, 3, rows.size), rng.standard_normal(rows.size)
+        words = {"loss": fa.LeastSquares(w), "atoms": fa.RankOne(22, 12), "k": 3}
+        here.append(fa.fit(fa.Sampling(rows, cols, (22, 12), background=1e-9), b, **words).loss)
+        there.append(fa.fit(fa.Sampling(rows, cols, (22, 12)), b, **words).loss)
+    assert (np.array(here) <= 1.01 * np.array(there)).all()
+
+
 def test_compiled_loops_lead_to_the_same(monkeypatch):
     from fewatoms import kernels
 
@@ -135,6 +173,45 @@ def test_a_popular_first_atom_does_not_end_the_search():
     s = fa.fit(M, np.ones(rows.size), atoms=fa.RankOne(80, 51), k=5, ridge="auto", loss=loss)
     one = fa.fit(M, np.ones(rows.size), atoms=fa.RankOne(80, 51), k=1, ridge=1.0, loss=loss)
     assert Ranking.of(s, held, (rows, cols)).ndcg() > Ranking.of(one, held, (rows, cols)).ndcg() + 0.05
+
+
+def tried(monkeypatch, held, *, clicks=600):
+    """The penalties that are tried where clicks held out are ranked as told, and the one that is chosen."""
+    from fewatoms.methods.lowrank import held_out
+
+    rng = np.random.default_rng(3)
+    rows, cols = np.divmod(rng.choice(60 * 50, clicks, replace=False), 50)
+    M, b, lams = fa.Sampling(rows, cols, (60, 50), background=1.0), np.ones(clicks), []
+    usual, count = held_out.Trial._swept, []
+
+    def swept(self, points, lam, shrink, sweeps):
+        lams.append(lam)
+        count.append(len(self.folds))
+        choice = usual(self, points, lam, shrink, sweeps)
+        return held_out.replace(choice, score=held(lam / lams[0]))
+
+    monkeypatch.setattr(held_out.Trial, "_swept", swept)
+    s = fa.fit(M, b, atoms=fa.RankOne(60, 50), k=3, ridge="auto")
+    return np.array(lams) / lams[0], s.ridge[0] / lams[0], count[0]
+
+
+@pytest.mark.parametrize(("clicks", "folds"), [(499, 5), (500, 1)])
+def test_one_split_is_enough_where_there_are_some_hundred_clicks(monkeypatch, clicks, folds):
+    assert tried(monkeypatch, lambda lam: 0.5 + 0.001 * lam, clicks=clicks)[2] == folds
+
+
+def test_the_ridge_may_be_above_the_first_that_is_tried(monkeypatch):
+    lams, chosen, _ = tried(monkeypatch, lambda lam: 0.5 + 0.004 * np.log(lam / 2.5) ** 2)
+    assert chosen == pytest.approx(0.65**-2)
+    assert lams.max() > chosen
+
+
+def test_a_ladder_ends_where_clicks_are_ranked_clearly_worse(monkeypatch):
+    lams, chosen, _ = tried(monkeypatch, lambda lam: 0.5 + 0.4 * np.log(lam / 0.65) ** 2)
+    np.testing.assert_allclose(lams, 0.65 ** np.arange(3))
+    assert chosen == pytest.approx(0.65)
+    lams, *_ = tried(monkeypatch, lambda lam: 0.5 + 0.001 * np.log(lam / 0.65) ** 2)
+    assert lams.size == 5  # three in a row, where the difference is small
 
 
 @pytest.mark.parametrize("by", ["cv", "held-out", "elbow"])

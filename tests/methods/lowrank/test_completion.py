@@ -122,6 +122,11 @@ def test_what_is_for_sampled_low_rank_matrices_only(name, M, b, loss, free):
     wish, nonnegative, named = WISHES[name]
     if "free" in wish and free is not None:
         return  # only one thing can be free
+    if isinstance(M, fa.Identity) and "free" not in wish:  # all entries are some entries
+        s = fa.fit(M, b, atoms=fa.RankOne(5, 4, nonnegative=nonnegative), k=1, loss=loss, **wish)
+        entries = fa.fit(*fa.Sampling.from_array(b), atoms=fa.RankOne(5, 4, nonnegative=nonnegative), k=1, **wish)
+        assert s.objective == pytest.approx(entries.objective, abs=1e-12)
+        return
     wish = wish if free is None else {**wish, "free": free}
     alone = r"free: biases are for sampled entries of a matrix and least squares; got "  # said where they are read
     with pytest.raises(ValueError, match=f"^({named}{ONLY}RankOne|{alone})") as caught:

@@ -7,6 +7,8 @@ import pytest
 
 import naive
 from fewatoms import Biases, RankOne, Sampling, fit, kernels, ledger
+from fewatoms.doors import posed
+from fewatoms.methods.lowrank import Completion
 from fewatoms.methods.lowrank.entries import Factored, Triple, balanced
 from fewatoms.operators.sampling import ByLines
 
@@ -295,9 +297,10 @@ def test_leading_triplets_of_a_matrix_with_a_gap(shape, seed):
 
 @pytest.mark.parametrize("name", ["weights", "biases and weights", "few entries", "full rank", "one row", "one column"])
 def test_leading_triplets_are_those_of_the_slope_at_nothing(name):
-    """Rounds enough, and they are the singular triplets of M*y at X = 0, the biases fitted."""
+    """Rounds enough, and they are the singular triplets of M*y at X = 0, the biases fitted, by what entries weigh."""
     asked = Asked(name)
     at = leading(asked.F, asked.rank, asked.shrink, rounds=60)
+    at = replace(at, s=asked.F.heavy * at.s)
     Z = naive.slope(replace(at, s=0 * at.s), *asked.entries)
     u, s, vh = np.linalg.svd(Z, full_matrices=False)
     r = asked.rank
@@ -658,3 +661,52 @@ def test_values_that_single_precision_does_not_hold(size):
     plain, other = (fit(M, b * unit, atoms=RankOne(*F.shape), k=3) for unit in (1.0, 1.0 / size))
     assert not F.single
     assert plain.misfit == pytest.approx(other.misfit, rel=1e-6)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("biased", [False, True])
+def test_columns_in_single_precision_lead_to_the_same_point(biased, weighted):
+    """Up to far less than tolerances; what is left over is still that of the values as they are."""
+    wide, M, b = many(0.1, biased=biased)
+    w = np.random.default_rng(1).uniform(0.3, 3.0, b.size) if weighted else None
+    rows = ByLines(M).lines(b, w)
+    wide, narrow = (Factored(rows, wide.shape, biased=biased, narrow=given) for given in (False, True))
+    assert narrow.cols.values.dtype == np.float32
+    assert narrow.cols.weights.dtype == (np.float32 if weighted else np.float64)
+    assert wide.cols.values.dtype == wide.cols.weights.dtype == np.float64
+    np.testing.assert_allclose(narrow.cols.values, wide.cols.values, rtol=1e-7)
+    at = leading(wide, 3, 0.5)
+    ends = [list(F.descent(at, 1.0, 0.5, 1e-9))[-1] for F in (wide, narrow)]
+    assert ends[1][1] == pytest.approx(ends[0][1], rel=1e-7)
+    np.testing.assert_allclose(ends[1][0].s, ends[0][0].s, rtol=1e-5)
+    assert narrow.loss(ends[1][0]) == wide.loss(ends[1][0])
+
+
+def test_columns_turn_to_double_precision_where_it_is_felt():
+    wide, M, b = many(0.0)
+    F = Factored(ByLines(M).lines(b, None), wide.shape, narrow=True)
+    at = leading(F, 3)
+    for _ in range(10):
+        at, reached = F.sweep(at, 0.0, 0.0)
+    assert at.fine
+    np.testing.assert_array_equal(F.cols.values, wide.cols.values)
+    assert reached <= 1e-24 * F.size
+
+
+@pytest.mark.parametrize("size", [1e-20, 1e20])
+def test_weights_that_single_precision_does_not_hold(size):
+    wide, M, b = many(0.1)
+    F = Factored(ByLines(M).lines(b, np.full(b.size, size)), wide.shape, narrow=True)
+    assert F.cols.weights.dtype == np.float64
+
+
+def test_a_bound_is_asked_of_the_values_as_they_are():
+    """A loss that is rounded might meet it where the answer's own does not."""
+    _, M, b = many(0.1)
+    asked = {"atoms": RankOne(300, 250), "k": 3}
+    kinds = []
+    for words in ({}, {"misfit": 0.2}):
+        problem = posed(M, b, **asked, **words)[0]
+        job = Completion().open(problem, [problem.budget])
+        kinds.append(job.entries.cols.values.dtype)
+    assert kinds == [np.float32, np.float64]

@@ -105,3 +105,16 @@ def test_it_takes_a_bound():
         e.fit(None)
     with pytest.raises(TypeError, match=r"^k must be given for RankOne\(8, 7\)"):
         e.fit(None, misfit=0.1, method=fa.methods.General())
+
+
+def test_nonnegative_factors_of_all_ranks_are_fitted_as_one_is():
+    """Any nonnegative matrix has as many nonnegative factors as it has columns; sweeps upwards may end elsewhere."""
+    for seed in (5, 14, 24, 31):
+        rng = np.random.default_rng(seed)
+        X = np.abs(np.outer(rng.standard_normal(8), rng.standard_normal(2)) + 0.1 * rng.standard_normal((8, 2)))
+        M, loss = fa.Sampling(*np.divmod(np.arange(16), 2), X.shape), fa.LeastSquares(10.0 ** rng.uniform(-2, 2, 16))
+        s = fa.fit(M, X.ravel(), atoms=fa.RankOne(8, 2, nonnegative=True), misfit=1e-6, loss=loss)
+        assert s.success
+        assert s.cardinality == 2
+        assert min(s.left.min(), s.right.min()) >= 0
+        assert loss.value((X - s.x).ravel()) <= 1e-12 * loss.value(X.ravel())

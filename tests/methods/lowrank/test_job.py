@@ -223,7 +223,8 @@ def test_a_path_holds_what_each_k_gives_alone(options):
 
 @pytest.mark.parametrize("options", [{"ridge": "auto"}, {"free": "biases"}], ids=str)
 def test_ridges_along_a_path_predict_as_well_as_those_of_each_k_alone(options):
-    """The first k is as it would be alone, down to the entries held out; others begin from the one before."""
+    """The first k is as it would be alone, down to the entries held out; others begin from the one before, or as they
+    would alone, whichever predicts better."""
     e = plant(3, 24, 20, 2, noise=0.3, share=0.8)
     for rng in (None, np.random.default_rng(5)):
         path = e.path((3, 1, 2), rng=rng, **options)
@@ -233,7 +234,7 @@ def test_ridges_along_a_path_predict_as_well_as_those_of_each_k_alone(options):
         assert (path[1].ridge, path[1].held_out) == (alone[0].ridge, alone[0].held_out)
         for k in (2, 3):
             assert path[k].cardinality <= k
-            assert path[k].held_out <= 1.1 * alone[k - 1].held_out
+            assert path[k].held_out <= alone[k - 1].held_out * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("options", [{}, {"ridge": 3.0}], ids=str)
@@ -263,10 +264,9 @@ def by_hand(entries, budgets, parts, weights, **options):
     return np.sqrt(total / (seen.size if weights is None else weights[seen].sum()))
 
 
-def assert_no_worse(scores, alone):
-    """The same as for each k alone, but that the second rank, begun from the first, may end at a better minimum."""
-    np.testing.assert_allclose(scores[0], alone[0], rtol=2e-2)
-    assert 0.9 * alone[1] <= scores[1] <= 1.02 * alone[1]
+def assert_as_alone(scores, alone):
+    """Those of the fits for each k alone, up to where descents end."""
+    np.testing.assert_allclose(scores, alone, rtol=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -285,10 +285,10 @@ def test_cross_validation_by_hand(options, weighted):
     path = e.path((1, 2), loss=fa.LeastSquares(w), **options)
     assert path.choose_k("cv", folds=2, rng=4) in (1, 2)
     parts = np.array_split(np.random.default_rng(4).permutation(e.b.size), 2)
-    assert_no_worse(path.scores["cv"], by_hand(e, (1, 2), parts, w, **options))
+    assert_as_alone(path.scores["cv"], by_hand(e, (1, 2), parts, w, **options))
     path.choose_k("held-out", share=0.25, rng=6)
     held = np.random.default_rng(6).permutation(e.b.size)[: round(0.25 * e.b.size)]
-    assert_no_worse(path.scores["held-out"], by_hand(e, (1, 2), [held], w, **options))
+    assert_as_alone(path.scores["held-out"], by_hand(e, (1, 2), [held], w, **options))
 
 
 @pytest.mark.parametrize("by", ["cv", "held-out", "bic", "ebic", "elbow"])

@@ -290,3 +290,19 @@ def test_atoms_that_fade_are_not_counted():
         s = fa.fit(M, b, atoms=fa.RankOne(12, 10), k=6, ridge=ridge)
         assert s.cardinality == left
         np.testing.assert_allclose(s.coefficients, np.array([8.0, 4.0, 2.0, 1.0])[:left] - ridge, atol=1e-2)
+
+
+@pytest.mark.parametrize(("missing", "from_any_sign"), [(0.3, True), (0.9, False)])
+def test_nonnegative_factors_begin_with_signs_where_entries_suffice(missing, from_any_sign, monkeypatch):
+    from fewatoms.methods.lowrank.unsigned import Unsigned
+
+    rng, used, start = np.random.default_rng(1), [], Unsigned.start
+    X = rng.gamma(1.0, 1.0, (60, 3)) @ rng.gamma(1.0, 1.0, (3, 50))
+    rows, cols = np.nonzero(rng.random(X.shape) >= missing)
+    monkeypatch.setattr(Unsigned, "start", lambda self, at: used.append(at) or start(self, at))
+    M, atoms = fa.Sampling(rows, cols, X.shape), fa.RankOne(*X.shape, nonnegative=True)
+    s = fa.fit(M, X[rows, cols] + 0.1 * rng.standard_normal(rows.size), atoms=atoms, k=3)
+    assert bool(used) == from_any_sign
+    assert min(s.left.min(), s.right.min()) >= 0
+    if from_any_sign:  # as good as what is planted
+        assert s.loss <= 0.5 * 0.1**2 * rows.size * 1.05

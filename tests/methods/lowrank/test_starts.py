@@ -8,9 +8,12 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 import fewatoms as fa
+from clicked import clicks
 from fewatoms.methods.lowrank import starts
+from fewatoms.methods.lowrank.clicks import Clicks
 from fewatoms.methods.lowrank.entries import Factored
 from fewatoms.operators.sampling import ByLines
+from fewatoms.sides import Side
 
 
 def drawn(seed, *, weighted=False):
@@ -61,7 +64,7 @@ def test_singular_values_of_each_group(weighted):
 def test_further_atoms_lower_the_objective(lam):
     for seed in range(6):
         F, *_ = drawn(seed)
-        at = [*F.descent(starts.leading(F, 1), lam, 0.0, 1e-4)][-1][0]
+        at = [*F.descent(starts.leading(F, 1), lam, 0.0, 1e-4)][-1].at
         wide, size = starts.widened(F, at, 2, lam)
         assert wide.rank == min(2, *F.shape)
         after, _ = F.sweep(wide, lam, 0.0)
@@ -84,3 +87,27 @@ def test_a_group_that_has_faded_begins_anew():
     found = starts.awake(F, lost, 0.1)
     assert F.loss(found) < 0.2 * F.loss(lost)
     assert starts.awake(F, lost, 1e9) is lost
+
+
+def test_further_atoms_in_front_of_a_background_see_all_cells():
+    """Of M*y with the zeros that a point does not meet: else the atom that it has would be found again."""
+    it = clicks(shape=(30, 20))
+    order = np.lexsort((it.cols, it.rows))
+    rows = Side(np.searchsorted(it.rows[order], np.arange(31)), it.cols[order], it.b[order], it.weights[order])
+    F, rng = Clicks(rows, it.shape, it.background), np.random.default_rng(0)
+    at = F.of(rng.standard_normal((30, 2)), rng.standard_normal((20, 2)))
+    wide, size = starts.widened(F, at, 3, 0.0, rounds=60)
+    u, s, vh = np.linalg.svd(it.W * (it.D - at.P * at.s @ at.Q.T))
+    assert size == pytest.approx(s[0], rel=1e-6)
+    atom = np.outer(u[:, 0], vh[0])
+    more = s[0] / np.sum(it.W * atom**2) * atom
+    np.testing.assert_allclose(wide.P * wide.s @ wide.Q.T, at.P * at.s @ at.Q.T + more, atol=1e-4)
+
+
+@pytest.mark.parametrize("sizes", [[40, 50], [5, 7, 3], [40, 3, 33, 1]])
+def test_columns_turned_group_by_group(sizes):
+    rng = np.random.default_rng(0)
+    group = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    X, T = rng.standard_normal((group.size, 3)), rng.standard_normal((len(sizes), 3, 2))
+    twin = np.stack([x @ T[g] for x, g in zip(X, group, strict=True)])
+    np.testing.assert_allclose(starts._Apart(group, len(sizes)).turned(X, T), twin)

@@ -59,7 +59,7 @@ def test_completions_are_as_good_as_those_of_descents_alone(words, noise, monkey
     asked = {"atoms": fa.RankOne(*X.shape, nonnegative=True), "k": 2, **words}
     s = fa.fit(M, b, **asked)
     assert min(s.left.min(), s.right.min()) >= 0
-    monkeypatch.setattr(Ladder, "_unsigned", lambda self, run: run.F.leading(run.asked.k, run.shrink))
+    monkeypatch.setattr(Ladder, "_unsigned", lambda self, run, ample: run.F.leading(run.asked.k, run.shrink))
     twin = fa.fit(M, b, **asked)
     assert s.objective <= twin.objective * 1.002 + 1e-6 * np.dot(b, b)
 
@@ -71,3 +71,16 @@ def test_more_atoms_than_there_are():
     s = fa.fit(fa.Sampling(rows, cols, X.shape), X[rows, cols], atoms=fa.RankOne(*X.shape, nonnegative=True), k=3)
     assert s.misfit < 1e-3
     assert min(s.left.min(), s.right.min()) >= 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_each_rank_of_a_path_is_as_good_as_by_itself(seed):
+    """Descents over nonnegative factors end in several places: a path looks where each rank alone would, too."""
+    rng = np.random.default_rng(seed)
+    X = rng.poisson(5 * rng.gamma(1, 1, (100, 3)) @ rng.gamma(1, 1, (3, 80))).astype(float)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    M, b = fa.Sampling.from_array(X)
+    words = {"atoms": fa.RankOne(100, 80, nonnegative=True)}
+    path = fa.fit_path(M, b, k=range(1, 5), **words)
+    for k in path:
+        assert path[k].loss <= fa.fit(M, b, k=k, **words).loss * (1 + 1e-4)

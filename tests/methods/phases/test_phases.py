@@ -273,3 +273,27 @@ def test_shapes_are_checked():
         fa.fit(fa.Quadratic(1j * np.ones((6, 3))), np.ones(6), atoms=fa.RankOne(3, 3), k=1)
     with pytest.raises(ValueError, match="atoms must"):
         fa.fit(fa.Sampling([0], [1], (3, 4)), [1.0], atoms=fa.PSDRankOne(3), k=1)
+
+
+@pytest.mark.parametrize("offset", [-1.0, -1e-3])
+def test_what_no_semidefinite_matrix_has_is_proven_out_of_reach(offset):
+    """Diagonals and intensities below zero: b itself is the dual vector that says so."""
+    rng = np.random.default_rng(0)
+    L = rng.standard_normal((6, 2))
+    i, j = np.triu_indices(6)
+    b = (L @ L.T)[i, j]
+    b[np.flatnonzero((i == j) & (i == 3))] = offset
+    M = fa.Sampling(i, j, (6, 6))
+    left = abs(offset) / np.linalg.norm(b)
+    for words in ({}, {"k": 3}):
+        s = fa.fit(M, b, atoms=fa.PSDRankOne(6), misfit=0.99 * left, **words)
+        assert s.status.name == "UNREACHABLE"
+        assert s.certificate.unreachable
+        assert "negative where no semidefinite matrix is" in s.message
+        assert s.misfit >= left * (1 - 1e-9)
+    assert fa.fit(M, (L @ L.T)[i, j], atoms=fa.PSDRankOne(6), misfit=1e-3).status.name == "BOUND_MET"
+    A = rng.standard_normal((20, 5))
+    c = (A @ L[:5, 0]) ** 2
+    c[4] = offset
+    bound = 0.9 * abs(offset) / np.linalg.norm(c)
+    assert fa.fit(fa.Quadratic(A), c, atoms=fa.PSDRankOne(5), k=1, misfit=bound).status.name == "UNREACHABLE"

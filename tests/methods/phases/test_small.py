@@ -1,5 +1,7 @@
 """Small semidefinite problems, determined or not: answers are what they say, and as small as can be; what is proven."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -63,6 +65,47 @@ def test_matrices_that_data_leave_open_have_the_smallest_gauge(complex_):
         exact = solved(A, b, n)  # without a bound too
         assert exact.misfit < 1e-9
         assert exact.gauge <= 1.03 * solved(A, b, n, misfit=1e-6).certificate.tau_lower
+
+
+@pytest.mark.parametrize("complex_", [False, True])
+@pytest.mark.parametrize("bound", [{}, {"misfit": 0.1}])
+def test_where_no_atom_is_aligned_with_the_data_there_are_none(complex_, bound):
+    """M*b is negative semidefinite, or that up to rounding: nothing is better than x = 0."""
+    rng = np.random.default_rng(3)
+    for n, m, k in [(1, 1, 1), (2, 1, 1), (2, 1, 2), (6, 3, 2), (12, 3, 5)]:
+        A = draw(rng, (m, n), complex_).round(1) + 0.1
+        forms = A.conj()[:, :, None] * A[:, None, :]
+        b = -np.abs(rng.standard_normal(m))
+        with np.errstate(all="raise"):
+            s = fa.fit(_Forms(forms, complex_), b, atoms=fa.PSDRankOne(n), k=k, **bound)
+        assert s.cardinality == 0
+        assert not np.asarray(s.x).any()
+        assert s.loss == pytest.approx(0.5 * b @ b)
+
+
+def test_a_start_that_is_nothing_is_left_alone():
+    """Most starts of this problem fade to no atoms at all."""
+    A = np.array([[-0.0829, -0.8473], [-0.1733, 1.5366], [2.2694, 0.4246], [0.5762, -0.1486], [-1.1888, -0.507]])
+    b = np.array([-1.5575, -3.4929, 19.2454, -0.9962, 0.3482])
+    one, two = (fa.fit(fa.Quadratic(A), b, atoms=fa.PSDRankOne(2), k=k) for k in (1, 2))
+    for s in (one, two):
+        left = b - np.einsum("mi,ij,mj->m", A, np.asarray(s.x), A)
+        assert s.loss == pytest.approx(0.5 * left @ left)
+    assert two.loss <= one.loss * (1 + 1e-9)
+
+
+class _Forms:
+    """Hermitian forms, as an operator of one's own."""
+
+    def __init__(self, Z, complex_):
+        self.Z, self.complex, self.model_shape = Z, complex_, Z.shape[1:]
+        self.shape = len(Z), Z[0].size
+
+    def apply(self, X):
+        return np.einsum("mij,ij->m", self.Z.conj(), X).real
+
+    def adjoint(self, y):
+        return np.einsum("m,mij->ij", y, self.Z)
 
 
 def test_a_larger_problem_whose_data_are_few():
@@ -230,3 +273,17 @@ def test_callbacks_stop_it_with_what_was_found():
     s = solved(A, b, 2, callback=stop)
     assert s.status is Status.STOPPED
     assert_as_told(A, b, s)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_one_atom_more_leaves_no_more_over(seed):
+    """Fewer data than unknowns, with weights over orders of magnitude."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(5, 9))
+    rows, cols = np.nonzero(rng.random((n, n)) < 0.6)
+    L = rng.standard_normal((n, 2))
+    b = (L @ L.T)[rows, cols] + 0.5 * rng.standard_normal(rows.size)
+    M, loss = fa.Sampling(rows, cols, (n, n)), LeastSquares(10.0 ** rng.uniform(-4, 4, rows.size))
+    losses = [fa.fit(M, b, k=k, atoms=fa.PSDRankOne(n), loss=loss).loss for k in range(1, 6)]
+    for fewer, more in pairwise(losses):
+        assert more <= fewer * (1 + 1e-3)

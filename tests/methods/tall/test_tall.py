@@ -51,7 +51,11 @@ def test_answers_are_those_of_the_matrix(name, case):
         assert cut.objective == pytest.approx(whole.objective, rel=1e-9)
         np.testing.assert_allclose(cut.x, whole.x, rtol=1e-6, atol=1e-9 * np.abs(whole.x).max())
         np.testing.assert_allclose(cut.free_coefficients, whole.free_coefficients, rtol=1e-6, atol=1e-9)
-        left = b - A @ cut.x - (0 if "free" not in kw else np.reshape(_free(kw["free"], len(b)) @ cut.free_coefficients, -1))
+        left = (
+            b
+            - A @ cut.x
+            - (0 if "free" not in kw else np.reshape(_free(kw["free"], len(b)) @ cut.free_coefficients, -1))
+        )
         w = getattr(kw.get("loss"), "weights", None)
         assert cut.loss == pytest.approx(0.5 * np.sum(left**2 * (1.0 if w is None else w)), rel=1e-9)
 

@@ -13,10 +13,11 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, lsmr
 
-from fewatoms import ledger, linalg
+from fewatoms import files, kept, ledger, linalg
 from fewatoms._types import Array, FloatArray
 from fewatoms.candidates import Candidate, Iterate
 from fewatoms.faces import Tangent
+from fewatoms.kept import Kept, Plain
 from fewatoms.methods.demixing.parts import Part, Point
 from fewatoms.methods.sums import dual_of
 from fewatoms.operators import Operator
@@ -34,6 +35,17 @@ class Guess:
     points: tuple[Point, ...]
     r: FloatArray
     loss: float
+
+    def kept(self, **more: Plain) -> Kept:
+        """For a checkpoint."""
+        arrays = {"r": self.r} | {f"c {i}": c for i, (_, c) in enumerate(self.points)}
+        return Kept("guess", {"loss": float(self.loss), **more}, arrays, tuple(face.kept() for face, _ in self.points))
+
+    @classmethod
+    def read(cls, it: Kept) -> Guess:
+        """What was kept."""
+        points = ((files.face_of(face), it.arrays[f"c {i}"]) for i, face in enumerate(it.inner))
+        return cls(tuple(points), it.arrays["r"], kept.real(it.told["loss"]))
 
 
 @dataclass(frozen=True)

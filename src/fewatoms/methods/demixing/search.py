@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
-from fewatoms import _checks, ledger
+from fewatoms import _checks, kept, ledger
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.candidates import Iterate
 from fewatoms.capabilities import SeenAsIs, need
@@ -113,7 +114,7 @@ class Search:
         found: list[Guess] = []
         for number, start in enumerate(self.starts):
             with ledger.counted("start", number, len(self.starts)):
-                found.append(run.settled(run.ladder(start), LAST))
+                found.append(run.begun(start))
             if found[-1] is _best(found):
                 yield run.iterate(found[-1])
             if run.enough(found[-1]):
@@ -162,6 +163,14 @@ class Exchanges(Scales):
         super().__init__(problem, M)
         self.settings, self.left = settings, settings.trials
 
+    def begun(self, start: Start) -> Guess:
+        """Where a way down ends; what was found before a kill is not looked for again."""
+        with ledger.step("start") as here:
+            guess = None if here.found is None else Guess.read(here.found)
+            guess = self.settled(self.ladder(start), LAST) if guess is None else guess
+            here.mark(guess.kept)
+        return guess
+
     def ladder(self, start: Start) -> Guess:
         """Passes with thresholds that fall until all budgets are used."""
         guess, b = self.nothing(), self.pulled(self.problem.b)
@@ -182,10 +191,14 @@ class Exchanges(Scales):
 
     def improved(self, guess: Guess) -> Iterator[Guess]:
         """Better and better ones, as long as there are some, and trials are left."""
-        better = self._better(guess)
-        while better is not None:
-            yield better
-            better = self._better(better)
+        with ledger.step("exchanges") as here:
+            better = self._better(guess) if here.found is None else Guess.read(here.found)
+            if here.found is not None:
+                self.left = kept.whole(here.found.told["left"])
+            while better is not None:
+                here.mark(partial(better.kept, left=self.left))
+                yield better
+                better = self._better(better)
 
     def _better(self, guess: Guess) -> Guess | None:
         level, trials = (1 - self.settings.gain) * guess.loss, self.exchanges(guess)

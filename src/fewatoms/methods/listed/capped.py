@@ -7,15 +7,17 @@ most are tried first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from fewatoms import ledger, linalg
+from fewatoms import kept, ledger, linalg
 from fewatoms._types import IntArray
 from fewatoms.effort import Effort
 from fewatoms.gram.drivers import build
 from fewatoms.gram.state import State, best_entry, swap_bounds
+from fewatoms.kept import Kept
 from fewatoms.methods.listed.enumerated import countable, ordered
 from fewatoms.methods.listed.exchanging import FALL
 from fewatoms.methods.listed.searching import RIDGES, Search
@@ -32,6 +34,19 @@ class Capped(Search):
     def __init__(self, fits: SupportFits, ks: Sequence[int], effort: Effort) -> None:
         super().__init__(fits, ks, effort)
         self._felt: set[int] = set()  # sizes for which the cap has held back some support, the best one or another
+
+    def noted(self) -> Callable[[], Kept]:
+        known, felt = super().noted(), [*self._felt]
+
+        def told() -> Kept:
+            it = known()
+            return replace(it, told={**it.told, "felt": [*felt]})
+
+        return told
+
+    def again(self, it: Kept) -> None:
+        super().again(it)
+        self._felt = {kept.whole(k) for k in kept.rows(it.told["felt"])}
 
     def _better(self, k: int, support: Support) -> bool:
         if support.capped:

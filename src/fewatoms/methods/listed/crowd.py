@@ -7,13 +7,15 @@ come last here, for the best support alone, and shakes go by blocks too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
 from fewatoms import ledger, linalg
 from fewatoms._types import FloatArray, IntArray
 from fewatoms.effort import NORMAL
+from fewatoms.kept import Kept
 from fewatoms.methods.listed.blockwise import Fit, exchanged, fitted
 from fewatoms.methods.listed.exchanging import FALL, NO_RUNGS, NOTHING
 from fewatoms.methods.listed.outside import ISOLATED
@@ -42,13 +44,21 @@ class Crowd(Search):
         self.ready()
         (k,) = self.ks
         steps = (self._begun, self._laddered, self._relieved, self._singly, self._shaken)
-        for step in steps if self.effort.ladders else steps[:1]:
-            with linalg.single_thread():
-                step(k)
-                self.isolated[k] = not self._met(self.supports[k]) and self._apart(k)
-            yield
-            if self.isolated[k] or self._met(self.supports[k]):
-                return
+        with self.followed():
+            for step in steps if self.effort.ladders else steps[:1]:
+                if self.did(partial(self._done, step, k)):
+                    yield
+                if not self._behind and (self.isolated[k] or self._met(self.supports[k])):
+                    return
+
+    def _done(self, step: Callable[[int], None], k: int) -> None:
+        with linalg.single_thread():
+            step(k)
+            self.isolated[k] = not self._met(self.supports[k]) and self._apart(k)
+
+    def again(self, it: Kept) -> None:
+        super().again(it)
+        self._best = fitted(self.small, self.small.places(self.supports[self.ks[0]].classes))
 
     def _few(self, columns: int) -> bool:
         return self.problem.m * float(columns) ** 2 <= ALL_ATOMS * self.ks[-1]

@@ -6,7 +6,8 @@ taken in, and exchanges go on from there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from fewatoms.effort import NORMAL, Effort
 from fewatoms.gram import engine
 from fewatoms.gram.drivers import Rules, build
 from fewatoms.gram.steps import Support as Held
+from fewatoms.kept import Kept
 from fewatoms.methods.listed.blockwise import fitted
 from fewatoms.methods.listed.outside import ISOLATED, Look, beyond, isolated
 from fewatoms.methods.listed.small import small
@@ -40,6 +42,20 @@ class Exchanging(Stages):
         self._z: FloatArray | None = None
         self.rules = Rules(self.signed, FALL, effort.trials, 0, 0, 0.0, 0)
 
+    def noted(self) -> Callable[[], Kept]:
+        inside, known = self.small.classes.copy(), super().noted()
+
+        def told() -> Kept:
+            it = known()
+            return replace(it, arrays={**it.arrays, "inside": inside})
+
+        return told
+
+    def again(self, it: Kept) -> None:
+        self.ready()
+        self.small.take(it.arrays["inside"])
+        super().again(it)
+
     def begin(self, k: int, classes: IntArray) -> None:
         self.ready()
         self.small.take(classes)
@@ -57,7 +73,7 @@ class Exchanging(Stages):
         if self._z is not None:
             return
         view, most = self.view, self.ks[-1]
-        self._z = view.pull(view.outer.adjoint(self.problem.loss.gradient(self.problem.b)))
+        self._z = view.first_alignments(self.problem)
         first = max(FIRST // view.largest, (EACH if view.blocks is None else EACH_BLOCK) * most)
         columns = int(view.sizes(np.arange(view.count)).sum())
         if (view.count <= first or self._few(columns)) and columns <= view.images.room:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
-from fewatoms import ledger, linalg
+from fewatoms import kept, ledger, linalg
 from fewatoms._types import IntArray
 from fewatoms.effort import Effort
 from fewatoms.gram.drivers import build
+from fewatoms.kept import Kept
 from fewatoms.methods.listed.blockwise import exchanged, fitted
 from fewatoms.methods.listed.exchanging import NO_RUNGS, NOTHING
 from fewatoms.methods.listed.searching import SWEPT, Search
@@ -40,12 +42,13 @@ class Growing(Search):
 
     def stages(self) -> Iterator[None]:
         self.ready()
-        self._grow()
-        yield
-        if not self.problem.meets(self.answer.loss):
-            return
-        self._shrink()
-        yield
+        with self.followed():
+            if self.did(self._grow):
+                yield
+            if not self.problem.meets(self.answer.loss):
+                return
+            if self.did(self._shrink):
+                yield
 
     # Up ---------------------------------------------------------------------------------------------------------------
 
@@ -53,22 +56,28 @@ class Growing(Search):
         held = self.fits.fit(self.view.forced)
         k = held.classes.size
         self._hold(max(1, self.view.forced.size), held)
-        while not self._met(held) and k < self.most:
-            ledger.tick()
-            high = min(k + max(4, int(SHARE * k)), self.most)
-            held, reached = self._up(held, k + 1, high)
-            self._hold(high, held)
-            if self._met(held):
-                break
-            fresh = self._offers(held, max(AT_LEAST, OFFERED * (high - k)))
-            taken = self.small.take(fresh) if fresh.size else False
-            if not reached and not taken:
-                if held.classes.size >= high or not self._grown_by_qr(high):
+        with ledger.step("growing") as here:
+            if here.found is not None:
+                self.again(here.found.inner[0])
+                held, k = self.answer, kept.whole(here.found.told["size"])
+            while not self._met(held) and k < self.most:
+                ledger.tick()
+                high = min(k + max(4, int(SHARE * k)), self.most)
+                held, reached = self._up(held, k + 1, high)
+                self._hold(high, held)
+                if self._met(held):
                     break
-                held = self.supports[high]
-            k = max(k + 1, held.classes.size) if reached else k
-            if not reached and held.classes.size < k:
-                k = held.classes.size
+                fresh = self._offers(held, max(AT_LEAST, OFFERED * (high - k)))
+                taken = self.small.take(fresh) if fresh.size else False
+                if not reached and not taken:
+                    if held.classes.size >= high or not self._grown_by_qr(high):
+                        break
+                    held = self.supports[high]
+                k = max(k + 1, held.classes.size) if reached else k
+                if not reached and held.classes.size < k:
+                    k = held.classes.size
+                if here.live:
+                    here.mark(partial(_at, k, self.noted()))
 
     def _up(self, held: Support, low: int, high: int) -> tuple[Support, bool]:
         """A support of high atoms at most that is better, and whether there was something to add."""
@@ -126,16 +135,23 @@ class Growing(Search):
         held = self.answer
         least = max(1, self.view.forced.size)
         step = max(1, held.classes.size // 4)
-        while held.classes.size > least:
-            ledger.tick()
-            step = min(step, held.classes.size - least)
-            found = self._with(held, held.classes.size - step, hard=step == 1)
-            if found is not None:
-                held = found
-            elif step == 1:
-                break
-            else:
-                step //= 2
+        with ledger.step("shrinking") as here:
+            if here.found is not None:
+                self.again(here.found.inner[0])
+                held, step = self.answer, kept.whole(here.found.told["size"])
+            while held.classes.size > least:
+                ledger.tick()
+                step = min(step, held.classes.size - least)
+                found = self._with(held, held.classes.size - step, hard=step == 1)
+                if found is not None:
+                    held = found
+                elif step == 1:
+                    break
+                else:
+                    step //= 2
+                self._hold(max(1, held.classes.size), held)
+                if here.live:
+                    here.mark(partial(_at, step, self.noted()))
         self._hold(max(1, held.classes.size), held)
 
     def _with(self, held: Support, k: int, *, hard: bool) -> Support | None:
@@ -163,3 +179,8 @@ class Growing(Search):
                 self._shaken(k)
         found = self.supports[k]
         return found if self.problem.meets(found.loss) else None
+
+
+def _at(size: int, noted: Callable[[], Kept]) -> Kept:
+    """How far a support has grown or shrunk, for a checkpoint."""
+    return Kept("grown", {"size": size}, {}, (noted(),))

@@ -256,9 +256,10 @@ class Crossings:
             larger = np.empty((max(end, min(2 * end, self._most)), view.count))
             larger[: self._size] = self._rows[: self._size]
             self._rows = larger
-        for first in range(0, missing.size, AT_A_TIME):
+        step = AT_A_TIME if view.rows is None else missing.size  # a block of products is one pass over them
+        for first in range(0, missing.size, step):
             ledger.tick()
-            some = slice(first, min(first + AT_A_TIME, missing.size))
+            some = slice(first, min(first + step, missing.size))
             at = slice(self._size + some.start, self._size + some.stop)
             self._rows[at] = view.pull_block(view.outer.adjoint_block(Y[:, some]))
         self._place[missing] = np.arange(self._size, end)

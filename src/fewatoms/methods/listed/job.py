@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from fewatoms import kept
+from fewatoms.asked import plain_budget, read_budget
 from fewatoms.atoms import Listing
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
 from fewatoms.capabilities import ColumnBlocks, keeps
 from fewatoms.faces import Face
 from fewatoms.goals import FewestAtoms, Goal
+from fewatoms.kept import Kept, Plain
 from fewatoms.methods.base import Job, Pace
+from fewatoms.methods.listed import conditioned
 from fewatoms.methods.listed.ladder import WorkingSet
 from fewatoms.methods.listed.retrieving import Retriever, Ways
 from fewatoms.methods.listed.view import View, image_room, kept_columns
@@ -74,6 +78,12 @@ class ListedJob(Job):
     def at_hand(self) -> bool:
         """Whether columns are read, or few enough to be asked for."""
         return self._at_hand or self._box
+
+    def needs(self) -> dict[str, float]:
+        """The columns of a black box, as they come and put together. All else is made as it is asked for, and has its
+        room: `Listed.room`."""
+        M = self.problem.measured
+        return {"the columns of the operator": 30.0 * M.shape[0] * M.shape[1]} if self._box else {}
 
     def _fits_a_box(self) -> bool:
         """Whether the columns of a black box are few enough to be asked for."""
@@ -147,6 +157,17 @@ class ListedJob(Job):
         assert iterate.dual is not None
         return self._quick.get(budget) or self._retriever(budget).retrieve(iterate.dual)
 
+    def noted(self) -> Callable[[], Kept] | None:
+        if self._along is None or self._quick:
+            return None
+        known = [retriever.noted() for retriever in self._retrievers.values()]
+        told: list[Plain] = [plain_budget(budget) for budget in self._retrievers]
+        return lambda: Kept("retrievers", {"budgets": told}, {}, tuple(one() for one in known))
+
+    def go_on(self, it: Kept) -> None:
+        for budget, known in zip(kept.rows(it.told["budgets"]), it.inner, strict=True):
+            self._retriever(read_budget(budget)).go_on(known)
+
     def finish(self, problem: Problem, leaders: Sequence[Candidate], *, last: bool) -> Candidate:
         return self._retriever(problem.budget).finish(leaders, last=last)
 
@@ -155,7 +176,10 @@ class ListedJob(Job):
         forced = self.listing.forced
         idle = np.setdiff1d(forced, classes) if forced.size else forced
         pair = None if self._view is None or not face.dim else self._view.images.twins(classes)
-        return [*([idle_atoms(idle)] if idle.size else []), *([] if pair is None else [same_image(pair)])]
+        told = [*([idle_atoms(idle)] if idle.size else []), *([] if pair is None else [same_image(pair)])]
+        if self._view is not None and pair is None:
+            told += conditioned.notes(self._view, classes, problem.ridge)
+        return told
 
     def serves(self, problem: Problem) -> Job:
         """The images stay, turned to the other data."""

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
-from fewatoms import _checks, ledger, linalg
+from fewatoms import _checks, kept, ledger, linalg
 from fewatoms._types import Array, FloatArray, IntArray, ModelDual
 from fewatoms.candidates import Candidate, DualPoint
+from fewatoms.kept import Kept
 from fewatoms.methods.listed.images import IMAGE_ROOM
 from fewatoms.methods.listed.proximal import Shrink, Square, Weighted, accelerated
 from fewatoms.methods.listed.view import View, listed
@@ -102,16 +104,35 @@ class WorkingSet:
         yield rungs[0].point(goal or P1(unit, lam if bounded else 0.0))
         if view.single and view.images.squares:
             rungs.append(_Rung(problem, view, self, relief=self.relief, like=rungs[0]))
-        while lam > self.floor * start and lam > 0 and rungs:
-            lam *= shrink
-            relaxation = goal or P1(unit, lam if bounded else 0.0)
-            for rung in list(rungs):
-                ledger.tick()
-                with linalg.single_thread():
-                    room = rung.descend(lam)
-                yield rung.point(relaxation)
-                if not room or rung.explains():
-                    rungs.remove(rung)
+        with ledger.step("ladder") as here:
+            if here.found is not None:
+                lam, rungs = self._again(here.found, rungs)
+            while lam > self.floor * start and lam > 0 and rungs:
+                if here.live:
+                    here.mark(partial(_kept, lam, [rung.noted() for rung in rungs], view.walked.copy()))
+                lam *= shrink
+                relaxation = goal or P1(unit, lam if bounded else 0.0)
+                for rung in list(rungs):
+                    ledger.tick()
+                    with linalg.single_thread():
+                        room = rung.descend(lam)
+                    yield rung.point(relaxation)
+                    if not room or rung.explains():
+                        rungs.remove(rung)
+
+    def _again(self, it: Kept, rungs: list[_Rung]) -> tuple[float, list[_Rung]]:
+        """The penalty, and those that still go down, where they were."""
+        known = {math.isinf(rung.relief): rung for rung in rungs}
+        rungs[0].view.walked[:] = it.arrays["walked"]
+        left = []
+        for one in it.inner:
+            left.append(known[one.told["even"] is True])
+            left[-1].again(one)
+        return kept.real(it.told["lam"]), left
+
+
+def _kept(lam: float, noted: list[Callable[[], Kept]], walked: Array) -> Kept:
+    return Kept("ladder", {"lam": lam}, {"walked": walked}, tuple(one() for one in noted))
 
 
 class _Rung:
@@ -123,6 +144,8 @@ class _Rung:
         self.problem, self.view, self.images, self.settings, self.relief = problem, view, view.images, settings, relief
         _, steps, tol = FINE_RUNGS if view.images.squares else COARSE_RUNGS
         self.steps, self.tol = settings.steps or steps, settings.tol or tol
+        # a unit of a class costs lam times its weight: what moves are small beside
+        self.fine = self.tol * (1.0 if view.weights is None else float(view.weights.min()))
         self.classes = np.empty(0, dtype=np.intp)  # the working set
         self.c = np.zeros(0)  # its coefficients, in units of the images
         self.v = np.zeros(0 if view.free is None else view.free.shape[1])
@@ -134,6 +157,19 @@ class _Rung:
             self.look()
         else:
             self.y, self.z, self.alignments = like.y, like.z, like.alignments
+
+    def noted(self) -> Callable[[], Kept]:
+        """Note where it is, for a checkpoint."""
+        arrays = {"classes": self.classes, "c": self.c.copy(), "v": self.v, "residual": self.residual}
+        even = math.isinf(self.relief)
+        return lambda: Kept("rung", {"even": even}, arrays)
+
+    def again(self, it: Kept) -> None:
+        """Go on from there: one product."""
+        self.classes, self.c, self.v, self.residual = (it.arrays[name] for name in ("classes", "c", "v", "residual"))
+        self.c = self.c.copy()
+        self.images.slots(self.classes)  # images are made again
+        self.look()
 
     def look(self) -> None:
         """The dual vector of the residual and the alignments of all atoms: one product."""
@@ -207,7 +243,7 @@ class _Rung:
             small = G[spots[:, None], spots]
             before = self.c[spots]
             shrink = self._shrinkage(self.classes[busy], price=None if price is None else price[busy])
-            after = accelerated(small, q[spots] + small @ before, before, lam, shrink, self.steps, self.tol)
+            after = accelerated(small, q[spots] + small @ before, before, lam, shrink, self.steps, self.fine)
             self.c[spots] = after
             q -= G[:, spots] @ (after - before)
             if even and not (self._busy(q, (1 + self.tol) * lam) & ~busy).any():
@@ -279,7 +315,7 @@ class _Rung:
             shrink = self._shrinkage(self.classes[busy], v.size)
             metric = 1.0 if view.blocks is not None else small.diagonal(H.diagonal) + paid
             h = small.adjoint(y) - paid * before + G @ before
-            after = accelerated(G, h, before, lam, shrink, self.steps, self.tol, metric)
+            after = accelerated(G, h, before, lam, shrink, self.steps, self.fine, metric)
             step = after - before
             image, t = small.apply(step), 1.0
             while True:

@@ -28,6 +28,7 @@ class Outlook:
 
     most : atoms asked for at most
     whole : whether it holds all atoms
+    near : the classes that it holds
     """
 
     def __init__(self, fits: SupportFits, most: int) -> None:
@@ -38,11 +39,11 @@ class Outlook:
         self.whole = few and columns <= view.images.room
         room = view.count if columns <= view.images.room else view.images.room // view.largest - most
         self._limit = min(max(KEPT // view.largest, NEAREST // 4) + 2 * NEAR_EACH * most, room)
-        self._classes = np.arange(view.count) if self.whole else np.empty(0, dtype=np.intp)
+        self.near = np.arange(view.count) if self.whole else np.empty(0, dtype=np.intp)
 
     def around(self, support: Support) -> IntArray:
         """The classes of a model near a support."""
-        return self._classes if self.whole else np.union1d(self._classes, support.classes)
+        return self.near if self.whole else np.union1d(self.near, support.classes)
 
     def widened(self, support: Support, k: int, *, first: bool = False, floor: float = 0.0) -> bool:
         """Look at all atoms, and take in those that would lower the objective most, by more than a floor; whether any
@@ -56,8 +57,8 @@ class Outlook:
 
     def _take(self, top: IntArray) -> bool:
         """Take these in, in place of all others where there is no room; whether any are new."""
-        fresh = np.setdiff1d(top, self._classes)
-        self._classes = top if self._classes.size + fresh.size > self._limit else np.union1d(self._classes, fresh)
+        fresh = np.setdiff1d(top, self.near)
+        self.near = top if self.near.size + fresh.size > self._limit else np.union1d(self.near, fresh)
         return bool(fresh.size)
 
     def beside(self, support: Support, most: int) -> None:

@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
+from fewatoms import linalg
 from fewatoms._types import FloatArray
 from fewatoms.losses import Bend
 from fewatoms.reduced import Bordered
@@ -84,6 +85,6 @@ def _curvature(G: Square, size: int, metric: FloatArray | float) -> float:
     v = 1.0 + 0.5 * np.cos(np.arange(size) ** 2)
     length = 0.0
     for _ in range(POWER_STEPS):
-        v = (G @ (v / (root * max(float(np.linalg.norm(v)), 1e-300)))) / root
-        length = float(np.linalg.norm(v))
+        v = (G @ (v / (root * max(linalg.length(v), 1e-300)))) / root
+        length = linalg.length(v)
     return length

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from fewatoms import linalg
+from fewatoms import kept, linalg
 from fewatoms._types import IntArray, ModelDual
 from fewatoms.candidates import Candidate, DualPoint
+from fewatoms.kept import Kept, Plain
 from fewatoms.methods.listed.enumerated import best_of_few
 from fewatoms.methods.listed.fewest import Fewest, cheapest_gone
 from fewatoms.methods.listed.pursuit import Pursuit
@@ -44,6 +45,17 @@ class Retriever:
         self.otherwise: Retrieving = Retrieval()  # for supports whose images have no room
         self._known: dict[Hashable, Candidate] = {}
         self._lowest: dict[int, float] = {}
+
+    def noted(self) -> Callable[[], Kept]:
+        """Note what later candidates depend on, for a checkpoint; polished ones are made again."""
+        lowest: dict[str, Plain] = {str(series): float(reached) for series, reached in self._lowest.items()}
+        asked = self.fits.asked.copy()
+        return lambda: Kept("retriever", {"lowest": lowest}, {"asked": asked})
+
+    def go_on(self, it: Kept) -> None:
+        """Know that again."""
+        self._lowest = {int(series): kept.real(v) for series, v in kept.section(it.told["lowest"]).items()}
+        self.fits.asked[:] = it.arrays["asked"]
 
     def retrieve(self, dual: DualPoint) -> Candidate:
         """A candidate with no more atoms than the budget allows; as few as meet the bound where it is left open."""
@@ -193,6 +205,7 @@ class Retriever:
 
     def finish(self, leaders: Sequence[Candidate], *, last: bool) -> Candidate:
         """The last polish of the best candidates, and coefficients to the last digit."""
+        leaders = [self.fits.whole(leader) for leader in leaders]
         best = self.ways.splice.last(self.fits, leaders) if last and self.spliced else leaders[0]
         with linalg.single_thread():
             if last and not self.open and not self.fits.squares:

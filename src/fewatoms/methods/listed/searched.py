@@ -14,6 +14,7 @@ from fewatoms._types import FloatArray
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
 from fewatoms.faces import Face
+from fewatoms.kept import Kept
 from fewatoms.methods.base import Sketch
 from fewatoms.methods.listed.capped import Capped
 from fewatoms.methods.listed.columns import SERVED, Columns, worth_it
@@ -173,6 +174,17 @@ class SearchJob(ListedJob):
         relaxation = best[1].relaxation
         own = replace(best[1], y=y, z=z, support=relaxation.problem.atoms.ceiling(z))
         return own if relaxation.feasible(y, z, own.support)[1] < best[0] else best[1]
+
+    def noted(self) -> None:
+        return None
+
+    def snapshot(self) -> Kept | None:
+        """Where a search for another ridge begins."""
+        search = self._searching
+        return None if search is None or search.table is None else search.noted()()
+
+    def restore(self, handed: Kept) -> None:
+        self._search().again(handed)
 
     def serves(self, problem: Problem) -> SearchJob:
         """Another ridge begins where this one ended."""

@@ -6,15 +6,18 @@ and shakes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from fewatoms import ledger, linalg
+from fewatoms import kept, ledger, linalg
 from fewatoms._types import FloatArray, IntArray
 from fewatoms.effort import NORMAL, Effort
 from fewatoms.gram.drivers import SEEN, build, demanded
 from fewatoms.gram.steps import Support as Held
+from fewatoms.kept import Kept
 from fewatoms.methods.listed import wandering
 from fewatoms.methods.listed.blockwise import fitted
 from fewatoms.methods.listed.enumerated import LISTED_ANYWAY, countable, ordered
@@ -43,31 +46,53 @@ class Search(Exchanging):
         super().__init__(fits, ks, effort)
         self._rows: IntArray | None = None  # of the last table that is whole, or of the first while it is filled
         self._die = 0  # shakes go on with other dice than those before them
+        self._wanders, self._vain = np.random.default_rng(0), 0  # rounds that found nothing
+
+    def noted(self) -> Callable[[], Kept]:
+        known, more = super().noted(), {"die": self._die, "vain": self._vain, "wanders": kept.drawn(self._wanders)}
+
+        def told() -> Kept:
+            it = known()
+            return replace(it, told={**it.told, **more})
+
+        return told
+
+    def again(self, it: Kept) -> None:
+        super().again(it)
+        self._die, self._vain = kept.whole(it.told["die"]), kept.whole(it.told["vain"])
+        kept.draw_on(self._wanders, it.told["wanders"])
 
     # Stages -----------------------------------------------------------------------------------------------------------
 
     def stages(self) -> Iterator[None]:
         """Answers at once; better ones from ladders; better ones by shaking."""
         self.ready()
-        self._swept()
+        with self.followed():
+            yield from self._staged()
+
+    def _staged(self) -> Iterator[None]:
         few = [k for k in self.ks if self.effort.ladders and countable(self.small, k, LISTED_ANYWAY)]
-        for k in few:
-            self._enumerated(k)
-        yield
+        if self.did(partial(self._first, few)):
+            yield
         if not self.effort.ladders or all(self.isolated[k] or k in few for k in self.ks):
             return
         if len(self.ks) > 1:  # sizes help each other, and shakes are for the one that is chosen
             return
         (k,) = self.ks
         if countable(self.small, k):
-            self._enumerated(k)
-            yield
+            if self.did(partial(self._enumerated, k)):
+                yield
             return
-        self._laddered(k)
-        yield
-        self._overshot(k)
-        yield
+        if self.did(partial(self._laddered, k)):
+            yield
+        if self.did(partial(self._overshot, k)):
+            yield
         yield from self._further(k)
+
+    def _first(self, few: list[int]) -> None:
+        self._swept()
+        for k in few:
+            self._enumerated(k)
 
     def _enumerated(self, k: int) -> None:
         """All supports: those that the Gram matrix takes for the best are fitted."""
@@ -95,10 +120,17 @@ class Search(Exchanging):
         ridges = [r for r in RIDGES if r > self.problem.ridge] if self._continued else []
         again = self._continued and self.view.blocks is None and self.problem.alpha is None
         sweeps = len(ridges) + 1 + 2 * again
-        for i, ridge in enumerate([*ridges, self.problem.ridge]):
-            with ledger.counted("sweep", i, sweeps):
-                table, top = self.swept(ridge, low, table)
+        with ledger.step("sweeps") as here:
+            done = 0 if here.found is None else kept.whole(here.found.told["done"])
+            if here.found is not None:
+                table, top = here.found.arrays["table"], kept.whole(here.found.told["top"])
+            for i, ridge in enumerate([*ridges, self.problem.ridge]):
+                if i >= done:
+                    with ledger.counted("sweep", i, sweeps):
+                        table, top = self.swept(ridge, low, table)
+                    here.mark(partial(Kept, "sweeps", {"done": i + 1, "top": top}, {"table": table.copy()}))
         assert table is not None
+        self.small.pay(self.problem.ridge)
         if again:
             with ledger.counted("sweep", len(ridges) + 1, sweeps):
                 table = self._swept_from_rungs(low, table)
@@ -208,33 +240,37 @@ class Search(Exchanging):
 
     def _further(self, k: int) -> Iterator[None]:
         """Shakes, beyond the working set too. Whoever asks for more gets what others get, and goes on from there."""
-        if not self._met(self.supports[k]):
-            self._shaken_by(k, NORMAL)
+        if not self._met(self.supports[k]) and self.did(partial(self._shaken_by, k, NORMAL)):
             yield
         yield from self._wandered(k)
-        if self.effort.shakes > NORMAL.shakes and not self._met(self.supports[k]):
-            self._shaken(k)
+        more = self.effort.shakes > NORMAL.shakes and not self._met(self.supports[k])
+        if more and self.did(partial(self._shaken, k)):
             yield
 
     def _wandered(self, k: int) -> Iterator[None]:
         """Where rows are few for so many atoms: take in what stands behind the best support, and shake again."""
         more = self.effort.shakes / NORMAL.shakes
         rounds = int(more * wandering.rounds(k, self.view.count, self.problem.m))
-        rng, vain = np.random.default_rng(0), 0
         for _ in range(rounds):
             held = self.supports[k]
             if self.view.blocks is not None or not held.classes.size or self._met(held):
                 return
-            parts = wandering.parts(held, self.problem.m, rng)
-            if not self.small.whole:
-                self.small.take(wandering.behind(self.small, parts))
-            starts = in_rows([self.small.places(part) for part in parts], k)
-            self._run(k, starts, self.rules, NO_RUNGS, NO_RUNGS)
-            self._shaken_by(k, NORMAL)
-            vain = vain + 1 if self.supports[k] is held else 0
-            if 2 * vain > rounds:
+            shown = self.did(partial(self._round, k))
+            if 2 * self._vain > rounds and not self._behind:
                 return
-            yield
+            if shown:
+                yield
+
+    def _round(self, k: int) -> None:
+        """Shake once more, from parts of the best support."""
+        held = self.supports[k]
+        parts = wandering.parts(held, self.problem.m, self._wanders)
+        if not self.small.whole:
+            self.small.take(wandering.behind(self.small, parts))
+        starts = in_rows([self.small.places(part) for part in parts], k)
+        self._run(k, starts, self.rules, NO_RUNGS, NO_RUNGS)
+        self._shaken_by(k, NORMAL)
+        self._vain = self._vain + 1 if self.supports[k] is held else 0
 
     def _shaken(self, k: int) -> None:
         """Replace some atoms at random and exchange, as often as the effort and the work that it takes allow."""
@@ -255,10 +291,22 @@ class Search(Exchanging):
         at_once = min(tries, max(1, int(AT_ONCE / work)))
         most_idle = min(effort.idle, max(1, tries // 2))
         rules = rules._replace(pairs=0, shakes=at_once, idle=most_idle)
-        for _ in range(-(-tries // max(1, at_once))):
-            better = self._run(k, NOTHING, rules, NO_RUNGS, NO_RUNGS, DICE[self._die :])
-            idle, self._die = 0 if better else idle + at_once, (self._die + 31 * at_once) % (DICE.size // 2)
-            if idle >= most_idle or self._met(self.supports[k]):
-                break
+        with ledger.step("shakes") as here:
+            done = 0
+            if here.found is not None:
+                done, idle = (kept.whole(here.found.told[name]) for name in ("done", "idle"))
+                self.again(here.found.inner[0])
+            for i in range(done, -(-tries // max(1, at_once))):
+                if i and (idle >= most_idle or self._met(self.supports[k])):
+                    break
+                better = self._run(k, NOTHING, rules, NO_RUNGS, NO_RUNGS, DICE[self._die :])
+                idle, self._die = 0 if better else idle + at_once, (self._die + 31 * at_once) % (DICE.size // 2)
+                if here.live:
+                    here.mark(partial(_shaken, i + 1, idle, self.noted()))
         if tries:
             self._look_outside(k)
+
+
+def _shaken(done: int, idle: int, noted: Callable[[], Kept]) -> Kept:
+    """How far shaking is, for a checkpoint."""
+    return Kept("shakes", {"done": done, "idle": idle}, {}, (noted(),))

@@ -8,17 +8,19 @@ against all atoms (`outlook.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from fewatoms import ledger, linalg
+from fewatoms import kept, ledger, linalg
 from fewatoms._types import IntArray
 from fewatoms.effort import Effort
 from fewatoms.gram.drivers import Rules
 from fewatoms.gram.steps import Support as Held
 from fewatoms.gram.steps import worths
+from fewatoms.kept import Kept, Plain
 from fewatoms.methods.listed.exchanging import FALL, NOTHING
 from fewatoms.methods.listed.modelled import Model, model
 from fewatoms.methods.listed.outlook import Outlook
@@ -64,21 +66,42 @@ class SmoothSearch(Stages):
 
     def stages(self) -> Iterator[None]:
         """Answers at once; better ones from larger sizes, or by shaking."""
-        with linalg.single_thread():
-            self._grow()
-        yield
+        with self.followed():
+            yield from self._staged()
+
+    def _staged(self) -> Iterator[None]:
+        if self.did(self._grow):
+            yield
         if not self.effort.ladders or all(self._met(support) for support in self.supports.values()):
             return
         if len(self.ks) > 1:  # sizes help each other, and shakes are for the one that is chosen
-            with linalg.single_thread():
-                self._shrink()
-            yield
+            if self.did(self._shrink):
+                yield
             if not self.outlook.whole:
                 return
+        if self.did(self._all_shaken):
+            yield
+
+    def _all_shaken(self) -> None:
+        for k in self.ks:
+            self._shaken(k)
+
+    def did(self, part: Callable[[], object]) -> bool:
         with linalg.single_thread():
-            for k in self.ks:
-                self._shaken(k)
-        yield
+            return super().did(part)
+
+    def noted(self) -> Callable[[], Kept]:
+        near, known = self.outlook.near, super().noted()
+
+        def told() -> Kept:
+            it = known()
+            return replace(it, arrays={**it.arrays, "near": near})
+
+        return told
+
+    def again(self, it: Kept) -> None:
+        super().again(it)
+        self.outlook.near = it.arrays["near"]
 
     def sketched(self) -> dict[int, Support]:
         """Answers for comparing, fitted to the last digit."""
@@ -111,18 +134,30 @@ class SmoothSearch(Stages):
         table, self.table = self.table, None
         support = self.fits.fit(self.view.forced)
         self.outlook.widened(support, self.ks[0], first=True)
-        for k in self.ks:
-            while support.classes.size < k and not self._met(support):
-                larger = self._filled(support, min(k, max(support.classes.size + 1, 2 * support.classes.size)))
-                if larger is None:
-                    break
-                support = larger
+        with ledger.step("growing") as here:
+            done = 0 if here.found is None else kept.whole(here.found.told["done"])
+            if here.found is not None:
+                self.again(here.found.inner[0])
+                support = self.held(here.found.inner[1])
+            for i, k in enumerate(self.ks[done:], start=done + 1):
+                support = self._grown(support, k, table, patient=patient)
                 self._hold(k, support)
-            support = self._exchanged(support, k, patient=patient)
-            if table is not None and table[k, 0] >= 0:
-                earlier = self._exchanged(self._anew(table[k][table[k] >= 0], support), k, patient=False)
-                support = earlier if earlier.objective < support.objective else support
+                if here.live:
+                    here.mark(partial(_grown, i, self.noted(), support))
+
+    def _grown(self, support: Support, k: int, table: IntArray | None, *, patient: bool) -> Support:
+        """A support of k atoms from a smaller one."""
+        while support.classes.size < k and not self._met(support):
+            larger = self._filled(support, min(k, max(support.classes.size + 1, 2 * support.classes.size)))
+            if larger is None:
+                break
+            support = larger
             self._hold(k, support)
+        support = self._exchanged(support, k, patient=patient)
+        if table is not None and table[k, 0] >= 0:
+            earlier = self._exchanged(self._anew(table[k][table[k] >= 0], support), k, patient=False)
+            support = earlier if earlier.objective < support.objective else support
+        return support
 
     def _anew(self, classes: IntArray, start: Support) -> Support:
         """The fit of other classes from the coefficients of a support, better or not."""
@@ -168,14 +203,21 @@ class SmoothSearch(Stages):
 
     def _shrink(self) -> None:
         """Every size from the one after: without its cheapest atoms."""
-        for larger, k in zip(self.ks[:0:-1], self.ks[-2::-1], strict=True):
-            above = self.supports[larger]
-            if above.factor is None or above.classes.size <= k or self._met(self.supports[k]):
-                continue
-            costs = np.where(np.isin(above.classes, self.view.forced), np.inf, above.costs)
-            stays = above.classes[np.sort(np.argsort(-costs, kind="stable")[:k])]
-            if set(stays.tolist()) != set(self.supports[k].classes.tolist()):
-                self._hold(k, self._exchanged(self._anew(stays, above), k, patient=False))
+        pairs = [*zip(self.ks[:0:-1], self.ks[-2::-1], strict=True)]
+        with ledger.step("shrinking") as here:
+            done = 0 if here.found is None else kept.whole(here.found.told["done"])
+            if here.found is not None:
+                self.again(here.found.inner[0])
+            for i, (larger, k) in enumerate(pairs[done:], start=done + 1):
+                above = self.supports[larger]
+                if above.factor is None or above.classes.size <= k or self._met(self.supports[k]):
+                    continue
+                costs = np.where(np.isin(above.classes, self.view.forced), np.inf, above.costs)
+                stays = above.classes[np.sort(np.argsort(-costs, kind="stable")[:k])]
+                if set(stays.tolist()) != set(self.supports[k].classes.tolist()):
+                    self._hold(k, self._exchanged(self._anew(stays, above), k, patient=False))
+                if here.live:
+                    here.mark(partial(_grown, i, self.noted(), above))
 
     # Exchanges --------------------------------------------------------------------------------------------------------
 
@@ -262,21 +304,36 @@ class SmoothSearch(Stages):
         """Replace some atoms at random and exchange, as often as the effort and the work that it takes allow."""
         rng, idle, self._trodden = np.random.default_rng(0), 0, {}
         most = int(self.effort.idle * min(max(PER_ATOM * k, AT_LEAST_FITTED), AT_MOST_FITTED))
-        for _ in range(int(min(self.effort.shakes, SHAKING / self._price(k)))):
-            if idle >= most or self._met(self.supports[k]):
-                break
-            idle += 1
-            held = self.supports[k]
-            self._trodden[frozenset(held.classes.tolist())] = held.objective
-            try:
-                trial = self._shake(held, k, rng)
-            except _Trodden:
-                continue
-            if trial is not None and self._hold(k, trial):
-                self.outlook.widened(trial, k, floor=FALL * trial.objective)
-                idle = 0
+        tries = int(min(self.effort.shakes, SHAKING / self._price(k)))
+        with ledger.step("shakes") as here:
+            first = 0
+            if here.found is not None:
+                first, idle, self._trodden = self._taken_up(here.found, rng)
+            for i in range(first, tries):
+                if idle >= most or self._met(self.supports[k]):
+                    break
+                if here.live and i > first:
+                    here.mark(partial(_shaken, (i, idle), dict(self._trodden), kept.drawn(rng), self.noted()))
+                idle += 1
+                held = self.supports[k]
+                self._trodden[frozenset(held.classes.tolist())] = held.objective
+                try:
+                    trial = self._shake(held, k, rng)
+                except _Trodden:
+                    continue
+                if trial is not None and self._hold(k, trial):
+                    self.outlook.widened(trial, k, floor=FALL * trial.objective)
+                    idle = 0
         self._trodden = None
         self._hold(k, self._exchanged(self.supports[k], k, patient=True))
+
+    def _taken_up(self, it: Kept, rng: np.random.Generator) -> tuple[int, int, dict[frozenset[int], float]]:
+        """Go on with shakes: how many there were, how many of the last in vain, and what was gone on from."""
+        self.again(it.inner[0])
+        kept.draw_on(rng, it.told["rng"])
+        rows = [kept.rows(row) for row in kept.rows(it.told["trodden"])]
+        trodden = {frozenset(kept.whole(j) for j in kept.rows(classes)): kept.real(v) for classes, v in rows}
+        return kept.whole(it.told["done"]), kept.whole(it.told["idle"]), trodden
 
     def _price(self, k: int) -> float:
         """What one shake costs, roughly: four models, and eight fits of three steps."""
@@ -321,3 +378,14 @@ class SmoothSearch(Stages):
         state = model.searched([start], k, self._rules(model)._replace(swaps=SETTLING + 2 * count))
         trial = self._fitted(model, state, rest)
         return None if trial is None else self._exchanged(trial, k, patient=False)
+
+
+def _grown(done: int, noted: Callable[[], Kept], support: Support) -> Kept:
+    """How many sizes are done, for a checkpoint."""
+    return Kept("sizes", {"done": done}, {}, (noted(), support.kept()))
+
+
+def _shaken(at: tuple[int, int], trodden: dict[frozenset[int], float], rng: Plain, noted: Callable[[], Kept]) -> Kept:
+    """How far shaking is, for a checkpoint."""
+    known: list[Plain] = [[[*sorted(classes)], objective] for classes, objective in trodden.items()]
+    return Kept("shakes", {"done": at[0], "idle": at[1], "trodden": known, "rng": rng}, {}, (noted(),))

@@ -58,6 +58,7 @@ class SmoothJob(SearchJob):
 
     def finish(self, problem: Problem, leaders: Sequence[Candidate], *, last: bool) -> Candidate:
         fits = self._retriever(problem.budget).fits
+        leaders = [fits.whole(leader) for leader in leaders]
         patient = last and self.method.effort.ladders
         return fits.settled(best_of_few(fits, leaders[0], problem.budget.single) if patient else leaders[0])
 

@@ -166,7 +166,8 @@ class _Exchange:
         if lengths is None or cap is None or self.view.blocks is not None:
             return alignments
         bend = np.maximum(lengths**2 * self._curvature(), 1e-300)
-        best = np.minimum(np.maximum(alignments, 0.0) / bend, cap)
+        with np.errstate(over="ignore"):
+            best = np.minimum(np.maximum(alignments, 0.0) / bend, cap)
         barred = ~np.isfinite(alignments)
         promise = np.sqrt(np.maximum(2 * best * np.where(barred, 0.0, alignments) - bend * best**2, 0.0))
         promise[barred] = -np.inf

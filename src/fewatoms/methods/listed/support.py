@@ -13,15 +13,18 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
-from fewatoms import linalg
+from fewatoms import kept, linalg
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate
+from fewatoms.continued import FIT_GONE
+from fewatoms.kept import Kept, Plain
 from fewatoms.methods.listed.squares import fitted, within
 from fewatoms.methods.listed.view import View
 from fewatoms.problem import Problem
 from fewatoms.reduced import Bordered
 from fewatoms.retrieval.newton import newton
+from fewatoms.words import left_out
 
 INDEPENDENT = 1e-12  # share of a column's squared length that the others must leave for it to count as independent
 ILL_CONDITIONED = 1e-7  # the same share, from which on one step of refinement is enough
@@ -51,6 +54,23 @@ class Support:
     squares: float = 0.0
     ridge: float = 0.0
     capped: bool = False
+
+    def kept(self) -> Kept:
+        """For a checkpoint."""
+        told: dict[str, Plain] = {"note": self.note, "capped": bool(self.capped)}
+        told |= {name: float(vars(self)[name]) for name in ("loss", "squares", "ridge")}
+        arrays = {"classes": self.classes, "c": self.c, "residual": self.residual, "free": self.free}
+        return Kept("support", told, arrays if self.factor is None else {**arrays, "factor": self.factor})
+
+    @classmethod
+    def read(cls, view: View, it: Kept) -> Support:
+        """What was kept, to the last digit."""
+        told, a = it.told, it.arrays
+        loss, squares, ridge = (kept.real(told[name]) for name in ("loss", "squares", "ridge"))
+        return cls(
+            view, a["classes"], a["c"], a["residual"], loss, a.get("factor"), a["free"], str(told["note"]), squares,
+            ridge, told["capped"] is True,
+        )  # fmt: skip
 
     @property
     def objective(self) -> float:
@@ -122,6 +142,10 @@ class SupportFits:
             view.face(classes), support.c * scale, residual, support.loss, norms, support.note, support, units, squares
         )
 
+    def whole(self, candidate: Candidate) -> Candidate:
+        """One of before a kill with its fit again; all others as they are."""
+        return self.candidate(self.support_of(candidate)) if candidate.support == FIT_GONE else candidate
+
     def support_of(self, candidate: Candidate) -> Support:
         """The support behind a candidate; it is fitted if there is none."""
         if isinstance(candidate.support, Support):
@@ -169,7 +193,8 @@ class SupportFits:
             return self._capped(classes, slots)
         squares = float(np.dot(c * c, images.gram.diagonal()[slots[kept]])) if self.ridge else 0.0
         loss = 0.5 * float(residual @ residual)
-        support = Support(view, classes[kept], c, residual, loss, factor, squares=squares, ridge=self.ridge)
+        note = "" if view.nonnegative or kept.size == classes.size else left_out(classes.size - kept.size)
+        support = Support(view, classes[kept], c, residual, loss, factor, note=note, squares=squares, ridge=self.ridge)
         if view.cap is None or kept.size == classes.size:
             return support
         # of two equal columns the second adds something where the first is at its cap

@@ -14,14 +14,14 @@ import scipy.sparse as sp
 from fewatoms import _checks, ledger, linalg
 from fewatoms._types import Array, FloatArray, IntArray, ModelDual
 from fewatoms.atoms import AtomicSet, Listing
-from fewatoms.capabilities import ColumnBlocks
+from fewatoms.capabilities import ColumnBlocks, RowWise
 from fewatoms.faces import Face
 from fewatoms.methods.listed.images import Crossings, Images
-from fewatoms.operators import MatrixOperator, Operator
+from fewatoms.operators import MatrixOperator, Operator, passes
 from fewatoms.problem import Problem
 from fewatoms.units import column_lengths, in_coefficients, in_units, scale_of
 
-LONGEST_COLUMN = 1e75  # fourth powers of this are still numbers
+LONGEST_COLUMN = 1e145  # squares of this, and some of them together, are still numbers
 COLUMNS = 16  # of a black box, asked for from one tick to the next
 SHORTEST_COLUMN = 1e-145  # squares of this hardly are
 
@@ -86,11 +86,14 @@ class View:
             self.weights = np.ones(self.count)
         self._sizes = None if self.blocks is None else np.array([block.size for block in self.blocks], dtype=np.intp)
         self.largest = 1 if self._sizes is None else int(self._sizes.max())
-        self.free = problem.beside.in_fits(problem.base_loss)
+        self.free, self._data = problem.beside.in_fits(problem.base_loss), problem.data
         weights = problem.base_loss.weights
         self._root = None if weights is None else np.sqrt(weights)
         self.scale: FloatArray | None = None
         self.lengths: FloatArray | None = None
+        self.rows = self.M.offers(RowWise)  # sums over rows, where a pass over them is what costs
+        self.rows = None if self.rows is None or not self.rows.in_blocks else self.rows
+        self.aligned: FloatArray | None = None  # M* grad f(b), where it came with the lengths
         self._measure(problem)
         self.sign = 1.0 if listing.factor > 0 else -1.0
         self._units: FloatArray | None = None if self.scale is None else self.sign * self.scale
@@ -99,23 +102,46 @@ class View:
         self.crossings = Crossings(self, numbers // self.count)
 
     def _measure(self, problem: Problem) -> None:
-        lengths = None if self.at_hand is None else column_lengths(problem, self.M)
+        if self.rows is not None and problem.plain and problem.base_loss.squares:
+            lengths: FloatArray | None
+            lengths, self.aligned = self._surveyed(self.rows, problem)
+        else:
+            lengths = None if self.at_hand is None else column_lengths(problem, self.M)
         if lengths is None:
             return
+        if np.isnan(lengths).any():
+            raise ValueError("M must hold finite numbers only; some of its columns do not")
         longest = float(lengths.max(initial=0.0))
         if not longest < LONGEST_COLUMN:
             raise ValueError(_checks.UNITS.format("large"))
         if longest < SHORTEST_COLUMN:
-            z = np.abs(linalg.as_flat(self.listing.pulled(self.outer.adjoint(problem.b)))).max(initial=0.0)
-            if 0 < z < SHORTEST_COLUMN * problem.m * float(np.abs(problem.b).max(initial=0.0)):
+            y = problem.loss.gradient(problem.b)
+            z = np.abs(linalg.as_flat(self.listing.pulled(self.outer.adjoint(y)))).max(initial=0.0)
+            if 0 < z < SHORTEST_COLUMN * problem.m * float(np.abs(y).max(initial=0.0)):
                 raise ValueError(_checks.UNITS.format("small"))
         if self.cap is None:
             self.scale = scale_of(lengths)
         else:  # a cap makes units matter: a short column cannot do much
             self.lengths = lengths
 
+    def _surveyed(self, rows: RowWise, problem: Problem) -> tuple[FloatArray, FloatArray]:
+        """The lengths of all columns and their inner products with the data, in one pass."""
+        weights = problem.base_loss.weights
+        with ledger.stage("going through all rows"):
+            squares, z = rows.over_rows(passes.surveyed, parts=(problem.loss.gradient(problem.b), weights))
+        self.outer.charge(1)
+        return passes.rooted(squares), z
+
+    def first_alignments(self, problem: Problem) -> FloatArray:
+        """M* grad f(b), in the coordinates of the images."""
+        if self.aligned is not None:
+            return self.pull(self.aligned)
+        return self.pull(self.outer.adjoint(problem.loss.gradient(problem.b)))
+
     def aimed(self, problem: Problem) -> View:
         """The same for other data, or with another ridge: the images stay."""
+        if problem.data is not self._data:
+            self.aligned, self._data = None, problem.data
         self.images.aim(problem)
         self.walked[:] = False
         return self

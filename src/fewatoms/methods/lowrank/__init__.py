@@ -1,26 +1,29 @@
 """Low rank from sampled entries: matrix completion, by sweeps of small regressions on the factors.
 
-Who reads on: ladder.py (which penalties lead to the answer), entries.py (one sweep), held_out.py (how a ridge is
-chosen), sweeps.py (what a run keeps), lifting.py (where certificates come from).
+Who reads on: ladder.py (which penalties lead to the answer), entries.py (one sweep), held_out.py, folds.py
+(how a ridge is chosen), sweeps.py (what a run keeps), lifting.py (where certificates come from).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from math import prod
 
 import numpy as np
 
-from fewatoms import _checks, ledger, words
+from fewatoms import _checks, kept, ledger, words
 from fewatoms._types import IntArray
+from fewatoms.asked import plain_budget, read_budget
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
-from fewatoms.capabilities import RankOnePairs
+from fewatoms.capabilities import EntryLines, RankOnePairs, SeenAsIs
 from fewatoms.effort import QUICK, THOROUGH, Effort
 from fewatoms.faces import Face
 from fewatoms.goals import Goal
+from fewatoms.kept import Kept, Plain
 from fewatoms.methods.base import Job, Method, Pace
+from fewatoms.methods.lowrank.again import Again
 from fewatoms.methods.lowrank.entries import Factored, Triple
 from fewatoms.methods.lowrank.growing import FewestRanks, Growing
 from fewatoms.methods.lowrank.held_out import Choice, HeldOut
@@ -28,7 +31,7 @@ from fewatoms.methods.lowrank.ladder import Ladder
 from fewatoms.methods.lowrank.lifting import Lifting
 from fewatoms.methods.lowrank.starts import widened
 from fewatoms.methods.lowrank.sweeps import Asked, Spot, Sweeps
-from fewatoms.operators import by_lines
+from fewatoms.operators import Sampling, by_lines
 from fewatoms.price import Factors
 from fewatoms.problem import Problem
 from fewatoms.solution import Solution
@@ -49,8 +52,8 @@ class Completion(Method):
     lift : whether the factors may grow beyond k columns, as (P1) or (P3) needs: the stream then converges to a solution
         of the relaxation, and answers are the leading atoms of its points, swept on. It takes a ridge or a bound
     scarce : entries per unknown below which an answer without a ridge fits much of the noise, which is said
-    ladder, held_out, growing, lifting : which penalties lead down, how they are chosen, how a rank is looked for that
-        meets a bound, how far certificates go
+    ladder, held_out, growing, again, lifting : which penalties lead down, how they are chosen, how a rank is looked for
+        that meets a bound, what else is tried where that costs little, how far certificates go
     """
 
     tol: float = 1e-6
@@ -61,6 +64,7 @@ class Completion(Method):
     ladder: Ladder = field(default_factory=Ladder, repr=False)
     held_out: HeldOut = field(default_factory=HeldOut, repr=False)
     growing: Growing = field(default_factory=Growing, repr=False)
+    again: Again = field(default_factory=Again, repr=False)
     lifting: Lifting = field(default_factory=Lifting, repr=False)
 
     def __post_init__(self) -> None:
@@ -69,10 +73,14 @@ class Completion(Method):
 
     def open(self, problem: Problem, budgets: Sequence[Budget]) -> Job | None:
         inside = problem.atoms.unwrapped()
-        pairs, entries = inside.inner.offers(RankOnePairs), by_lines(problem.M)
-        if pairs is None or entries is None or inside.maps or not problem.base_loss.squares:
+        pairs = inside.inner.offers(RankOnePairs)
+        if pairs is None or inside.maps or not problem.base_loss.squares:
             return None
         if not (problem.plain or problem.beside.biases is not None):
+            return None
+        paid = problem.price.ridge != 0 or any(budget.nothing_said for budget in budgets)
+        entries = entries_of(problem, filled=paid or pairs.nonnegative)
+        if entries is None:
             return None
         if any(budget.most is None for budget in budgets):
             alone = len(budgets) == 1 and problem.alpha is not None and not self.lift
@@ -85,6 +93,19 @@ class Completion(Method):
         if effort == QUICK:
             return replace(self, tol=max(self.tol, self.quick_tol))
         return replace(self, tol=0.1 * self.tol) if effort == THOROUGH else self
+
+
+def entries_of(problem: Problem, *, filled: bool) -> EntryLines | None:
+    """The entries that data are; with `filled` also where they are all of a matrix, for what nobody else does: signs,
+    ridges, a bound alone."""
+    entries = by_lines(problem.M)
+    if entries is not None or not filled or len(problem.atoms.shape) != 2:
+        return entries
+    seen = problem.M.offers(SeenAsIs)
+    if seen is None:
+        return None
+    places, (p, q) = seen.places(), problem.atoms.shape
+    return by_lines(Sampling(*np.divmod(np.arange(p * q) if places is None else places, q), (p, q)))
 
 
 @dataclass(eq=False)
@@ -102,6 +123,7 @@ class CompletionJob(Job):
 
     pace = Pace(patience=100_000, complete=True)  # the stream ends by itself
     spreads = True
+    remedy = "take fewer entries or atoms, or use a machine with more memory"
 
     def __init__(self, asked: Asked, budgets: Sequence[Budget], method: Completion) -> None:
         super().__init__(asked.problem, budgets)
@@ -111,6 +133,19 @@ class CompletionJob(Job):
         self._reached: Triple | None = None  # where the budget before ended
         self._held: Triple | None = None  # the best point of a choice under way
         self._entries: Factored | None = None
+
+    def needs(self) -> dict[str, float]:
+        """Measured with 3 to 4 million entries, those of the data in no order: 17 to 32 bytes an entry, and ten times
+        the factors while they are turned."""
+        asked = self.asked
+        count = float(self.problem.m) if asked.entries.in_arrays else 0.0
+        atoms = max((budget.most or 1 for budget in self.budgets), default=1)
+        weighted = self.problem.base_loss.weights is not None
+        return {
+            "the entries by rows and by columns": (40.0 if weighted else 24.0) * count,
+            "what biases leave of them": 16.0 * count if asked.biased else 0.0,
+            "factors": 80.0 * sum(self.problem.atoms.shape) * atoms,
+        }
 
     @property
     def entries(self) -> Factored:
@@ -151,6 +186,18 @@ class CompletionJob(Job):
         self._settled[budget] = settled
         return settled.asked.problem
 
+    def snapshot(self) -> Kept:
+        """Where the last budget ended, and what was chosen for those to come."""
+        told: dict[str, Plain] = {"budgets": [plain_budget(budget) for budget in self._choices]}
+        reached = () if self._reached is None else (self._reached.kept(),)
+        return Kept("handed", told, {}, (*(choice.kept() for choice in self._choices.values()), *reached))
+
+    def restore(self, handed: Kept) -> None:
+        budgets = [read_budget(k) for k in kept.rows(handed.told["budgets"])]
+        self._choices = dict(zip(budgets, map(Choice.read, handed.inner), strict=False))
+        reached = handed.inner[len(budgets) :]
+        self._reached = Triple.read(reached[0]) if reached else None
+
     def _asked(self, budget: Budget) -> Asked:
         return replace(self.asked, problem=self.problem.with_budget(budget))
 
@@ -166,10 +213,14 @@ class CompletionJob(Job):
         with ledger.stage("choosing the ridge" if self._open else "predicting entries held out"):
             ledger.tell()
             trial = how.trial(self.asked, None if held is None else self.asked.entries.named(held))
-            trial.keep = self._hold
+            trial.keep, trial.ladder = self._hold, self.method.ladder
             for i, budget in enumerate(budgets):
-                with ledger.counted("rank", i, len(budgets)):
-                    before = how.choose(trial, self._asked(budget), lambda: self.entries, before)
+                with ledger.counted("rank", i, len(budgets)), ledger.step("rank") as here:
+                    if here.found is not None:
+                        before = Choice.read(here.found)
+                    else:
+                        before = how.choose(trial, self._asked(budget), lambda: self.entries, before)
+                    here.mark(before.kept)
                 self._choices[budget] = before
                 yield budget, before.score
 
@@ -206,17 +257,31 @@ class CompletionJob(Job):
     def iterates(self, course: Sequence[Budget]) -> Iterator[Iterate]:
         (budget,) = course
         settled, method = self._settled[budget], self.method
-        run = Sweeps(settled.asked, self.entries)
         lift = method.lifting if method.lift else None
         begin, settled.begin = settled.begin, None  # let go of once the sweeps have moved on
-        if begin is None and method.ladder.abounds(run):
-            begin = self._wider(settled.asked)
-        self._reached = None
+        begins = self._begins(settled.asked, begin)
+        self._reached, lowest = None, math.inf
         with ledger.stage("sweeping"):
-            for spot in method.ladder.stream(run, settled.tol, begin, lift):
-                if not lift:
-                    self._reached = spot.at
-                yield spot.iterate()
+            while begins:
+                first = begins.pop(0)
+                run, at, reached, met = Sweeps(settled.asked, self.entries), None, math.inf, False
+                for spot in method.ladder.stream(run, settled.tol, first, lift):
+                    at, reached = spot.at, min(reached, spot.objective)
+                    met = met or run.asked.problem.meets(spot.loss)
+                    yield spot.iterate()
+                if not lift and run.objective < lowest:
+                    self._reached, lowest = at, run.objective
+                if first is None and not lift and not met and method.again.worthwhile(run, reached, method.ladder):
+                    for spot in method.again.stream(run, reached, method.ladder, method.growing, settled.tol):
+                        yield spot.iterate()
+
+    def _begins(self, asked: Asked, begin: Triple | None) -> list[Triple | None]:
+        """Where sweeps begin, None being the singular vectors of M*y at x = 0. With entries in plenty they end in one
+        place wherever that is; where signs are bound they need not, and both places are tried."""
+        if begin is not None or not self.method.ladder.abounds(Sweeps(asked, self.entries)):
+            return [begin]
+        wider = self._wider(asked)
+        return [None, wider] if wider is not None and self.entries.nonnegative else [wider]
 
     def _wider(self, asked: Asked) -> Triple | None:
         """Where the budget before ended, with the atoms that its residual asks for; None before the first, and where
@@ -260,11 +325,12 @@ class CompletionJob(Job):
             if empty.size:
                 instead = f"the biases of the {other}s" if problem.beside.biases else "zero"
                 notes.append(words.empty_lines(name, empty, instead))
-        unknowns, entries = face.freedom, problem.m if not problem.measured.background else prod(face.shape)
+        given = not problem.budget.nothing_said
+        unknowns, entries = face.freedom, problem.m if not problem.measured.background else math.prod(face.shape)
         if unknowns > entries and not problem.ridge:
-            notes.append(words.too_many_unknowns(unknowns, entries))
+            notes.append(words.too_many_unknowns(unknowns, entries, given=given))
         elif self.method.scarce * unknowns > entries and not problem.ridge:
-            notes.append(words.few_entries(unknowns, entries))
+            notes.append(words.few_entries(unknowns, entries, given=given))
         return notes
 
     def held_out(self, budget: Budget) -> float | None:

@@ -18,22 +18,39 @@ from fewatoms.sides import NONE, Lines, Regressed, Side, at_entries
 # Of the cells per unknown that descents need, since none is left open. Set by MovieLens, where at rank 64 descents from
 # singular vectors end .06 % above those down a ladder of penalties, in a third of the time.
 CELLS_TOLD = 0.25
+HARDLY = 1e-2  # times the weight of all entries: a background of so little altogether tells nothing
 
 
 class Clicks(Factored):
     """Least squares over all cells: `Factored` with zeros of weight `background` wherever there is no entry."""
-
-    uneven = False  # every cell counts: none is left to a few heavy entries
 
     def __init__(self, rows: Side, shape: tuple[int, int], background: float, *, nonnegative: bool = False) -> None:
         super().__init__(rows, shape, nonnegative=nonnegative)
         self.background = background
         self._entries, cols = rows, cast(Side, self.cols)  # those of arrays are arrays
         self._backed = {id(side): Backed(side, background) for side in (rows, cols)}
+        p, q = self.shape
+        self.told = background * p * q > HARDLY * rows.weight()  # or else entries alone tell of the matrix
+
+    @property
+    def heavy(self) -> float:
+        return 1.0  # most cells weigh what the background does, and entries are few
 
     def determines(self, rank: int, ample: float) -> bool:
         p, q = self.shape
+        if not self.told:
+            return super().determines(rank, ample)
         return p * q >= CELLS_TOLD * ample * rank * (p + q - rank)
+
+    @property
+    def uneven(self) -> bool:
+        """Every cell counts, so that none is left to a few heavy entries: unless the background is hardly there."""
+        return not self.told and super().uneven
+
+    def tempered(self, power: float) -> Clicks:
+        unit = self._entries.tempering(power)
+        rows = self._entries.tempered(power, unit)
+        return Clicks(rows, self.shape, unit * self.background**power, nonnegative=self.nonnegative)
 
     def _half(
         self, side: Lines, V: Array, offset: FloatArray, lam: float, shrink: float, own: tuple[Array, FloatArray]

@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fewatoms import kernels, ledger, linalg
-from fewatoms._types import Array, FloatArray
-from fewatoms.sides import NONE, Lines, Regressed
+from fewatoms import kept, kernels, ledger, linalg
+from fewatoms._types import Array, FloatArray, IntArray
+from fewatoms.kept import Kept, Plain
+from fewatoms.sides import HELD_SINGLY, NONE, Lines, Regressed
 
 AWAKE = 1e-4  # times the first singular value: where atoms are kept on the way down a ladder of penalties
 ROUNDED_LOSS = 1e-29  # share of |b|^2 below which a loss is rounding
@@ -24,7 +25,6 @@ NONNEGATIVE_LOSS = 1e-15  # and where coordinate descent, which comes near zero 
 ROUNDED_ROW = 1e-10  # times the longest row of a factor: where others are rounding
 CANCELLED = 1e-6  # share of |b|^2 below which a loss found by differences is found again from residuals, and where
 # squares of rounding to single precision, 1e-15, would be seen beside it
-HELD_SINGLY = 1e9  # and 1 over it: roots of values that leave room for factors in single precision
 
 Ahead = tuple[Array, FloatArray]  # V and the column biases to start a sweep from, instead of those at hand
 
@@ -71,6 +71,53 @@ class Triple:
         """The squares of all biases."""
         return float(self.row @ self.row + self.col @ self.col)
 
+    def kept(self) -> Kept:
+        """For a checkpoint."""
+        arrays = {"P": self.P, "s": self.s, "Q": self.Q, "row": self.row, "col": self.col}
+        return Kept("triple", {"signed": self.signed, "fine": bool(self.fine)}, arrays)
+
+    @classmethod
+    def read(cls, it: Kept) -> Triple:
+        """What was kept."""
+        return cls(**it.arrays, signed=it.told["signed"] is True, fine=it.told["fine"] is True)
+
+
+@dataclass(frozen=True, eq=False)
+class Swept:
+    """A point of a descent.
+
+    reached : what the sweeps there have come to
+    number : how many sweeps led there
+    last : the loss of the point before
+    before, weight : the point that momentum comes from, and Nesterov's weight
+    gain : what the last sweep lowered
+    """
+
+    at: Triple
+    reached: float
+    number: int = 0
+    last: float = np.inf
+    before: Triple | None = None
+    weight: float = 1.0
+    gain: float = np.inf
+
+    def __iter__(self) -> Iterator[Triple | float]:
+        """The point, and what was reached."""
+        return iter((self.at, self.reached))
+
+    def kept(self) -> Kept:
+        """For a checkpoint."""
+        told: dict[str, Plain] = {name: vars(self)[name] for name in ("reached", "number", "last", "weight", "gain")}
+        before = () if self.before is None else (self.before.kept(),)
+        return Kept("swept", told, {}, (self.at.kept(), *before))
+
+    @classmethod
+    def read(cls, it: Kept) -> Swept:
+        """What was kept."""
+        at, *before = map(Triple.read, it.inner)
+        told = {name: kept.real(it.told[name]) for name in ("reached", "last", "weight", "gain")}
+        return cls(at, number=kept.whole(it.told["number"]), before=before[0] if before else None, **told)
+
 
 def balanced(U: Array, V: Array) -> tuple[Array, FloatArray, Array]:
     """P, s, Q with U V^T = P diag(s) Q^T: orthonormal P and Q."""
@@ -94,19 +141,37 @@ class Factored:
     rows, cols : the entries in both orders; shape : of the matrix
     biased : whether there are row and column biases
     nonnegative : whether U and V must not be negative
+    narrow : whether the second order may hold values and weights in single precision, where factors do: rounding then
+        moves what is reached by less than tolerances, but a bound might be missed by it
 
     Passes over the entries tick the clock of the run; whoever makes them charges them.
     """
 
-    def __init__(self, rows: Lines, shape: tuple[int, int], *, biased: bool = False, nonnegative: bool = False) -> None:
-        self.biased, self.nonnegative, self.shape = biased, nonnegative, shape
-        self.rows, self.cols = rows, rows.turned(shape)
+    background = 0.0  # weight of all other cells, as zeros
+
+    def __init__(
+        self,
+        rows: Lines,
+        shape: tuple[int, int],
+        *,
+        biased: bool = False,
+        nonnegative: bool = False,
+        narrow: bool = False,
+    ) -> None:
+        self.biased, self.nonnegative, self.shape, self.rows = biased, nonnegative, shape, rows
         self.size = rows.square()  # twice the loss of nothing at all
         # the feature that carries biases, in the units of the others: the roots of those of the values
         unit = max((self.size / rows.weight()) ** 0.25, 1e-300)
         # single precision holds factors of usual sizes; where no loops are compiled it would save nothing
         self.single = rows.count >= kernels.WORTHWHILE and 1 / HELD_SINGLY < unit < HELD_SINGLY
         self.unit = (float(np.float32(unit)) if self.single else unit) if biased else None
+        self.linked: tuple[IntArray, IntArray, int] | None = None  # which lines hang together, once somebody has looked
+        self.cols = rows.turned(shape, narrow=narrow and self.single)
+
+    @property
+    def heavy(self) -> float:
+        """What entries weigh, about, as a power of two: singular values of M*y are so many times those of x."""
+        return self.rows.heavy
 
     def determines(self, rank: int, ample: float) -> bool:
         """Whether there are so many entries for each unknown of a matrix of this rank."""
@@ -126,7 +191,8 @@ class Factored:
     def tempered(self, power: float) -> Factored:
         """The same entries with their weights raised to a power below 1, scaled to the same mean."""
         other = copy(self)
-        other.rows, other.cols = self.rows.tempered(power), self.cols.tempered(power)
+        unit = self.rows.tempering(power)
+        other.rows, other.cols = self.rows.tempered(power, unit), self.cols.tempered(power, unit)
         other.size = other.rows.square()
         return other
 
@@ -156,7 +222,7 @@ class Factored:
             Q, R = np.linalg.qr(self.cols.times(P.astype(kind), col, row))
             ledger.tick()
         u, s, vh = np.linalg.svd(R.T)  # M*y ~ P R^T Q^T
-        at = Triple(P @ u, s, Q @ vh.T, row, col).cut(rank)
+        at = Triple(P @ u, s / self.heavy, Q @ vh.T, row, col).cut(rank)
         return without_signs(at) if self.nonnegative else at
 
     def of(self, U: Array, V: Array, row: FloatArray = NONE, col: FloatArray = NONE) -> Triple:
@@ -189,6 +255,8 @@ class Factored:
         U, own = at.halves()
         V, col = (own, at.col) if ahead is None else ahead
         kind = self._kind(at)
+        if kind == np.float64 and self.cols.narrow:  # from here on values are felt as they are
+            self.cols = self.rows.turned(self.shape)
         U, row, _ = self._half(self.rows, V.astype(kind, copy=False), col, lam, shrink, (U, at.row))
         U = U.astype(kind, copy=False)
         V, col, left = self._half(self.cols, U, row, lam, shrink, (V, col))
@@ -215,33 +283,34 @@ class Factored:
         begin = own if self.nonnegative else None
         return side.regress(_without_noise(V), lam, offset, unit=self.unit, shrink=shrink, begin=begin)
 
-    def descent(
-        self, at: Triple, lam: float, shrink: float, tol: float, reached: float = np.inf
-    ) -> Iterator[tuple[Triple, float]]:
+    def descent(self, at: Triple, lam: float, shrink: float, tol: float, reached: float = np.inf) -> Iterator[Swept]:
         """Sweeps with momentum, one after the other, until one lowers what is reached by less than a share of `tol`.
 
         Each starts from V + beta (V - V_before), V_before turned to V; what does not go down is done again without.
-        `reached` may tell what is reached at the start.
+        `reached` may tell what is reached at the start. A run that was killed goes on from the last of them.
         """
-        weight = 1.0
-        before: Triple | None = None
         floor = (NONNEGATIVE_LOSS if self.nonnegative else ROUNDED_LOSS) * self.size
-        while True:
-            ahead = None
-            if before is not None:
-                following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * weight**2))
-                beta, weight = (weight - 1.0) / following, following
-                ahead = _ahead(at, before, beta) if beta > 0 else None
-            fresh, value = self.sweep(at, lam, shrink, ahead)
-            if value > reached and ahead is not None:
-                before, weight = None, 1.0
-                continue
-            gain = reached - value
-            if gain > 0:
-                before, at, reached = at, fresh, value
-                yield at, reached
-            if not gain > tol * reached or reached <= floor:
-                return
+        with ledger.step("sweeps") as step:
+            here = Swept(at, reached)
+            if step.found is not None:
+                here = Swept.read(step.found)
+                yield here
+            while (here.gain > tol * here.reached and here.reached > floor) or not here.number:
+                ahead, weight = None, here.weight
+                if here.before is not None:
+                    following = 0.5 * (1.0 + float(np.sqrt(1.0 + 4.0 * weight**2)))
+                    beta, weight = (weight - 1.0) / following, following
+                    ahead = _ahead(here.at, here.before, beta) if beta > 0 else None
+                fresh, value = self.sweep(here.at, lam, shrink, ahead)
+                if value > here.reached and ahead is not None:
+                    here = replace(here, before=None, weight=1.0)
+                    continue
+                if not here.reached - value > 0:
+                    return
+                last = here.reached - lam * here.at.gauge if here.number else np.inf
+                here = Swept(fresh, value, here.number + 1, last, here.at, weight, here.reached - value)
+                step.mark(here.kept)
+                yield here
 
     def loss(self, at: Triple) -> float:
         """f of what X and the biases leave over."""

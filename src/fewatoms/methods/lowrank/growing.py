@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
+from math import prod
 
 from fewatoms.budget import Budget
 from fewatoms.goals import FewestAtoms
@@ -33,6 +34,7 @@ class Growing:
     hasty, patient : a rank is given up when so many further falls of the loss like the last would not meet the bound:
         on the way up, where higher ranks come next anyway, and on the way down
     tol : sweeps end when one lowers the objective by less than this share
+    cells : of a matrix that is so small that descents with entries in plenty may end in several places too
     solved : times the penalty: no further atom lowers the objective where no singular value of M*y is above
     """
 
@@ -41,15 +43,29 @@ class Growing:
     hasty: float = 10.0
     patient: float = 100.0
     tol: float = 1e-6
+    cells: int = 1000
     solved: float = 1 + 1e-3
 
     def stream(self, asked: Asked, F: Factored, begin: Triple | None, ladder: Ladder) -> Iterator[Spot]:
         """All sweeps: up to a rank that meets the bound, down to where two ways of beginning do not."""
         search = _Search(self, asked, F)
         found = yield from search.up(begin)
+        if found is None and search.short is not None and not search.short.signed:
+            found = yield from search.laddered(search.run(search.most), ladder)  # with signs that would be no news
         if found is not None:
             found = yield from search.down(found)
             yield from search.checked(found, ladder)
+
+    def within(self, asked: Asked, F: Factored) -> Iterator[Spot]:
+        """Those sweeps up and down again that keep a number of atoms."""
+        for spot in self._up_and_down(_Search(self, asked, F)):
+            if spot.at.rank <= asked.k:
+                yield spot
+
+    def _up_and_down(self, search: _Search) -> Iterator[Spot]:
+        found = yield from search.up(None)
+        if found is not None:
+            yield from search.down(found)
 
 
 class _Search:
@@ -106,18 +122,24 @@ class _Search:
         with entries in plenty, and for rank one, this rank itself: dual vectors come from penalties."""
         while True:
             run = self.run(max(1, found.rank - 1))
-            if ladder.abounds(run):
-                run = self.run(found.rank)
+            ample = ladder.abounds(run)
             met = None
-            for spot in ladder.stream(run, self.how.tol, None, None):
-                yield spot
-                if self.meets(run):
-                    met = spot.at
-                    break
+            if not ample or prod(self.F.shape) <= self.how.cells:
+                met = yield from self.laddered(run, ladder)
             if met is None or met.rank >= found.rank:
+                if ample:
+                    yield from self.laddered(self.run(found.rank), ladder)
                 return
             self.failed = 0
             found = yield from self.down(met)
+
+    def laddered(self, run: Sweeps, ladder: Ladder) -> Generator[Spot, None, Triple | None]:
+        """From nothing and down penalties, until the bound is met."""
+        for spot in ladder.stream(run, self.how.tol, None, None):
+            yield spot
+            if self.meets(run):
+                return spot.at
+        return None
 
     def _from(self, rank: int, at: Triple) -> Generator[Spot, None, Triple | None]:
         run = self.run(rank)
@@ -126,14 +148,13 @@ class _Search:
 
     def _down_at(self, run: Sweeps, at: Triple, patience: float) -> Tried:
         """Sweeps with momentum until the bound is met, they settle, or there is no hope that they meet it."""
-        lam, alpha, before = self.asked.lam, self.asked.problem.alpha or 0.0, float("inf")
-        descent = self.F.descent(awake(self.F, at, lam), lam, run.shrink, self.how.tol)
-        for sweeps, (here, reached) in enumerate(descent, start=1):
-            at = run.note(here, lam, reached)
+        lam, alpha = self.asked.lam, self.asked.problem.alpha or 0.0
+        for swept in run.descent(awake(self.F, at, lam), lam, self.how.tol):
+            at = swept.at
             yield run.spot(at)
-            if self.meets(run) or (sweeps >= self.how.first and run.loss - patience * (before - run.loss) > alpha):
+            hopeless = run.loss - patience * (swept.last - run.loss) > alpha
+            if self.meets(run) or (swept.number >= self.how.first and hopeless):
                 break
-            before = run.loss
         return at
 
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast
 
 import numpy as np
 
-from fewatoms import linalg
+from fewatoms import kept, linalg
 from fewatoms._types import Array, FloatArray, ModelDual, Vector
 from fewatoms.candidates import Candidate, Compact, Iterate
 from fewatoms.capabilities import EntryLines, RankOnePairs
+from fewatoms.kept import Kept, Plain
 from fewatoms.methods.lowrank.clicks import Clicks
-from fewatoms.methods.lowrank.entries import Factored, Triple
+from fewatoms.methods.lowrank.entries import Factored, Swept, Triple
 from fewatoms.problem import Problem
 from fewatoms.sides import Lines, Side
 
@@ -83,7 +85,7 @@ class Asked:
         shape, background, bound = self.entries.matrix_shape, self.problem.measured.background, self.pairs.nonnegative
         if background:
             return Clicks(cast(Side, rows), shape, background, nonnegative=bound)  # a background is for arrays
-        return Factored(rows, shape, biased=self.biased, nonnegative=bound)
+        return Factored(rows, shape, biased=self.biased, nonnegative=bound, narrow=self.problem.alpha is None)
 
     def opened(self) -> Factored:
         """All of them."""
@@ -108,7 +110,8 @@ class Spot:
     def kept(self) -> Triple:
         """Less atoms that are rounding beside the others or beside the data, or that a ridge has made nothing of."""
         at, problem, ridge = self.at, self.asked.problem, self.asked.lam
-        least = ROUNDED_ATOM * max(float(at.s[0]), math.sqrt(2 * problem.reference)) if at.rank else 0.0
+        size = math.sqrt(2 * problem.reference / problem.loss.smoothness)  # of the data, whatever entries weigh
+        least = ROUNDED_ATOM * max(float(at.s[0]), size) if at.rank else 0.0
         if ridge:  # without an atom of size s the objective rises by at most ridge s + L s^2 / 2
             share = WORTHLESS * (self.loss + ridge * at.gauge)
             least = max(least, min(share / ridge, math.sqrt(share / problem.loss.smoothness)))
@@ -135,12 +138,17 @@ class Spot:
         return Candidate(self.loss, self.gauge, self.compact, self.left)
 
     @property
+    def objective(self) -> float:
+        """The loss, with what the ridge makes atoms pay."""
+        return self.loss + self.asked.lam * self.at.gauge
+
+    @property
     def worth(self) -> float:
         """Without a bound: the lower the objective. With one: the nearer to it the better for certificates; of points
         about as near, that of the highest penalty, since with more atoms than k all of them go below the bound."""
         alpha = self.asked.problem.alpha
         if alpha is None:
-            return -self.loss - self.asked.lam * self.at.gauge
+            return -self.objective
         if not (self.lam > 0 and alpha > 0 and self.loss > 0):
             return -math.inf
         return HIGHER * math.log(self.lam) - abs(math.log(self.loss / alpha))
@@ -180,17 +188,37 @@ class Sweeps:
         self.asked.problem.M.charge(2 * at.rank)
         return at
 
+    def descent(self, at: Triple, lam: float, tol: float, known: float = math.inf) -> Iterator[Swept]:
+        """Sweeps with momentum, taken down one by one."""
+        before = self.made
+        for swept in self.F.descent(at, lam, self.shrink, tol, known):
+            self.note(swept.at, lam, swept.reached)
+            self.made = before + swept.number
+            yield swept
+
     def descend(self, at: Triple, lam: float, tol: float) -> Triple:
-        """Where sweeps with momentum end."""
-        for here, reached in self.F.descent(at, lam, self.shrink, tol):
-            at = self.note(here, lam, reached)
+        """Where they end."""
+        for swept in self.descent(at, lam, tol):
+            at = swept.at
         return at
+
+    def noted(self, at: Triple, *more: float | None) -> Callable[[], Kept]:
+        """Note what was reached, with a few numbers beside it, for a checkpoint."""
+        numbers: list[Plain] = [self.objective, self.loss, self.lam, self.made]
+        return lambda: Kept("sweeps", {"numbers": numbers, "more": [*more]}, {}, (at.kept(),))
+
+    def again(self, it: Kept) -> tuple[Triple, list[float]]:
+        """Go on from there; the numbers are told again, nan for those that were not known."""
+        self.objective, self.loss, self.lam, made = (kept.real(v) for v in kept.rows(it.told["numbers"]))
+        self.made = int(made)
+        more = [math.nan if v is None else kept.real(v) for v in kept.rows(it.told["more"])]
+        return Triple.read(it.inner[0]), more
 
     def fewer(self, at: Triple, tol: float) -> Triple:
         """The leading k atoms, swept on at the penalty asked for until the bound is met, or they settle."""
         at, lam = at.cut(self.asked.k), self.asked.lam
-        for here, reached in self.F.descent(at, lam, self.shrink, tol):
-            at = self.note(here, lam, reached)
+        for swept in self.descent(at, lam, tol):
+            at = swept.at
             if self.asked.problem.meets(self.loss):
                 break
         return at

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
-from fewatoms import ledger, words
+from fewatoms import kept, ledger, words
 from fewatoms._types import FloatArray
+from fewatoms.asked import plain_budget, read_budget
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, Iterate
 from fewatoms.capabilities import Intensities, Semidefinite, need
+from fewatoms.continued import found_once
 from fewatoms.faces import Face, SymmetricTurning, Turning
 from fewatoms.goals import FewestAtoms, Goal
+from fewatoms.kept import Kept, Plain
 from fewatoms.methods.base import Job, Method
 from fewatoms.methods.general import General, GeneralJob
 from fewatoms.methods.phases.amplitudes import AmplitudeFlow, Amplitudes
@@ -83,7 +87,17 @@ class PhasesJob(GeneralJob):
         self.settle: Callable[[Problem, Candidate], Candidate] = self.by_factors.settle
         self.retrieval = Retrieval(polish=Exchange(turn=self.turned))
         self.amplitudes: dict[Budget, Amplitudes] = {}
+        self.begun: set[Budget] = set()  # of which all starts were tried before a kill
         self.dice: Callable[[], np.random.Generator] = np.random.default_rng
+
+    def noted(self) -> Callable[[], Kept]:
+        known = super().noted()
+        told: list[Plain] = [plain_budget(budget) for budget in {*self.amplitudes, *self.begun}]
+        return lambda: Kept("phases", {"begun": told}, {}, (known(),))
+
+    def go_on(self, it: Kept) -> None:
+        super().go_on(it.inner[0])
+        self.begun = {read_budget(budget) for budget in kept.rows(it.told["begun"])}
 
     def iterates(self, course: Sequence[Budget]) -> Iterator[Iterate]:
         self.dice = ledger.dice()  # each budget draws as if it were alone
@@ -126,14 +140,14 @@ class PhasesJob(GeneralJob):
         ledger.keep(self._around(candidate))
         if _ends(problem, candidate.loss):
             return candidate
-        first = budget not in self.amplitudes
-        if first:
+        first = budget not in self.amplitudes and budget not in self.begun
+        if budget not in self.amplitudes:
             self.amplitudes[budget] = Amplitudes(problem, self.M, self.atoms, method.flow, self.dice, self._keep)
         amplitudes = self.amplitudes[budget]
         best, losses, agreed = candidate, [], False
         for start in amplitudes.starts(candidate, all_of_them=first):
             self._keep(start)
-            trial = settle(problem, start)
+            trial = found_once("descent", problem, partial(settle, problem, start))
             if trial.loss < best.loss:
                 best = trial
                 self._keep(best)

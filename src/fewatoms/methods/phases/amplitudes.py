@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +26,7 @@ from fewatoms._types import Array, FloatArray
 from fewatoms.candidates import Candidate
 from fewatoms.capabilities import Intensities, Semidefinite
 from fewatoms.faces import Face, SymmetricTurning
+from fewatoms.kept import Kept
 from fewatoms.problem import Problem
 from fewatoms.retrieval.reduced_fit import reduced_fit
 
@@ -152,6 +153,14 @@ class Amplitudes:
         return linalg.top_eigh(linalg.hermitian_part(z, self.n), k, tol=1e-3)[1]
 
     def descent(self, left: Array, units: FloatArray) -> Array:
+        """See `descended`; what was found before a kill is not looked for again."""
+        with ledger.step("amplitudes") as here:
+            found = None if here.found is None else here.found.arrays["left"]
+            found = self.descended(left, units) if found is None else found
+            here.mark(partial(Kept, "factor", {}, {"left": found}))
+        return found
+
+    def descended(self, left: Array, units: FloatArray) -> Array:
         """Descend on amplitudes from a factor of any size to one that fits, in units in which sum_i b_i / |a_i|^2 is 1
         and the unknowns begin with length 1."""
         from scipy.optimize import minimize
@@ -231,6 +240,6 @@ class Amplitudes:
         face, _ = candidate.face.prune(candidate.c, candidate.face.size - 1)
         without = reduced_fit(self.problem, face)
         margins = [(without.loss - candidate.loss) / max(candidate.loss, 1e-300)]
-        here, there = (float(np.sum((self.units * r) ** 2)) for r in (candidate.residual, without.residual))
-        margins.append((there - here) / max(here, 1e-300))
+        here, there = (linalg.length(self.units * r) for r in (candidate.residual, without.residual))
+        margins.append((min(there / here, 1e100) ** 2 - 1.0) if here else math.inf)
         return max(0.0, min(margins)) * self.spare(candidate.face) ** 3

@@ -19,6 +19,7 @@ from fewatoms._types import Array, FloatArray
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
 from fewatoms.capabilities import Intensities, Semidefinite, need
+from fewatoms.continued import found_once
 from fewatoms.faces import Face, SymmetricTurning
 from fewatoms.methods.base import Job, Method, Pace
 from fewatoms.methods.general import General, GeneralJob, Growing
@@ -35,7 +36,8 @@ from fewatoms.retrieval.forms import Semiforms, enough, semiforms, writes_out
 class SmallSemidefinite(Method):
     """Least squares over semidefinite matrices where M, written out, is small.
 
-    With a bound, whoever meets it with k atoms meets it with more: what was tried for fewer atoms is tried too.
+    With a bound, whoever meets it with k atoms meets it with more: what was tried for fewer atoms is tried too. So it
+    is without one, where data leave over more than any number of atoms must, for as long as fewer atoms do better.
 
     phases : how a factor is found that intensities determine
     newton : how descents go
@@ -45,6 +47,8 @@ class SmallSemidefinite(Method):
     nearly : share of f(b): a loss that is smaller, and not rounding, may be one that should be 0: the search goes on
     spread : descents from anywhere, at most, where others do not agree
     agree : relative; losses this close are one answer
+    cheap : slopes of an image up to which, without a bound, fewer atoms are tried as if they had been asked for
+    larger : times the gauge of an answer: how large others may be of which it is said that they are no better
     """
 
     phases: Phases = field(default_factory=Phases)
@@ -55,6 +59,8 @@ class SmallSemidefinite(Method):
     nearly: float = 1e-6
     spread: int = 3
     agree: float = 1e-5
+    cheap: float = 1e5
+    larger: float = 3.0
 
     def open(self, problem: Problem, budgets: Sequence[Budget]) -> Job | None:
         inside = problem.atoms.unwrapped()
@@ -101,7 +107,7 @@ class SmallJob(GeneralJob):
     def forget(self) -> None:
         self._forms: Semiforms | None = None
         self._central: Central | None = None
-        self._relaxed = False
+        self._relaxed, self._least = False, -math.inf
         if self.phases is not None:
             self.phases.forget()
 
@@ -124,6 +130,8 @@ class SmallJob(GeneralJob):
             self.phases.dice = self.dice
         if budget.nothing_said:
             few = Growing(self.inside)
+            if self._top() > 0 and self._relaxation() is not None and self._hopeless:
+                few.asks = few.most
             found: Iterator[Candidate] = iter([few.retrieve(self._best)])
         else:
             found = self._searched(self.inside.with_budget(budget))
@@ -154,24 +162,80 @@ class SmallJob(GeneralJob):
         """With a bound that is not met, or data that are nearly met, fewer atoms are tried too: another landscape."""
         best, most = math.inf, min(problem.budget.single, sufficient(problem))
         for k in range(most, 0, -1):
+            asked = self._asked(Budget(k))
             tries = 1 if problem.alpha is None and k < most else None  # without a bound the first of each will do
-            for candidate in islice(self._tried(self._asked(Budget(k))), tries):
+            for candidate in islice(self._tried(asked), tries):
                 best = min(best, candidate.loss)
                 yield candidate
-            hopeless = self._central is not None and self._central.endless
+            if k == most and problem.alpha is None and not self._settled_on(asked, best):
+                for candidate in self._from_fewer(asked, best):
+                    best = min(best, candidate.loss)
+                    yield candidate
             worthwhile = problem.alpha is not None or best <= self.method.nearly * problem.reference
-            if not worthwhile or self._ends(problem, best) or hopeless:
+            if not worthwhile or self._settled_on(problem, best) or self._hopeless:
                 return
 
+    def _from_fewer(self, problem: Problem, reached: float) -> Iterator[Candidate]:
+        """What is reached with fewer atoms, and from there, as long as that is lower: with more it must be as low."""
+        k = problem.budget.single
+        tries = None if problem.m * self.n * k <= self.method.cheap else 1
+        for few in range(k - 1, 0, -1):
+            least = min(islice(self._tried(self._asked(Budget(few))), tries), key=lambda candidate: candidate.loss)
+            if least.loss >= reached * (1 - self.method.agree):
+                return
+            yield least
+            found = self._descended(problem, self._widened(least, k))
+            yield found
+            reached = min(least.loss, found.loss)
+            if self._settled_on(problem, reached):
+                return
+
+    def _widened(self, found: Candidate, k: int) -> Array:
+        """Its factor, with the atoms best aligned with what it leaves over."""
+        forms = self.forms
+        left: Array = found.face.factors(found.c)[0].astype(self.kind)
+        r = forms.b - forms.image(_flat(left), left.shape[1])
+        values, vectors = linalg.top_eigh(forms.adjoint(r), k - left.shape[1])
+        more: Array = vectors.astype(self.kind) * np.sqrt(np.maximum(values, 1e-3 * max(float(values[0]), 1e-300)))
+        image = forms.image(_flat(more), more.shape[1])
+        size = max(float(image @ r), 0.0) / max(float(image @ image), 1e-300)
+        return np.concatenate([left, math.sqrt(size) * more], axis=1)
+
     def _tried(self, problem: Problem) -> Iterator[Candidate]:
-        """Candidates for a number of atoms, until one will do or several agree."""
+        """Candidates for a number of atoms, until one will do or several agree, or nothing better is to be had."""
         losses: list[float] = []
         for candidate in self._starts(problem):
             yield candidate
             losses.append(candidate.loss)
+            self._bounded_by(candidate)
             alike = sum(loss <= min(losses) * (1 + self.method.agree) for loss in losses)
-            if self._ends(problem, min(losses)) or alike >= 3 or (candidate.isolated and problem.alpha is None):
+            if self._settled_on(problem, min(losses)) or alike >= 3 or self._hopeless:
                 return
+            if candidate.isolated and problem.alpha is None:
+                return
+
+    def _bounded_by(self, found: Candidate) -> None:
+        """The loss is convex in X: f(X') >= f(X) - <M*y, X' - X>. That is what a point says of all X' up to some size;
+        where no atom is aligned with what it leaves over, that none is better."""
+        if not found.face.dim:
+            return
+        weights, r = self.inside.loss.weights, found.residual
+        z = self.forms.adjoint(r if weights is None else np.sqrt(weights) * r)
+        left = found.face.factors(found.c)[0]
+        inside = float(np.vdot(left, z @ left).real)
+        top = max(float(linalg.top_eigh(z, 1)[0][0]), 0.0)
+        size = self.method.larger * max(found.gauge, self._gauge())
+        self._least = max(self._least, found.loss + inside - top * size)
+
+    def _settled_on(self, problem: Problem, loss: float) -> bool:
+        """Whether a loss will do, or nobody does better with any number of atoms."""
+        return self._ends(problem, loss) or loss <= self._least * (1 + self.method.agree)
+
+    @property
+    def _hopeless(self) -> bool:
+        """Whether nothing, of a sensible size, is any better than nothing, or meets the bound."""
+        endless = self._central is not None and self._central.endless
+        return self._top() == 0 or endless or (self.inside.alpha is not None and not self.inside.meets(self._least))
 
     def _ends(self, problem: Problem, loss: float) -> bool:
         return problem.meets(loss) or problem.exact(loss)
@@ -179,16 +243,16 @@ class SmallJob(GeneralJob):
     def _starts(self, problem: Problem) -> Iterator[Candidate]:
         """What data leave open is settled by the relaxation; elsewhere it comes second."""
         k = problem.budget.single
+        if self._top() == 0:  # no X is better than none, whatever the loss leaves
+            yield self._candidate(problem, np.zeros((self.n, 1), dtype=self.kind))
+            return
         face = self.atoms.spanned(np.eye(self.n, k, dtype=self.kind))
         determined = face.freedom < problem.m
         if determined:
             yield self._aligned(problem, k) if self.phases is None else self._phased(problem, self.phases)
         relaxed = self._relaxation()
         if relaxed is not None:
-            found = self._descended(problem, _root(relaxed.X, k))
-            yield found
-            if problem.alpha is None and self.method.nearly * problem.reference < found.loss <= relaxed.loss:
-                return  # as good as any number of atoms, at nearly no penalty
+            yield self._descended(problem, _root(relaxed.X, k))
         if not determined:
             yield self._aligned(problem, k)
         rng, size = self.dice(), math.sqrt(max(self._gauge(), 1e-300) / (self.n * k))
@@ -209,7 +273,8 @@ class SmallJob(GeneralJob):
         values, vectors = self._leading(k)
         left = vectors * np.sqrt(np.maximum(values, 1e-3 * max(float(values[0]), 1e-300)))
         image = self.forms.image(_flat(left), k)
-        size = max(float(image @ self.forms.b), 0.0) / max(float(image @ image), 1e-300)
+        length = max(linalg.length(image), 1e-300)
+        size = max(float((image / length) @ self.forms.b), 0.0) / length
         return self._descended(problem, math.sqrt(size) * left)
 
     def _phased(self, problem: Problem, phases: PhasesJob) -> Candidate:
@@ -228,15 +293,22 @@ class SmallJob(GeneralJob):
 
     def _settled(self, problem: Problem, found: Candidate) -> Candidate:
         """The same answer to the last digit."""
-        better = self._descended(problem, found.face.factors(found.c)[0])
+        left = found.face.factors(found.c)[0]
+        if not left.shape[1]:  # nothing is as good as any start: there is nothing to go on from
+            return found
+        better = self._descended(problem, left)
         return replace(better, isolated=found.isolated) if better.loss < found.loss else found
 
     def _descended(self, problem: Problem, left: Array) -> Candidate:
         """Newton's method from a factor, down to the bound."""
         target = max(EXACT * problem.reference, problem.tolerance)
-        with ledger.stage("descending on factors"), linalg.single_thread():
-            v, _ = self.method.newton.descend(self.forms, _flat(left), left.shape[1], target=target)
-        found = self._candidate(problem, v.view(self.kind).reshape(left.shape))
+
+        def work() -> Candidate:
+            with ledger.stage("descending on factors"), linalg.single_thread():
+                v, _ = self.method.newton.descend(self.forms, _flat(left), left.shape[1], target=target)
+            return self._candidate(problem, v.view(self.kind).reshape(left.shape))
+
+        found = found_once("descent", problem, work)
         ledger.keep(self._around(found))
         return found
 
@@ -267,8 +339,10 @@ class SmallJob(GeneralJob):
         return light if found is None or light is None else replace(light, endless=found.endless)
 
     def _top(self) -> float:
-        """The penalty at which the answer is zero."""
-        return float(linalg.top_eigh(self.forms.adjoint(self.forms.b), 1)[0][0])
+        """The penalty at which the answer is zero; 0 where, up to rounding, no atom is aligned with the data."""
+        z = self.forms.adjoint(self.forms.b)
+        top = float(linalg.top_eigh(z, 1)[0][0])
+        return top if top > self.n * np.finfo(float).eps * float(np.linalg.norm(z)) else 0.0
 
     def _gauge(self) -> float:
         """About that of an answer."""

@@ -30,7 +30,7 @@ def mended(run: Trims, at: Low) -> Low | None:
         t = run.rule.threshold(R)
         if not t > run.rule.floor:
             break
-        W = _sides(run.data, turned=turned)[1]
+        W = sides(run.data, turned=turned)[1]
         lines = _crowded(R.T if turned else R, W, t, run.settings.crowded, at[1].shape[1])
         at, better = _again(run, at, lines, t, run.settings.draws, turned=turned)
         changed = changed or better
@@ -40,24 +40,24 @@ def mended(run: Trims, at: Low) -> Low | None:
 def agreed(run: Trims, at: Low, t: float) -> Low:
     """All rows, then all columns, as most of their entries agree to within t."""
     for turned in (False, True):
-        lines = np.flatnonzero(_given(*_sides(run.data, turned=turned)))
+        lines = np.flatnonzero(how_many(*sides(run.data, turned=turned)))
         at, _ = _again(run, at, lines, t, run.settings.redraws, turned=turned)
     return at
 
 
 def _again(run: Trims, at: Low, lines: Array, t: float, draws: int, *, turned: bool) -> tuple[Low, bool]:
     """Some rows, or columns, fitted anew; whether any is better."""
-    (X, W), changed = _sides(run.data, turned=turned), False
-    left, right = _orthonormal(*at) if turned else (at[0].copy(), at[1])
+    (X, W), changed = sides(run.data, turned=turned), False
+    left, right = orthonormal(*at) if turned else (at[0].copy(), at[1])
     for some in np.array_split(lines, max(1, -(-lines.size * X.shape[1] // BLOCK))):
         fitted = _Lines(X[some], None if W is None else W[some], right, t)
         better, where = fitted.anew(left[some], draws, run.settings.agreeing)
         left[some[where]] = better[where]
         changed = changed or bool(where.any())
-    return (_orthonormal(left, right) if turned else (left, right)), changed
+    return (orthonormal(left, right) if turned else (left, right)), changed
 
 
-def _sides(data: Separated, *, turned: bool) -> tuple[Array, Array | None]:
+def sides(data: Separated, *, turned: bool) -> tuple[Array, Array | None]:
     """The data and what they count, rows or columns first."""
     X, W = data.D, data.mask
     return (X.T, None if W is None else W.T) if turned else (X, W)
@@ -65,17 +65,30 @@ def _sides(data: Separated, *, turned: bool) -> tuple[Array, Array | None]:
 
 def _crowded(R: Array, W: Array | None, t: float, share: float, rank: int) -> Array:
     """Lines of which such a share stands out, and that have entries enough to tell."""
-    given = _given(R, W)
+    given = how_many(R, W)
     out = np.count_nonzero(np.abs(R) >= t, axis=1)
     return np.flatnonzero((out >= share * given) & (out > 0) & (given > rank + 1))
 
 
-def _given(X: Array, W: Array | None) -> IntArray:
+def how_many(X: Array, W: Array | None) -> IntArray:
     """How many entries lines have."""
     return np.full(len(X), X.shape[1]) if W is None else np.count_nonzero(W, axis=1)
 
 
-def _orthonormal(left: Array, right: Array) -> Low:
+def leverages(W: Array, B: Array) -> Array:
+    """w_ij b_j^T (sum_k w_ik b_k b_k^T)^-1 b_j, for each row of weights W and the rows b of B."""
+    rank, h = B.shape[1], np.empty(W.shape)
+    pairs = (B[:, :, None] * B[:, None, :]).reshape(len(B), rank**2)
+    for some in np.array_split(np.arange(len(W)), max(1, -(-len(W) * max(rank**2, W.shape[1]) // BLOCK))):
+        ledger.tick()
+        G = (W[some] @ pairs).reshape(-1, rank, rank)
+        size = np.trace(G, axis1=1, axis2=2)[:, None, None]
+        G += (1e-10 * size + (size == 0)) * np.eye(rank)
+        h[some] = W[some] * (np.linalg.inv(G).reshape(-1, rank**2) @ pairs.T)
+    return h
+
+
+def orthonormal(left: Array, right: Array) -> Low:
     """The same product turned over: its right factor is orthonormal."""
     Q, T = np.linalg.qr(left)
     return right @ T.T, Q
@@ -86,7 +99,7 @@ class _Lines:
 
     def __init__(self, X: Array, W: Array | None, B: Array, t: float) -> None:
         self.X, self.W, self.B, self.t = X, W, B, t
-        self._places, self._counts = np.zeros(0, dtype=np.intp) if W is None else np.nonzero(W)[1], _given(X, W)
+        self._places, self._counts = np.zeros(0, dtype=np.intp) if W is None else np.nonzero(W)[1], how_many(X, W)
         self._first = np.cumsum(self._counts) - self._counts
 
     def anew(self, C: Array, draws: int, agreeing: int) -> tuple[Array, Array]:

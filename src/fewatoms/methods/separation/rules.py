@@ -21,12 +21,19 @@ class Rule:
 
     floor : residuals below it are never told apart from nothing
     fitted : numbers of L that were chosen freely; so many residuals are no noise, but what is left of it
+    noise : of rows and of columns, in units of that of all; None where there is one for all
     """
 
     def __init__(
-        self, mixture: Mixture, settings: Trimming, count: int | None, delta: float | None = None, fitted: int = 0
+        self,
+        mixture: Mixture,
+        settings: Trimming,
+        count: int | None,
+        delta: float | None = None,
+        fitted: int = 0,
+        noise: tuple[Array, Array] | None = None,
     ) -> None:
-        self.count, self.delta, self.fitted = count, delta, fitted
+        self.count, self.delta, self.fitted, self.noise = count, delta, fitted, noise
         self._m = mixture.data.count
         self._kept, self._settings = mixture.kept, settings  # (rules outlive the data that a job keeps)
         self._allowed = count  # residuals to leave out at most
@@ -41,11 +48,13 @@ class Rule:
 
     def threshold(self, R: Array) -> float:
         """The least size of a residual that is left out, or may be; infinite if none is."""
-        return self._threshold(self._priced(R))
+        return self._threshold(self.priced(R))
 
-    def _priced(self, R: Array) -> Array:
-        """Residuals by what they cost; in units of the data where noise decides."""
-        return R if self.by_noise else self._kept.data.priced(R)
+    def priced(self, R: Array) -> Array:
+        """Residuals by what they cost; where noise decides in units of the data, and by that of their line."""
+        if not self.by_noise:
+            return self._kept.data.priced(R)
+        return R if self.noise is None else R / np.maximum(*np.ix_(*self.noise))
 
     def _threshold(self, R: Array) -> float:
         if self.by_noise:
@@ -58,7 +67,7 @@ class Rule:
         return self._guess
 
     def bar(self, R: Array) -> float:
-        """The threshold of residuals by what they cost; of noise raised until, of the entries beyond it, all but a few
+        """The threshold of residuals that are priced; of noise raised until, of the entries beyond it, all but a few
         are more than normal noise would have there: where there are no gross errors, none is found, however many
         entries there are."""
         if not self.by_noise:
@@ -85,14 +94,14 @@ class Rule:
 
     def middle(self, R: Array) -> float:
         """The median size of residuals that are seen."""
-        a = self._some(R)
+        a = self._some(R, self._settings.glimpsed)
         half = a.size // 2
         low, high = np.partition(a, (max(half - 1, 0), half))[[max(half - 1, 0), half]]
         return float(high if a.size % 2 else 0.5 * (low + high))  # (np.median takes as long again, on small matrices)
 
     def scale(self, R: Array) -> float:
         """The s at which the mean of min((R / s)^2, 1), over as many as are left to noise, is `settings.level`."""
-        return self.scale_of(self._some(R))
+        return self.scale_of(self._some(R, self._settings.sampled))
 
     def scale_of(self, sizes: FloatArray) -> float:
         """That of some residuals, given by their sizes."""
@@ -103,10 +112,10 @@ class Rule:
         inside = room > 0
         return math.sqrt(float((np.cumsum(squares)[inside] / room[inside]).min()))
 
-    def _some(self, R: Array) -> FloatArray:
-        """Sizes of residuals that are seen, or of some of them where there are very many."""
+    def _some(self, R: Array, count: int) -> FloatArray:
+        """Sizes of residuals that are seen, or of about so many of them where there are more."""
         seen = self._kept.data.seen
-        apart = max(1, R.size // self._settings.sampled)
+        apart = max(1, R.size // count)
         while math.gcd(apart, R.shape[1]) > 1:  # entries of all columns
             apart += 1
         a = np.abs(R.ravel()[::apart])
@@ -114,7 +123,7 @@ class Rule:
 
     def left_out(self, R: Array, floor: float = 0.0) -> Array:
         """Where residuals are left out: no more of them than allowed, however many are equal."""
-        R = self._priced(R)
+        R = self.priced(R)
         size = np.abs(R)
         out = size >= max(self.bar(R), floor)
         if self._allowed is not None and np.count_nonzero(out) > self._allowed:

@@ -65,24 +65,29 @@ class Standing:
             return math.inf
         return 2 * m * math.log(max(self._scale, rule.floor, math.ulp(0.0))) + rule.fitted * math.log(m)
 
-    def found(self, rank: int, *, whole: bool) -> tuple[Trims, Low]:
-        """From the start that leaves the smallest scale after some steps, on to the end."""
+    def found(self, rank: int, *, whole: bool, alone: bool = False) -> tuple[Trims, Low]:
+        """From the start that leaves the smallest scale after some steps, on to the end.
+
+        alone : from the rank below and nowhere else, where there is one, and as far as ranks are told apart: lines are
+            not fitted anew, which takes as long again and moves hardly any rank
+        """
         settings = self.settings
         run = self._run = Trims(self.mixture, settings, None, rank=rank)
         first, most = ledger.current().found is None, settings.finalists if self._small else 1
         best: list[tuple[float, Low]] = []
         try:
-            for start in self._starts(run, rank, whole=whole):
+            for start in self._starts(run, rank, whole=whole, alone=alone):
                 self._seen(run, run.soften(start, settings.softened), best, most)
                 if best[0][0] <= run.rule.floor:
                     break
             for _, at in best[:]:
                 at = run.soften(at, settings.compared)
-                at = self._agreed(run, at, settings.roughly, settings.compared, settings.counts)
+                tol, steps = (settings.roughly, settings.compared) if not alone else settings.nearly
+                at = self._agreed(run, at, tol, steps, settings.counts, 0 if alone else settings.mends)
                 self._seen(run, at, best, most)
             at = best[0][1]
             if whole:
-                at = self._agreed(run, at, settings.tol, settings.steps, settings.recounts)
+                at = self._agreed(run, at, settings.tol, settings.steps, settings.recounts, settings.mends)
         except ledger.Stopped:
             if first and best:
                 ledger.keep(run.answer(best[0][1]))
@@ -95,16 +100,17 @@ class Standing:
         settings, data = self.settings, self.mixture.data
         run = self._run = Trims(self.mixture, settings, None, rank=V.shape[1])
         at = data.weighed(np.array(data.nothing_explained)) @ V / data.share, V
-        at = self._agreed(run, run.soften(at, settings.softened), settings.tol, settings.steps, settings.recounts)
+        at = run.soften(at, settings.softened)
+        at = self._agreed(run, at, settings.tol, settings.steps, settings.recounts, settings.mends)
         self._before, self._scale = at, run.rule.scale(run.left(at))
         return run, at
 
-    def _agreed(self, run: Trims, at: Low, tol: float, steps: int, rounds: int) -> Low:
+    def _agreed(self, run: Trims, at: Low, tol: float, steps: int, rounds: int, mends: int) -> Low:
         """What stands out is left out, and lines of which too much does are fitted anew, while that lowers the
         scale."""
         at = self._counted(run, at, tol, steps, rounds)
         least = run.rule.scale(run.left(at))
-        for _ in range(self.settings.mends):
+        for _ in range(mends):
             trial = mended(run, at)
             if trial is None:
                 break
@@ -138,11 +144,15 @@ class Standing:
             at = Trims(self.mixture, settings, run.needed(at, floor)).settle(at, tol, steps)
         return Trims(self.mixture, settings, run.needed(at, settings.lag * floor)).settle(at, tol, steps)
 
-    def _starts(self, run: Trims, rank: int, *, whole: bool) -> Iterator[Low]:
+    def _starts(self, run: Trims, rank: int, *, whole: bool, alone: bool) -> Iterator[Low]:
         """Those of any budget; beside those that extend the rank below, the few that are not random."""
-        most = None if whole else 1
+        most, begun = None if whole else 1, False
         if self._before is not None and self._before[1].shape[1] == rank - 1:
-            yield from self._extended(run, self._before)
+            for start in self._extended(run, self._before):
+                begun = True
+                yield start
+            if alone and begun:
+                return
             most = 3 if whole else 1
         yield from islice(run.starts(rank), most)
         if whole and self._small:
@@ -178,6 +188,17 @@ def some_rows(mixture: Mixture, settings: Trimming) -> IntArray | None:
     if 2 * count > p:
         return None
     return np.sort(ledger.generator().choice(p, count, replace=False))
+
+
+def even_rows(mixture: Mixture, settings: Trimming) -> IntArray | None:
+    """So many rows as tell ranks apart, evenly from the shortest to the longest; None where all there are will be
+    needed."""
+    p, q = mixture.data.D.shape
+    count = max(settings.rows * q, math.ceil(settings.compared_numbers / q))
+    if count >= p:
+        return None
+    order = np.argsort(np.linalg.norm(mixture.data.nothing_explained, axis=1), kind="stable")
+    return np.sort(order[((np.arange(count) + 0.5) * (p / count)).astype(np.intp)])
 
 
 def _joined(below: Low, R: Array) -> Low:

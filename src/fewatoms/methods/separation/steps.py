@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fewatoms import ledger, words
-from fewatoms._types import Array, FloatArray
+from fewatoms import kept, ledger, words
+from fewatoms._types import Array, FloatArray, Foreign
 from fewatoms.candidates import Candidate, Compact
+from fewatoms.kept import Kept
 from fewatoms.methods.separation.matrix import Low, Mixture, Separated, decomposed
 from fewatoms.methods.separation.partial import leading_right
 from fewatoms.methods.separation.rules import Rule
@@ -32,9 +33,10 @@ class Trims:
         delta: float | None = None,
         *,
         rank: int = 0,
+        noise: tuple[Array, Array] | None = None,
     ) -> None:
         self.mixture, self.settings = mixture, settings
-        self.rule = Rule(mixture, settings, count, delta, fitted=rank * (sum(mixture.data.D.shape) - rank))
+        self.rule = Rule(mixture, settings, count, delta, rank * (sum(mixture.data.D.shape) - rank), noise)
 
     @property
     def data(self) -> Separated:
@@ -102,15 +104,19 @@ class Trims:
         Y = self.data.weighed(np.clip(whole, -t, t))
         for _ in range(3):
             V = np.linalg.qr(Y.T @ (Y @ V))[0]
-        at = Y @ V, V
-        for _ in range(settings.rungs):
-            R = self.left(at)
-            edge = self.rule.edge(R)
-            last = t <= edge or (edge <= settings.apart * t and self.rule.threshold(R) >= t)
-            at = advanced(at, at[1], self.data.weighed(np.clip(R, -t, t, out=R)))
-            if last:
-                break
-            t *= settings.rung
+        at, first = (Y @ V, V), 0
+        with ledger.step("ladder") as here:
+            if here.found is not None:
+                at, first, t = lows_of(here.found)[0], int(numbers_of(here.found)[0]), numbers_of(here.found)[1]
+            for rung in range(first, settings.rungs):
+                R = self.left(at)
+                edge = self.rule.edge(R)
+                last = t <= edge or (edge <= settings.apart * t and self.rule.threshold(R) >= t)
+                at = advanced(at, at[1], self.data.weighed(np.clip(R, -t, t, out=R)))
+                if last:
+                    break
+                t *= settings.rung
+                here.mark(partial(kept_lows, (at,), rung + 1, t))
         return at
 
     def _anywhere(self, rank: int) -> Array:
@@ -124,41 +130,59 @@ class Trims:
         is not is clipped as well, and must have time to be learned.)"""
         settings = self.settings
         before: Low | None = None
-        weight, noise, calm, t = 1.0, math.inf, 0, 0.0
-        for _ in range(steps):
-            ahead, _, weight = hurried(at, before, weight)
-            with self._answers(at):
-                R = self.residual(*ahead)
-            last, noise = noise, self.rule.deviation(R)
-            calm = calm + 1 if abs(last - noise) <= settings.roughly * noise else 0
-            if noise <= self.rule.floor or calm == settings.patience:
-                break
-            t = max(settings.soft * noise, settings.rung * t)
-            before, at = at, advanced(ahead, at[1], self.data.weighed(np.clip(R, -t, t, out=R)))
+        first, weight, noise, calm, t = 0.0, 1.0, math.inf, 0.0, 0.0
+        with ledger.step("softly") as here:
+            if here.found is not None:
+                at, before = lows_of(here.found)
+                first, weight, noise, calm, t = numbers_of(here.found)
+            for step in range(int(first), steps):
+                ahead, _, weight = hurried(at, before, weight)
+                with self._answers(at):
+                    R = self.residual(*ahead)
+                last, noise = noise, self.rule.deviation(R)
+                calm = calm + 1 if abs(last - noise) <= settings.roughly * noise else 0
+                if noise <= self.rule.floor or calm == settings.patience:
+                    break
+                t = max(settings.soft * noise, settings.rung * t)
+                before, at = at, advanced(ahead, at[1], self.data.weighed(np.clip(R, -t, t, out=R)))
+                here.mark(partial(kept_lows, (at, before), step + 1, weight, noise, calm, t))
         return at
 
     def descend(self, at: Low, tol: float, steps: int, enough: float = 0.0) -> Iterator[Low]:
         """Steps with momentum on L; one that lengthens the trimmed residual is done again without. One of a length that
         is enough ends them."""
         before: Low | None = None
-        weight, reached = 1.0, math.inf
+        step, weight, reached, gain = 0, 1.0, math.inf, math.inf
         tol *= self.data.share**2  # steps are shorter where less is seen
-        for step in range(1, steps + 1):
-            ahead, beta, weight = hurried(at, before, weight)
-            with self._answers(at):
-                R = self.residual(*ahead)
-            R[self.rule.left_out(R)] = 0.0
-            length = float(np.linalg.norm(self.data.priced(R)))
-            if length > reached and beta > 0:
-                before, weight = None, 1.0
-                continue
-            gain, reached = reached - length, min(reached, length)
-            before, at = at, advanced(ahead, at[1], self.data.pulled(R))
-            if step % self.settings.look == 0:
-                yield at
-            if not gain > tol * reached or reached <= max(enough, self.settings.exact * self.data.size):
-                break
-        yield at
+        with ledger.step("steps") as here:
+            if here.found is not None:
+                at, before = lows_of(here.found)
+                done, weight, reached, gain = numbers_of(here.found)
+                step = int(done)
+                if step % self.settings.look == 0:
+                    yield at
+            goes_on = step == 0 or self._goes_on(gain, reached, tol, enough)
+            while goes_on and step < steps:
+                step += 1
+                ahead, beta, weight = hurried(at, before, weight)
+                with self._answers(at):
+                    R = self.residual(*ahead)
+                R[self.rule.left_out(R)] = 0.0
+                length = float(np.linalg.norm(self.data.priced(R)))
+                if length > reached and beta > 0:
+                    before, weight = None, 1.0
+                    continue
+                gain, reached = reached - length, min(reached, length)
+                before, at = at, advanced(ahead, at[1], self.data.pulled(R))
+                here.mark(partial(kept_lows, (at, before), step, weight, reached, gain))
+                if step % self.settings.look == 0:
+                    yield at
+                goes_on = self._goes_on(gain, reached, tol, enough)
+            yield at
+
+    def _goes_on(self, gain: float, reached: float, tol: float, enough: float) -> bool:
+        """Whether a descent has more to gain."""
+        return gain > tol * reached and reached > max(enough, self.settings.exact * self.data.size)
 
     def settle(self, at: Low, tol: float, steps: int, enough: float = 0.0) -> Low:
         """Where a descent ends."""
@@ -175,9 +199,11 @@ class Trims:
         one_norm, nuclear = float(data.lengths(R, out).sum()), float(np.linalg.svd(np.linalg.qr(at[0])[1])[1].sum())
         count, note = int(np.count_nonzero(out)), ""
         if rule.by_noise:
-            deviation = rule.threshold(R) / self.settings.stands_out
-            times = min(rule.bar(R), float(np.abs(R[out]).min(initial=math.inf))) / deviation if count else math.inf
-            note = words.stands_out(count, math.sqrt(data.unit) * deviation, times)
+            deviation, sizes = rule.threshold(R) / self.settings.stands_out, rule.priced(R)
+            least = min(rule.bar(sizes), float(np.abs(sizes[out]).min(initial=math.inf)))
+            times = least / deviation if count else math.inf
+            own = 0 if rule.noise is None else sum(int(np.count_nonzero(lines > 1)) for lines in rule.noise)
+            note = words.stands_out(count, math.sqrt(data.unit) * deviation, times, own)
         R[out] = 0.0
         R = data.priced(R)
         (p, q), rank = R.shape, at[1].shape[1]
@@ -203,6 +229,23 @@ class Trims:
         R = self.data.left(*at)
         R[self.rule.left_out(R, self.rule.floor)] = 0.0
         return self.data.as_data(R)
+
+
+def kept_lows(points: Sequence[Low | None], *numbers: float) -> Kept:
+    """Points on the way, the last one first, for a checkpoint."""
+    arrays = {f"{name} {i}": at[j] for i, at in enumerate(points) if at is not None for j, name in enumerate("UV")}
+    return Kept("lows", {"numbers": [float(v) for v in numbers], "count": len(points)}, arrays)
+
+
+def lows_of(it: Kept) -> list[Foreign]:
+    """These points."""
+    count = kept.whole(it.told["count"])
+    return [(it.arrays[f"U {i}"], it.arrays[f"V {i}"]) if f"U {i}" in it.arrays else None for i in range(count)]
+
+
+def numbers_of(it: Kept) -> list[float]:
+    """And the numbers beside them."""
+    return [kept.real(v) for v in kept.rows(it.told["numbers"])]
 
 
 def hurried(at: Low, before: Low | None, weight: float) -> tuple[Low, float, float]:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
-from fewatoms import _checks, ledger
+from fewatoms import _checks, kept, ledger
 from fewatoms.candidates import Candidate, Iterate
+from fewatoms.kept import Kept
 from fewatoms.methods.separation import held_out
 from fewatoms.methods.separation.matrix import Low, Mixture
 from fewatoms.methods.separation.standing import Standing
 from fewatoms.methods.separation.steps import Trims
+from fewatoms.methods.separation.taken_back import taken_back
 from fewatoms.problem import Problem
 
 
@@ -60,10 +63,18 @@ class Trimming:
     signs, nearer, redraws : of the median size of entries, where they are clipped for a start on small matrices; rounds
         in which lines are fitted to what most of their entries agree on, each `rung` as near as the last, and fits that
         are tried in each
-    held_out, aside : of the entries: those by which ranks are compared; of the rows: those that win or lose most by a
-        rank, and are not counted
-    charged : of the price of a number of L, what entries held out charge by themselves: 1 for what noise it brings
-        there, up to 1 more for what it takes from the others
+    compared_numbers, nearly : numbers of the rows among which ranks are compared; the gain of a step that ends the way
+        to L there, and how many steps at most
+    aside : of those rows: the ones that win or lose most by a rank, and are not counted
+    charged : of the price of a number of L, what entries held out charge by themselves: between nothing (of faces under
+        64 lights ranks 5 and 7 are chosen, by the rows) and the noise that it brings there, 1 (9, 12 and 15)
+    shown : of a gain in the logarithm of the scale: so much is wanted in the mean square at the scale before (noise
+        that becomes less shows 0.55, gross errors that are learned among many others 0.1)
+    given_up, dark, enough : of the squares of a row or column: so many in the sparse part ask whether they belong
+        there, if the rest is no longer than so many standard deviations an entry, and if there are so many entries for
+        each atom
+    known, follows : what the space of the others must explain of them beyond their share of the entries, and how it
+        must be correlated with them (smooth things before dark walls: 0.2, mostly; lit patches: 0.6)
     clipped : standard deviations at which residuals are clipped to find an atom more
     level : of the scale of residuals: their mean square, in units of it, where no square counts more than 1
     filled : of the data: as many numbers of L as leave nothing to say about noise
@@ -74,7 +85,7 @@ class Trimming:
     met : of the data: a residual that meets any bound, rounding included
     exact : of the data: residuals, and atoms, that are rounding
     faint : of the largest entry: what never stands out
-    sampled : residuals that a median is taken of, about
+    sampled, glimpsed : residuals that a scale is taken of, about, and a median, which is wanted at every step
     near : how far below the last threshold the next one is looked for first, and then, as shares of it
     all_but : of the data: what may be left over where there is no noise
     nothing : of |b|^2: a loss beyond which none is better
@@ -106,9 +117,16 @@ class Trimming:
     signs: tuple[float, ...] = (0.4,)
     nearer: int = 8
     redraws: int = 5
-    held_out: float = 0.1
+    compared_numbers: int = 200_000
+    nearly: tuple[float, int] = (3e-4, 60)
     aside: float = 0.1
-    charged: float = 1.5
+    charged: float = 0.5
+    shown: float = 0.3
+    given_up: float = 0.5
+    dark: float = 5.0
+    enough: int = 20
+    known: float = 0.25
+    follows: float = 0.4
     clipped: tuple[float, ...] = (1.0, 3.0)
     level: float = 0.45
     filled: float = 0.9
@@ -121,6 +139,7 @@ class Trimming:
     exact: float = 1e-14
     faint: float = 1e-11
     sampled: int = 200_000
+    glimpsed: int = 25_000
     near: tuple[float, float] = (0.02, 0.2)
     all_but: float = 1e-10
     nothing: float = 1e-24
@@ -172,7 +191,9 @@ class Trimming:
         """The rank that entries held out speak for; what follows is what would follow if it had been told."""
         numbers = ledger.generator().bit_generator
         state = numbers.state
-        rank = held_out.chosen(mixture, self)
+        with ledger.step("rank") as here:
+            rank = held_out.chosen(mixture, self) if here.found is None else kept.whole(here.found.told["rank"])
+            here.mark(partial(Kept, "rank", {"rank": rank}))
         numbers.state = state
         return rank
 
@@ -231,6 +252,11 @@ class Trimming:
         delta = self.all_but * run.data.size
         if 2 * point.loss <= run.data.unit * delta**2:  # without noise the fewest that explain everything are right
             yield from self._fewest(Trims(run.mixture, self, None, delta), at)
+            return
+        with_lines = taken_back(run, at)
+        if with_lines is not None:
+            at, noise = with_lines
+            yield Trims(run.mixture, self, None, rank=at[1].shape[1], noise=noise).point(at)
 
     def _fewest(self, run: Trims, at: Low) -> Iterator[Candidate]:
         """As few entries as meet the bound: budgets are tried between one that is too small and one that will do."""
