@@ -93,6 +93,19 @@ FIGURES: Mapping[str, Figure] = {
     # phases
     "found": Figure("share of draws with an error of at most 1e-5", "more", "mean"),
     "trace": Figure("trace of the matrix"),
+    # blocks of rows
+    "passes": Figure("passes over all of M", over="max"),
+    "forward": Figure("seconds of a product over those of a sum of the file in chunks"),
+    "adjoint": Figure("seconds of a product with the adjoint over those of such a sum"),
+    "survey": Figure("seconds of lengths and alignments of all columns over those of such a sum"),
+    "single": Figure("seconds of these three in single precision, over those in double"),
+    "own": Figure("memory beyond what the process held, files that are mapped left out, MB", over="max"),
+    "row": Figure("CPU microseconds a row beside making the data"),
+    "objective_over": Figure("loss over that of the planted coefficients"),
+    "stream": Figure("GB/s of a product", "more"),
+    "flops": Figure("GFlop/s of a Gram matrix", "more"),
+    "trip": Figure("milliseconds of a pass over nothing, apart from its blocks"),
+    "task": Figure("milliseconds that each block adds to it"),
     # memory
     "mb": Figure("memory beyond what the process held, MB", "", "max"),
     "of_data": Figure("that memory over the size of the data", "", "max"),

@@ -23,7 +23,7 @@ LAYERS = [
     {"_types", "_renamed", "memory"},
     {"_lanes"},
     {"_dense"},
-    {"_checks", "_loops", "capabilities", "interrupts", "kept", "rounding", "spread", "whole"},
+    {"_checks", "_loops", "_passes", "alone", "capabilities", "interrupts", "kept", "rounding", "spread", "whole"},
     {"_backed", "_ranked", "classes", "journal"},
     {"budget", "effort", "figures", "kernels", "ledger", "losses", "names", "norms", "phase", "price", "threads"},
     {"bars", "curves", "frames", "gram", "ids", "io", "linalg", "lots", "ranking", "reduced", "sides", "words"},

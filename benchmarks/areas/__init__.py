@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from benchmarks.areas import choice, completion, demixing, everyday, exact, phase, scale, vectors
+from benchmarks.areas import (
+    blocks,
+    choice,
+    completion,
+    demixing,
+    everyday,
+    exact,
+    phase,
+    scale,
+    scale_giants,
+    vectors,
+)
 from benchmarks.records import Part
 
 AREAS = {
@@ -14,6 +25,8 @@ AREAS = {
     "demixing": demixing.PARTS,
     "phase": phase.PARTS,
     "scale": scale.PARTS,
+    "giants": scale_giants.PARTS,
+    "blocks": blocks.PARTS,
 }
 TITLES = {
     "vectors": "sparse vectors",
@@ -24,6 +37,8 @@ TITLES = {
     "demixing": "sums of two parts told apart",
     "phase": "vectors from intensities",
     "scale": "data larger than memory",
+    "giants": "sparse vectors of the largest sizes",
+    "blocks": "matrices in blocks of rows, on disk or made by loaders",
 }
 
 

@@ -83,7 +83,7 @@ def small(name: str) -> Any:
         return Words(X, np.where(rng.random(200) < 0.4, 1.0, -1.0), 3, 100.0)
     d = datasets.sparse_regression(40, 80, 4, noise=0.1, rng=0)
     free = "intercept" if name == "expression" else ""
-    M = sparse.csc_array(d.M) if name == "wide_sparse" else np.asfortranarray(d.M)
+    M = sparse.csc_array(d.M) if name in ("wide_sparse", "giant_sparse") else np.asfortranarray(d.M)
     if name in ("sparco", "dct"):
         M = LinearOperator(d.M.shape, matvec=lambda x: d.M @ x, rmatvec=lambda y: d.M.T @ y, dtype=np.float64)
     truth = None if name == "expression" else np.flatnonzero(d.x)
@@ -209,10 +209,24 @@ def wide_sparse(m: int, n: int, entries: int, k: int, seed: int) -> Linear:
     return _plant(M, rng, k, 0.01, "signs", size, among=np.flatnonzero(entries_of > 1))
 
 
-def dct(n: int, k: int, seed: int, *, coefficients: str = "signs") -> Linear:
+def giant_sparse(m: int, n: int, entries: int, k: int, by: str, kind: str, seed: int) -> Linear:
+    """As many entries in each row, or each column, at places of any kind; noise of a tenth."""
     rng = np.random.default_rng(seed)
-    rows = np.sort(rng.choice(n, n // 8, replace=False))
-    return _plant(SubsampledDCT(n, rows), rng, k, 0.0, coefficients, rows.nbytes)
+    lines, across = (m, n) if by == "csr" else (n, m)
+    places = rng.integers(across, size=(lines, entries // lines), dtype=np.int32)
+    places.sort(axis=1)
+    starts = np.arange(lines + 1, dtype=np.int32) * np.int32(places.shape[1])
+    make = sparse.csr_array if by == "csr" else sparse.csc_array
+    values = rng.standard_normal(places.size).astype(kind)
+    M = make((values, places.ravel(), starts), shape=(m, n))
+    return _plant(M, rng, k, 0.1, "signs", values.nbytes + places.nbytes + starts.nbytes)
+
+
+def dct(n: int, k: int, seed: int, *, coefficients: str = "signs", share: float = 1 / 8, noise: float = 0.0) -> Linear:
+    """Some of n cosines, at random."""
+    rng = np.random.default_rng(seed)
+    rows = np.sort(rng.choice(n, int(share * n), replace=False))
+    return _plant(SubsampledDCT(n, rows), rng, k, noise, coefficients, rows.nbytes)
 
 
 def _plant(M: Any, rng: Any, k: int, noise: float, coefficients: str, size: int, among: Any = None) -> Linear:

@@ -107,6 +107,15 @@ class ColumnBlocks(Protocol):
 
 
 @runtime_checkable
+class SparseColumns(Protocol):
+    """A sparse matrix at hand: what all its columns have in common with some sparse ones is found among few entries."""
+
+    def crossed(self, Y: Matrix) -> Matrix:
+        """M* Y, sparse, of a sparse block Y of columns as long as the data."""
+        ...
+
+
+@runtime_checkable
 class RowWise(Protocol):
     """Rows at hand, block after block: whatever is a sum over rows is had in one pass over them."""
 

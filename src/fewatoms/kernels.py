@@ -9,15 +9,13 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import cache
 from itertools import pairwise
 
 import numpy as np
 
+from fewatoms import alone
 from fewatoms._types import Array, FloatArray, Foreign
 
 WORTHWHILE = 30_000  # from this many entries on, compiled loops repay the import of numba
@@ -33,8 +31,6 @@ WIDENED = 1 << 16  # entries in single precision that loops are given at a time,
 _log = logging.getLogger("fewatoms")
 NONE: FloatArray = np.zeros(0)
 
-_alone: ContextVar[bool] = ContextVar("fewatoms_alone", default=False)
-
 
 @cache
 def _loops() -> Foreign:
@@ -43,19 +39,17 @@ def _loops() -> Foreign:
     return loops
 
 
-@contextmanager
-def single_thread() -> Iterator[None]:
-    """Keep loops called from this thread to it: others have work of their own."""
-    token = _alone.set(True)
-    try:
-        yield
-    finally:
-        _alone.reset(token)
+@cache
+def streams() -> Foreign:
+    """The loops that go through rows of a dense matrix once (`operators/passes.py` has their twins)."""
+    from fewatoms import _passes as loops
+
+    return loops
 
 
 def threads() -> int:
     """How many threads loops may use: the cores of this process, or fewer if numba's or OpenMP's variable says so."""
-    if _alone.get():
+    if alone.asked():
         return 1
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS"):

@@ -35,6 +35,14 @@ def dense(columns: Matrix) -> FloatArray:
     return np.asarray(columns.toarray() if sp.issparse(columns) else columns)
 
 
+def filled_rows(columns: Matrix) -> tuple[IntArray | slice, FloatArray]:
+    """The rows in which columns have entries, the first in any case, and the columns there, as an array."""
+    if not sp.issparse(columns):
+        return slice(None), np.asarray(columns)
+    rows = np.unique(np.append(columns.indices, 0))
+    return rows, np.asarray(sp.csr_array(columns)[rows].toarray())
+
+
 def rowwise(factors: FloatArray | None, block: Array) -> Array:
     """The rows of a block times these factors, if there are any."""
     return block if factors is None else factors[:, None] * block

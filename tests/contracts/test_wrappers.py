@@ -34,12 +34,13 @@ from fewatoms.capabilities import (
     SampledEntries,
     SeenAsIs,
     Semidefinite,
+    SparseColumns,
     Spectrum,
 )
 from fewatoms.operators import Composed, Metered, Projected, Rows, Several, as_operator
 from fewatoms.testing import check_atoms, check_capability, check_operator
 
-OF_OPERATORS = (ColumnBlocks, SeenAsIs, SampledEntries, FactorFits, FactorImages, Intensities, Norms)
+OF_OPERATORS = (ColumnBlocks, SeenAsIs, SparseColumns, SampledEntries, FactorFits, FactorImages, Intensities, Norms)
 OF_SETS = (Prox, Gauge, Listing, RankOnePairs, Semidefinite, Spectrum)
 M_ROWS, P, Q = 9, 3, 4
 KEPT = np.array([7, 0, 3, 5])
@@ -73,7 +74,7 @@ SQUARE = generator(3).standard_normal((M_ROWS, P))
 TURNED = SQUARE + 1j * generator(4).standard_normal((M_ROWS, P))
 INNER = {
     "dense": (as_operator(DENSE), {ColumnBlocks, FactorImages, Norms}),
-    "sparse": (as_operator(sp.csr_array(DENSE * (np.abs(DENSE) > 0.8))), {ColumnBlocks, Norms}),
+    "sparse": (as_operator(sp.csr_array(DENSE * (np.abs(DENSE) > 0.8))), {ColumnBlocks, Norms, SparseColumns}),
     "picking": (
         as_operator(np.eye(P * Q)[[5, 0, 11, 2, 7, 1, 8, 3, 10]]),
         {ColumnBlocks, FactorImages, Norms, SeenAsIs},

@@ -55,7 +55,7 @@ def slow_sum(A, long):
 def client():
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=60, protocol="tcp://"
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=60, protocol="tcp://"
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
@@ -223,7 +223,8 @@ def test_engines_by_name(client):
     assert engine_of(client.scheduler.address).workers == 2
 
 
-def test_what_is_no_engine_is_refused():
+def test_what_is_no_engine_is_refused(monkeypatch):
+    monkeypatch.setattr("fewatoms.engines.dasked.ANSWERED", "1s")
     for bad in ("dask", 3, "10.0.0.1"):
         with pytest.raises(TypeError, match=f"engine must be .*got {bad!r}"):
             engine_of(bad)
@@ -231,3 +232,69 @@ def test_what_is_no_engine_is_refused():
         Threads(0)
     with pytest.raises(ConnectionError, match="nobody answers"):
         engine_of("tcp://127.0.0.1:9")
+
+
+def lingering(A, seconds):
+    time.sleep(seconds)
+    return A[0].copy()
+
+
+def test_a_client_that_is_closed(client):
+    """A pass that is on its way, and those that come after it, say so."""
+    own = distributed.Client(client.scheduler.address, set_as_default=False)
+    there = engine_of(own).place(loaders(4))
+    list(there.map(lengths))
+    threading.Timer(0.2, own.close).start()
+    with pytest.raises(ConnectionError, match="client that is open; this one is clos"):
+        there.sum(lingering, 2.0)
+    for step in (
+        lambda: list(there.map(lengths)),
+        lambda: there.derive(lingering, 0.0),
+        lambda: engine_of(own).place([]),
+    ):
+        with pytest.raises(ConnectionError, match="client that is open"):
+            step()
+
+
+def test_a_stop_is_heard_while_workers_are_slow(client):
+    there = engine_of(client).place(loaders(2))
+    list(there.map(lengths))
+    began = time.perf_counter()
+    with pytest.raises(ledger.Stopped):
+        heard(there)
+    assert time.perf_counter() - began < 1.5
+
+
+def heard(there):
+    with ledger.opened(hear=stop) as account:
+        account._last = 0.0
+        there.sum(lingering, 3.0)
+
+
+def stop():
+    raise ledger.Stopped
+
+
+made = []
+
+
+def remembered(seed):
+    made.append(seed)
+    return block(seed)
+
+
+def forgotten():
+    made.clear()
+
+
+def told_of(A):
+    return list(made)
+
+
+def test_blocks_are_made_once_where_they_live(client):
+    client.run(forgotten)
+    there = engine_of(client).place([partial(remembered, seed) for seed in range(4)])
+    for _ in range(5):
+        list(there.map(lengths))
+    assert sorted(seed for seeds in client.run(told_of, None).values() for seed in seeds) == [0, 1, 2, 3]
+    assert not made

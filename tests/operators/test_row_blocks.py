@@ -1,5 +1,6 @@
 """Blocks of rows: the same matrix, wherever it lies, in as few passes as there are demands."""
 
+import pickle
 import re
 from functools import partial
 
@@ -11,7 +12,7 @@ import fewatoms as fa
 from fewatoms import ledger
 from fewatoms.capabilities import ColumnBlocks, RowWise
 from fewatoms.engines import Serial, Terms, Threads
-from fewatoms.operators import Metered, RowBlocks, as_operator
+from fewatoms.operators import Metered, RowBlocks, as_operator, passes, sources
 
 M, N = 57, 9
 
@@ -149,10 +150,10 @@ def test_passes_are_counted(whole):
         (lambda: rows.over_rows(moments, parts=(np.ones(M), None)), 1, 0),
         (lambda: operator.subset(np.arange(5)), 1, 0),
     ]
-    for step, passes, products in steps:
+    for step, went, products in steps:
         with ledger.opened() as spent:
             step()
-        assert (spent.passes, spent.products) == (passes, products)
+        assert (spent.passes, spent.products) == (went, products)
 
 
 def test_bad_blocks_are_refused(tmp_path, whole):
@@ -186,3 +187,70 @@ def test_what_is_not_finite_is_found(whole):
         broken[30, 3] = bad
         with pytest.raises(ValueError, match="M must"):
             fa.fit(RowBlocks.of(cut(broken)), b, atoms=fa.SignedOneHot(N), k=2)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+@pytest.mark.parametrize("shape", [(1, 3000), (3, 1), (5, 1024), (6, 2049), (57, 9)])
+def test_compiled_passes_are_what_they_stand_for(monkeypatch, kind, shape):
+    rng = np.random.default_rng(0)
+    A, x, y = rng.standard_normal(shape).astype(kind), rng.standard_normal(shape[1]), rng.standard_normal(shape[0])
+    w = rng.uniform(0.1, 2.0, shape[0])
+
+    def all_of():
+        surveys = [passes.surveyed(A, y, weights) for weights in (None, w)]
+        return [passes.images(A, x[:, None]), passes.pulled(A, y), *surveys[0], *surveys[1]]
+
+    assert not passes.streamed(A)
+    twins = all_of()
+    monkeypatch.setattr(passes, "STREAMED", 0)
+    assert passes.streamed(A)
+    for got, want in zip(all_of(), twins, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
+    A[0, 0] = np.nan
+    assert all(np.isnan(found).any() for found in all_of()[:3])
+
+
+def test_blocks_are_held_against_what_is_told_of_them(whole):
+    loaders = [lambda: whole[:20], lambda: whole[20:]]
+    for rows, columns, bad in (([20, 36], N, 1), ([21, 37], N, 0), ([20, 37], N + 1, 0)):
+        with pytest.raises(ValueError, match=r"must have the shape .* told of it; got") as caught:
+            RowBlocks(loaders, rows, columns, engine="serial").apply(np.ones(columns))
+        assert f"block {bad}" in caught.value.__notes__[0]
+    times = iter(range(9))
+    operator = RowBlocks([lambda: whole[next(times) :]], engine="serial")
+    with pytest.raises(ValueError, match=r"shape \(57, 9\) .* got \(56, 9\)"):
+        operator.apply(np.ones(N))
+    for rows, columns, error in (
+        ([-1, 58], N, ValueError), ([20.0, 37], N, TypeError), ([20, 37], 0, ValueError), ([20, 37], "9", TypeError),
+    ):  # fmt: skip
+        with pytest.raises(error, match="must be an integer of at least"):
+            RowBlocks(loaders, rows, columns)
+    for bad in (whole, None, [whole]):
+        with pytest.raises(TypeError, match="loaders must be a list of functions"):
+            RowBlocks(bad)
+    with pytest.raises(ValueError, match="2 are masked"):
+        RowBlocks([lambda: np.ma.masked_array(whole, whole >= np.sort(whole.ravel())[-2])])
+
+
+@pytest.mark.parametrize("loss", [None, fa.Huber(1.0)])
+@pytest.mark.parametrize("columns", [N, 40])
+def test_what_is_not_finite_is_told_by_place(loss, columns):
+    A = np.random.default_rng(0).standard_normal((M, columns))
+    b = A[:, 0].copy()
+    A[30, 3] = np.nan
+    with pytest.raises(ValueError, match="finite numbers only") as caught:
+        fa.fit(RowBlocks.of(cut(A)), b, atoms=fa.SignedOneHot(columns), k=2, loss=loss)
+    if columns == N or loss is None:
+        assert "got nan in row 30, column 3" in str(caught.value)
+
+
+def test_files_are_mapped_once_and_not_pickled(tmp_path, whole, monkeypatch):
+    name, opened = write_npy(tmp_path, whole), []
+    monkeypatch.setattr(sources, "mapped", lambda name: opened.append(name) or np.load(name, mmap_mode="r"))
+    operator = RowBlocks.of(name, engine="serial")
+    for _ in range(3):
+        operator.apply(np.ones(N))
+    assert len(opened) == 1
+    kept = pickle.dumps(sources.read(str(name)).loaders[0])
+    assert len(kept) < 500 + len(str(name))
+    np.testing.assert_array_equal(pickle.loads(kept)(), whole)

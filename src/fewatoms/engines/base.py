@@ -70,11 +70,19 @@ class Engine(ABC):
         return True
 
     @abstractmethod
-    def place(self, loaders: Sequence[Loader], *, keep: bool = False, ready: Task = as_it_came) -> Placed:
+    def place(
+        self,
+        loaders: Sequence[Loader],
+        *,
+        keep: bool = False,
+        ready: Task = as_it_came,
+        parts: Sequence[object] | None = None,
+    ) -> Placed:
         """Blocks made by these loaders, each where it is to live.
 
         keep : whether a block is kept once it was loaded; otherwise it may be loaded again for every pass
-        ready : what is done with a block as soon as it was loaded
+        ready : what is done with a block as soon as it was loaded, `ready(block)`, or `ready(block, part)`
+        parts : one for each block
         """
 
 
@@ -115,13 +123,18 @@ def called(task: Task, block: Foreign, i: int, part: tuple[object, ...], shared:
         raise
 
 
-def loaded(loader: Loader, i: int, ready: Task) -> Foreign:
+def loaded(loader: Loader, i: int, ready: Task, part: tuple[object, ...] = ()) -> Foreign:
     """What a loader gives, made ready; errors say which block was meant."""
     try:
-        return ready(loader())
+        return ready(loader(), *part)
     except Exception as error:
         error.add_note(f"This happened when block {i} was loaded.")
         raise
+
+
+def part_of(parts: Sequence[object] | None, i: int) -> tuple[object, ...]:
+    """What goes along with one block."""
+    return () if parts is None else (parts[i],)
 
 
 def checked(parts: Sequence[object] | None, count: int) -> Sequence[object] | None:

@@ -8,7 +8,10 @@ should not carry them; a pass whose vectors were lost is made again.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError as Dropped
+from concurrent.futures import wait
 from operator import add
 from threading import Event
 
@@ -18,14 +21,31 @@ from distributed import TimeoutError as NotYet
 from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
 
-from fewatoms import kernels, ledger, linalg
+from fewatoms import alone, ledger, linalg
 from fewatoms._types import Foreign
-from fewatoms.engines.base import DelayedBlock, Engine, Loader, Placed, Task, as_it_came, called, checked, loaded
+from fewatoms.engines.base import (
+    DelayedBlock,
+    Engine,
+    Loader,
+    Placed,
+    Task,
+    as_it_came,
+    called,
+    checked,
+    loaded,
+    part_of,
+)
 
 POLL = 0.1  # seconds between two looks at the clock while workers work
+ANSWERED = "10s"  # how long a scheduler may take to answer
+PATIENCE = 1.0  # seconds until a result is asked for anew, twice as long each time
 INLINE = 1 << 18  # bytes up to which an array goes along with the task itself
 TRIED_AGAIN = 5  # of one pass, when what was scattered for it was lost
-WENT_DOWN = (CancelledError, CommClosedError)  # what was scattered, or where it was to go, went down with a worker
+WENT_DOWN = (
+    CancelledError,
+    Dropped,
+    CommClosedError,
+)  # what was scattered, or its place, went down with a worker
 LOST = f"workers were lost {TRIED_AGAIN} times in one pass over the data: their logs say why"
 RETRIES = 3  # of one task that failed because of where it ran
 
@@ -41,7 +61,7 @@ def present() -> Engine | None:
 def connected(address: str) -> Engine:
     """The engine behind the address of a scheduler."""
     try:
-        return Dask(Client(address, timeout="10s", set_as_default=False))
+        return Dask(Client(address, timeout=ANSWERED, set_as_default=False))
     except (OSError, NotYet) as error:
         raise ConnectionError(
             f"engine must be the address of a Dask scheduler; nobody answers at {address!r}"
@@ -68,14 +88,25 @@ class Dask(Engine):
     def here(self) -> bool:
         return False
 
-    def place(self, loaders: Sequence[Loader], *, keep: bool = False, ready: Task = as_it_came) -> Placed:
-        return DaskBlocks(self.client, [self._made(loader, i, ready) for i, loader in enumerate(loaders)])
+    def place(
+        self,
+        loaders: Sequence[Loader],
+        *,
+        keep: bool = False,
+        ready: Task = as_it_came,
+        parts: Sequence[object] | None = None,
+    ) -> Placed:
+        parts = checked(parts, len(loaders))
+        _refuse_closed(self.client)
+        made = [self._made(loader, i, ready, part_of(parts, i)) for i, loader in enumerate(loaders)]
+        return DaskBlocks(self.client, made)
 
-    def _made(self, loader: Loader, i: int, ready: Task) -> Future:
+    def _made(self, loader: Loader, i: int, ready: Task, part: tuple[object, ...]) -> Future:
         """A block, made by its loader on a worker, or of what Dask itself makes."""
+        how = {"pure": False, "retries": RETRIES}
         if not isinstance(loader, DelayedBlock):
-            return self.client.submit(loaded, loader, i, ready, pure=False, retries=RETRIES)
-        return self.client.submit(ready, self.client.compute(loader.delayed), pure=False, retries=RETRIES)
+            return self.client.submit(loaded, loader, i, ready, part, **how)
+        return self.client.submit(called, ready, self.client.compute(loader.delayed), i, part, (), **how)
 
     def __repr__(self) -> str:
         return f"Dask({self.client.scheduler_info()['address']})"
@@ -98,7 +129,7 @@ class DaskBlocks(Placed):
             try:
                 pending += self._begun(task, shared, parts, first)
                 while pending:
-                    result = _waited(pending[0])
+                    result = _waited(self._client, pending[0])
                     pending.pop(0)
                     first += 1
                     yield result
@@ -107,10 +138,8 @@ class DaskBlocks(Placed):
             except WENT_DOWN:
                 continue
             finally:
-                self._client.cancel(pending)
-        raise RuntimeError(
-            f"workers were lost {TRIED_AGAIN} times in one pass over the data: look at their logs for why"
-        )
+                _cancel(self._client, pending)
+        raise RuntimeError(LOST)
 
     def sum(self, task: Task, *shared: object, parts: Sequence[object] | None = None) -> Foreign:
         """Added up among the workers: one result comes back."""
@@ -123,24 +152,22 @@ class DaskBlocks(Placed):
                     paired = [self._added(a, b) for a, b in zip(level[0::2], level[1::2], strict=False)]
                     level = paired + level[len(paired) * 2 :]
                     made += paired
-                return _waited(level[0]) if level else None
+                return _waited(self._client, level[0]) if level else None
             except WENT_DOWN:
                 continue
             finally:
-                self._client.cancel(made)
-        raise RuntimeError(
-            f"workers were lost {TRIED_AGAIN} times in one pass over the data: look at their logs for why"
-        )
+                _cancel(self._client, made)
+        raise RuntimeError(LOST)
 
     def _added(self, a: Future, b: Future) -> Future:
         return self._client.submit(add, a, b, pure=False, retries=RETRIES)
 
     def _begun(self, task: Task, shared: Sequence[object], parts: Sequence[object] | None, first: int) -> list[Future]:
         """A future for each block from `first` on."""
+        _refuse_closed(self._client)
         given = [self._sent(thing) for thing in shared]
         return [
-            self._submitted(task, i, () if parts is None else (self._sent(parts[i]),), given)
-            for i in range(first, len(self))
+            self._submitted(task, i, tuple(map(self._sent, part_of(parts, i))), given) for i in range(first, len(self))
         ]
 
     def _submitted(self, task: Task, i: int, part: tuple[object, ...], shared: Sequence[object]) -> Future:
@@ -154,21 +181,34 @@ class DaskBlocks(Placed):
 
     def derive(self, task: Task, *shared: object, parts: Sequence[object] | None = None) -> Placed:
         parts = checked(parts, len(self))
-        futures = [self._submitted(task, i, () if parts is None else (parts[i],), shared) for i in range(len(self))]
+        _refuse_closed(self._client)
+        futures = [self._submitted(task, i, part_of(parts, i), shared) for i in range(len(self))]
         return DaskBlocks(self._client, futures)
 
     def release(self) -> None:
         self._futures.clear()
 
 
-def _waited(future: Future) -> Foreign:
-    """The result of a future; the clock goes on in the meantime."""
+def _refuse_closed(client: Client) -> None:
+    if client.status != "running":
+        raise ConnectionError(f"engine must be a Dask client that is open; this one is {client.status}")
+
+
+def _waited(client: Client, future: Future) -> Foreign:
+    """The result of a future; the clock goes on in the meantime.
+
+    Dask's own time limits drop the error of a future that is over just then. A result that does not come is asked for
+    anew: who had it may be gone, and found out to be gone long before the way there is given up.
+    """
+    over, patience = Event(), PATIENCE
+    future.add_done_callback(lambda _: over.set())
     try:
-        there = Event()  # nobody waits for the result itself in turns: who gives up on its way here loses it
-        future.add_done_callback(lambda _: there.set())
-        while not (future.done() or there.wait(POLL)):
+        while not future.done():
+            over.wait(POLL)
             ledger.tick()
-        return future.result()
+        while (found := _fetched(client, future, patience)) is None:
+            patience *= 2
+        return found[0]
     except KilledWorker as error:
         raise RuntimeError(
             "workers died of the same piece of work several times, most likely for want of memory: make blocks "
@@ -176,7 +216,27 @@ def _waited(future: Future) -> Foreign:
         ) from error
 
 
+def _fetched(client: Client, future: Future, patience: float) -> tuple[Foreign] | None:
+    """What a future has found, from whoever has it; None where that takes longer."""
+    _refuse_closed(client)
+    coming = asyncio.run_coroutine_threadsafe(client.gather(future, asynchronous=True), client.loop.asyncio_loop)
+    try:
+        for _ in range(round(patience / POLL)):
+            if wait([coming], POLL).done:
+                return (coming.result(),)
+            ledger.tick()
+        return None
+    finally:
+        coming.cancel()
+
+
+def _cancel(client: Client, futures: list[Future]) -> None:
+    """Nobody waits for these any more."""
+    if futures and client.status == "running":
+        client.cancel(futures)
+
+
 def capped(task: Task, block: Foreign, i: int, part: tuple[Foreign, ...], *shared: object) -> Foreign:
     """A task on a worker, where several may run at a time: with one thread each."""
-    with linalg.single_thread(), kernels.single_thread():
+    with linalg.single_thread(), alone.single_thread():
         return called(task, block, i, part, shared)

@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from fewatoms import _checks, kernels, ledger, linalg
+from fewatoms import _checks, alone, kernels, ledger, linalg
 from fewatoms._types import Foreign
-from fewatoms.engines.base import Engine, Loader, Placed, Task, as_it_came, called, checked, loaded
+from fewatoms.engines.base import Engine, Loader, Placed, Task, as_it_came, called, checked, loaded, part_of
 
 AHEAD = 2  # blocks begun beyond those that are worked on, so that no thread waits for the sum
 
@@ -16,8 +16,16 @@ AHEAD = 2  # blocks begun beyond those that are worked on, so that no thread wai
 class Blocks(Placed):
     """Blocks of this process, loaded when they are needed."""
 
-    def __init__(self, loaders: Sequence[Loader], keep: bool, workers: int, ready: Task = as_it_came) -> None:
+    def __init__(
+        self,
+        loaders: Sequence[Loader],
+        keep: bool,
+        workers: int,
+        ready: Task = as_it_came,
+        parts: Sequence[object] | None = None,
+    ) -> None:
         self._loaders, self._keep, self._workers, self._ready = list(loaders), keep, workers, ready
+        self._parts = checked(parts, len(self._loaders))
         self._held: dict[int, Foreign] = {}
 
     def __len__(self) -> int:
@@ -26,7 +34,7 @@ class Blocks(Placed):
     def _block(self, i: int) -> Foreign:
         if i in self._held:
             return self._held[i]
-        block = loaded(self._loaders[i], i, self._ready)
+        block = loaded(self._loaders[i], i, self._ready, part_of(self._parts, i))
         if self._keep:
             self._held[i] = block
         return block
@@ -35,10 +43,10 @@ class Blocks(Placed):
         parts = checked(parts, len(self))
 
         def done(i: int) -> Foreign:
-            return called(task, self._block(i), i, () if parts is None else (parts[i],), shared)
+            return called(task, self._block(i), i, part_of(parts, i), shared)
 
-        def alone(i: int) -> Foreign:
-            with kernels.single_thread():
+        def apart(i: int) -> Foreign:
+            with alone.single_thread():
                 return done(i)
 
         if min(self._workers, len(self)) <= 1:
@@ -46,7 +54,7 @@ class Blocks(Placed):
                 yield done(i)
                 ledger.tick()
         else:
-            yield from self._in_threads(alone)
+            yield from self._in_threads(apart)
 
     def _in_threads(self, done: Task) -> Iterator[Foreign]:
         """Results in order; no more blocks are begun than there are threads, and a few."""
@@ -85,8 +93,15 @@ class Serial(Engine):
     def workers(self) -> int:
         return 1
 
-    def place(self, loaders: Sequence[Loader], *, keep: bool = False, ready: Task = as_it_came) -> Placed:
-        return Blocks(loaders, keep, 1, ready)
+    def place(
+        self,
+        loaders: Sequence[Loader],
+        *,
+        keep: bool = False,
+        ready: Task = as_it_came,
+        parts: Sequence[object] | None = None,
+    ) -> Placed:
+        return Blocks(loaders, keep, 1, ready, parts)
 
     def __repr__(self) -> str:
         return "Serial()"
@@ -108,8 +123,15 @@ class Threads(Engine):
     def workers(self) -> int:
         return self._workers
 
-    def place(self, loaders: Sequence[Loader], *, keep: bool = False, ready: Task = as_it_came) -> Placed:
-        return Blocks(loaders, keep, self._workers, ready)
+    def place(
+        self,
+        loaders: Sequence[Loader],
+        *,
+        keep: bool = False,
+        ready: Task = as_it_came,
+        parts: Sequence[object] | None = None,
+    ) -> Placed:
+        return Blocks(loaders, keep, self._workers, ready, parts)
 
     def __repr__(self) -> str:
         return f"Threads({self._workers})"

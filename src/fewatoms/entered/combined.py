@@ -18,7 +18,7 @@ from fewatoms.entered.stored import Values
 if TYPE_CHECKING:
     from fewatoms.entered.blocks import EntryBlocks
 
-ALIKE = "loss must be LeastSquares() without weights over EntryBlocks: entries in blocks weigh all the same"
+UNWEIGHTED = "loss must be LeastSquares() without weights over EntryBlocks: entries in blocks weigh all the same"
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ class Combined:
 
     def __mul__(self, t: Foreign) -> Combined:
         if np.ndim(t):
-            raise TypeError(ALIKE)
+            raise TypeError(UNWEIGHTED)
         t = float(t)
         return replace(self, share=t * self.share, shift=t * self.shift, left=t * self.left)
 
@@ -99,7 +99,7 @@ class Combined:
 
     def __getitem__(self, some: Foreign) -> float:
         """Refused, as weights are, for which parts are asked for."""
-        raise TypeError(ALIKE)
+        raise TypeError(UNWEIGHTED)
 
     def __truediv__(self, t: float) -> Combined:
         return replace(self, share=self.share / t, shift=self.shift / t, left=self.left / t)

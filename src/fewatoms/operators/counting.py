@@ -21,6 +21,7 @@ from fewatoms.capabilities import (
     RowWise,
     SampledEntries,
     SeenAsIs,
+    SparseColumns,
 )
 from fewatoms.faces import Factors, SymmetricFactors
 from fewatoms.operators.base import Operator
@@ -200,6 +201,7 @@ class _CountedIntensities:
 Counting.lifts = {
     ColumnBlocks: as_it_is,
     SeenAsIs: as_it_is,
+    SparseColumns: as_it_is,
     SampledEntries: as_it_is,
     EntryLines: as_it_is,
     Norms: as_it_is,

@@ -11,10 +11,10 @@ import scipy.sparse as sp
 
 from fewatoms import _checks, ledger, linalg, norms
 from fewatoms._types import Array, FloatArray, Foreign, IntArray, Matrix
-from fewatoms.capabilities import FactorImages, SeenAsIs, keeps
+from fewatoms.capabilities import FactorImages, SeenAsIs, SparseColumns, keeps
 from fewatoms.engines import Threads
 from fewatoms.names import Names
-from fewatoms.operators import passes
+from fewatoms.operators import passes, stored
 from fewatoms.operators.base import Operator
 from fewatoms.operators.boxes import refuse_complex
 from fewatoms.operators.ones import Picked, picked
@@ -24,6 +24,8 @@ C = TypeVar("C")
 
 FULL = 0.1  # share of nonzeros from which sparse columns are better off dense
 SUMMED = 1 << 21  # numbers of a block of rows that sums are taken over at a time
+COPIED = 1 << 22  # entries up to which sparse matrices are converted, or turned into columns, as a whole
+READINGS = 64  # of columns out of the rows of larger ones, a pass each, before they are turned after all
 EXACT_NORM_SIDE = 2000  # up to this shorter side the spectral norm is computed instead of bounded
 
 
@@ -32,6 +34,8 @@ class MatrixOperator(Operator):
 
     Products are computed in double precision, since certificates rest on them: an array of single precision is
     converted a block of rows at a time; integers, booleans and sparse matrices of single precision are converted once.
+    Of a large sparse matrix nothing of its size is made: it is converted piece by piece, and columns are read out of
+    its rows.
     """
 
     def __init__(self, matrix: Any, names: Names | None = None, *, name: str = "M") -> None:
@@ -53,15 +57,17 @@ class MatrixOperator(Operator):
             _checks.finite(name, matrix)
         if 0 in matrix.shape:
             raise ValueError(f"{name} must have at least one row and one column; got shape {matrix.shape}")
-        if matrix.dtype.kind in "biu" or (sp.issparse(matrix) and matrix.dtype != np.float64):
-            matrix = matrix.astype(np.float64)
+        if matrix.dtype != np.float64 if sp.issparse(matrix) else matrix.dtype.kind in "biu":
+            matrix = matrix if sp.issparse(matrix) and matrix.nnz > COPIED else matrix.astype(np.float64)
         self.matrix = matrix
         self.shape = matrix.shape
         self.names = names
         self._by_column: Any = None
+        self._readings = 0
 
     def offers(self, capability: type[C]) -> C | None:
         filled = capability is FactorImages and sp.issparse(self.matrix)  # pairs one by one cost less than zeros do
+        filled = filled or (capability is SparseColumns and not sp.issparse(self.matrix))
         found = None if filled else self._picked if capability is SeenAsIs else self
         return found if keeps(found, capability) else None
 
@@ -88,22 +94,35 @@ class MatrixOperator(Operator):
         return self.apply_block(x.ravel())
 
     def apply_block(self, X: Array) -> Array:
+        if sp.issparse(self.matrix):
+            return stored.image(self.matrix, X)
         out = np.empty((self.shape[0], *X.shape[1:]))
         for some, block in self._blocks():
             out[some] = block @ X
         return out
 
     def adjoint(self, y: FloatArray) -> FloatArray:
+        if sp.issparse(self.matrix):
+            return stored.adjoint(self.matrix, y)
         return np.asarray(sum((block.T @ y[some] for some, block in self._blocks()), start=np.zeros(self.shape[1])))
 
     def columns(self, indices: IntArray) -> Any:
         if not sp.issparse(self.matrix):
             return np.asarray(self.matrix[:, indices], dtype=np.float64)
-        if self._by_column is None:
-            self._by_column = self.matrix.tocsc()
-        block = self._by_column[:, indices].astype(np.float64, copy=False)
+        block = self._sparse_columns(indices).astype(np.float64, copy=False)
         size = block.shape[0] * block.shape[1]
         return block.toarray() if block.nnz > FULL * size and size <= 4_000_000 else block
+
+    def _sparse_columns(self, indices: IntArray) -> Any:
+        if self._by_column is None:
+            self._readings += 1
+            if self.matrix.format == "csr" and self.matrix.nnz > COPIED and self._readings <= READINGS:
+                return stored.columns(self.matrix, indices)
+            self._by_column = self.matrix.tocsc()
+        return self._by_column[:, indices]
+
+    def crossed(self, Y: Matrix) -> Matrix:
+        return stored.crossed(self.matrix, Y)
 
     def read(self, indices: IntArray) -> Matrix:
         return self.columns(indices)
@@ -129,7 +148,7 @@ class MatrixOperator(Operator):
     def over_rows(self, task: Callable[..., Foreign], *shared: object, parts: Sequence[Array | None] = ()) -> Foreign:
         """In threads, a few thousand rows at a time."""
         ledger.go_through()
-        A = self.matrix.tocsr() if sp.issparse(self.matrix) else self.matrix
+        A = self.matrix.tocsr().astype(np.float64, copy=False) if sp.issparse(self.matrix) else self.matrix
         rows = max(1, SUMMED // max(1, int(A.nnz / A.shape[0]) if sp.issparse(A) else A.shape[1]))
         cuts = [slice(a, a + rows) for a in range(0, A.shape[0], rows)]
         placed = Threads().place([partial(A.__getitem__, cut) for cut in cuts])
@@ -141,6 +160,8 @@ class MatrixOperator(Operator):
         return MatrixOperator(some, self.names)
 
     def adjoint_block(self, Y: Array) -> Array:
+        if sp.issparse(self.matrix):
+            return stored.adjoint(self.matrix, Y)
         return np.asarray(sum((block.T @ Y[some] for some, block in self._blocks()), start=0.0))
 
     def column_norms(self) -> FloatArray:
@@ -152,8 +173,8 @@ class MatrixOperator(Operator):
         lengths: FloatArray = np.sqrt(squares)
         odd = np.flatnonzero(~norms.ordinary_squares(squares))  # empty ones, and those in far units
         if sp.issparse(self.matrix) and odd.size:
-            odd = odd[np.asarray((self.matrix != 0).sum(axis=0)).ravel()[odd] > 0]
-        for some in np.array_split(odd, max(1, odd.size // norms.TOGETHER)):
+            odd = odd[stored.column_sums(self.matrix, _filled)[odd] > 0]
+        for some in np.array_split(odd, max(1, odd.size // norms.TOGETHER)) if odd.size else ():
             lengths[some] = norms.block_lengths(norms.dense(self.columns(some)), weights)
         return lengths
 
@@ -164,8 +185,7 @@ class MatrixOperator(Operator):
     def _column_squares(self, weights: FloatArray | None) -> FloatArray:
         A = self.matrix
         if sp.issparse(A):
-            squares = A.multiply(A) if weights is None else A.multiply(A).multiply(weights[:, None])
-            return np.asarray(squares.sum(axis=0)).ravel()
+            return stored.column_sums(A, np.square, weights)
         total = np.zeros(self.shape[1])
         if A.flags.f_contiguous:  # along the columns: each is read once, in order
             width = max(1, (1 << 20) // self.shape[0])
@@ -202,6 +222,11 @@ class MatrixOperator(Operator):
         top = float(np.linalg.eigvalsh(_gram(A))[-1])
         # a Gram matrix and its eigenvalues are off by roundings of all squares: round up, so that the bound stays one
         return float(np.sqrt(max(top, 0.0) + gamma(2 * max(self.shape) + DECOMPOSED * min(self.shape)) * frobenius**2))
+
+
+def _filled(values: FloatArray) -> FloatArray:
+    """1 for each that is not 0."""
+    return (values != 0).astype(np.float64)
 
 
 def _gram(A: Any) -> FloatArray:

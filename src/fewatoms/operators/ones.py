@@ -37,6 +37,8 @@ def picked(A: Matrix) -> Picked | None:
 
 def _sparse(A: Matrix) -> IntArray | None:
     """The column of the single 1 in each row."""
+    if np.count_nonzero(A.data[: int(A.indptr[-1])]) != A.shape[0]:
+        return None
     entries = A.tocoo()
     used = np.flatnonzero(entries.data)
     rows, cols = entries.row[used], entries.col[used]

@@ -7,23 +7,42 @@ time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 
-from fewatoms import frames
+from fewatoms import _checks, frames, kernels
 from fewatoms._types import Array, FloatArray, Foreign, IntArray
+from fewatoms.capabilities import RowWise
 from fewatoms.engines import Terms
 from fewatoms.operators.boxes import refuse_complex
 
 CONVERTED = 1 << 18  # numbers converted or squared at a time: they stay in the cache
+STREAMED = 1 << 21  # numbers of a block from which on compiled loops repay what it takes to load them
 READ_AT_MOST = 50_000_000  # numbers of some rows that are read into memory
 
 
-def ready(block: Foreign) -> Foreign:
+@dataclass(eq=False)
+class Told:
+    """The shape that a block is said to have; None where the first look at it has to tell."""
+
+    shape: tuple[int, int] | None = None
+
+
+def ready(block: Foreign, told: Told) -> Foreign:
     """A block as it is worked with, whatever was loaded: rows of real numbers, in single or double precision."""
+    block = _numbers(block)
+    told.shape = told.shape or sizes(block)
+    if block.shape != told.shape:
+        raise ValueError(f"a block of rows must have the shape {told.shape} that was told of it; got {block.shape}")
+    return block
+
+
+def _numbers(block: Foreign) -> Foreign:
     frame = None if sp.issparse(block) else frames.framed("M", block)
-    block = block.tocsr() if sp.issparse(block) else np.asanyarray(block if frame is None else frame.numbers())
+    _checks.unmasked("blocks of rows", block)
+    block = block.tocsr() if sp.issparse(block) else np.asarray(block if frame is None else frame.numbers())
     if block.dtype.kind not in "biufc":
         raise TypeError(f"blocks of rows must hold real numbers; got an array of {block.dtype}")
     refuse_complex(block.dtype, "M")
@@ -42,15 +61,22 @@ def pieces(A: Foreign) -> Iterator[tuple[slice, Array]]:
     if sp.issparse(A) or A.dtype == np.float64:
         yield slice(None), A
         return
-    rows = max(1, CONVERTED // A.shape[1])
-    for start in range(0, A.shape[0], rows):
-        some = slice(start, start + rows)
+    for some in slices(A):
         yield some, np.asarray(A[some], dtype=np.float64)
+
+
+def streamed(A: Foreign) -> bool:
+    """Whether compiled loops go through a block: for single vectors they are faster than BLAS, and need no second copy
+    of rows in single precision."""
+    return not sp.issparse(A) and A.size >= STREAMED and A.flags.c_contiguous and A.flags.aligned
 
 
 def images(A: Foreign, X: Array) -> Array:
     """A X."""
     out = np.empty((A.shape[0], X.shape[1]))
+    if X.shape[1] == 1 and streamed(A):
+        kernels.streams().image(A, np.ascontiguousarray(X[:, 0], dtype=np.float64), out[:, 0])
+        return out
     for some, piece in pieces(A):
         out[some] = (piece @ X[:, 0])[:, None] if X.shape[1] == 1 else piece @ X
     return out
@@ -59,6 +85,9 @@ def images(A: Foreign, X: Array) -> Array:
 def pulled(A: Foreign, Y: Array) -> Array:
     """A' Y."""
     total = np.zeros((A.shape[1], *Y.shape[1:]))
+    if Y.ndim == 1 and streamed(A):
+        kernels.streams().pulled(A, np.ascontiguousarray(Y, dtype=np.float64), total)
+        return total
     for some, piece in pieces(A):
         total += piece.T @ Y[some]
     return total
@@ -81,13 +110,11 @@ def squared(A: Foreign, weights: FloatArray | None) -> FloatArray:
     if sp.issparse(A):
         squares = A.multiply(A)
         return np.asarray((squares if weights is None else squares.multiply(weights[:, None])).sum(axis=0)).ravel()
-    total, rows = np.zeros(A.shape[1]), max(1, CONVERTED // A.shape[1])
-    for start in range(0, A.shape[0], rows):
-        piece = np.asarray(A[start : start + rows], dtype=np.float64)
+    total = np.zeros(A.shape[1])
+    for some in slices(A):
+        piece = np.asarray(A[some], dtype=np.float64)
         with np.errstate(over="ignore"):
-            total += np.einsum(
-                "ij,ij->j", piece if weights is None else piece * weights[start : start + rows, None], piece
-            )
+            total += np.einsum("ij,ij->j", piece if weights is None else piece * weights[some, None], piece)
     return total
 
 
@@ -95,14 +122,42 @@ def surveyed(A: Foreign, y: FloatArray, weights: FloatArray | None) -> Terms:
     """The squared lengths of all columns and A'y, looking at a few rows at a time."""
     if sp.issparse(A):
         return Terms((squared(A, weights), np.asarray(A.T @ y)))
-    squares, z, rows = np.zeros(A.shape[1]), np.zeros(A.shape[1]), max(1, CONVERTED // A.shape[1])
-    for start in range(0, A.shape[0], rows):
-        some = slice(start, start + rows)
+    squares, z = np.zeros(A.shape[1]), np.zeros(A.shape[1])
+    if streamed(A):
+        given = np.ones(len(y)) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+        kernels.streams().surveyed(A, np.ascontiguousarray(y, dtype=np.float64), given, z, squares)
+        return Terms((squares, z))
+    for some in slices(A):
         piece = np.asarray(A[some], dtype=np.float64)
         z += piece.T @ y[some]
         with np.errstate(over="ignore"):
             squares += np.einsum("ij,ij->j", piece if weights is None else piece * weights[some, None], piece)
     return Terms((squares, z))
+
+
+def refuse_odd(rows: RowWise, m: int) -> None:
+    """Say where a matrix holds something else than finite numbers: one more pass, if sums have told that it does."""
+    rows.over_rows(refused, parts=(np.arange(m),))
+    raise ValueError("M must hold finite numbers only, of sizes whose squares are finite; some are not")
+
+
+def refused(A: Foreign, places: IntArray) -> int:
+    """Raises an error if there is one in this block."""
+    for some in slices(A):
+        piece = A[some]
+        row = piece if not sp.issparse(piece) else piece.toarray()
+        if not np.isfinite(row).all():
+            i, j = np.argwhere(~np.isfinite(row))[0]
+            raise ValueError(
+                f"M must hold finite numbers only; got {row[i, j]} in row {places[some][i]}, column {j} (both from 0)"
+            )
+    return 0
+
+
+def slices(A: Foreign) -> Iterator[slice]:
+    """A few rows at a time, which stay in the cache."""
+    rows = max(1, CONVERTED // A.shape[1])
+    return (slice(start, start + rows) for start in range(0, A.shape[0], rows))
 
 
 def rooted(squares: FloatArray) -> FloatArray:

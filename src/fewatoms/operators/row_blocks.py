@@ -15,7 +15,7 @@ from fewatoms.engines import Engine, Loader, Placed, engine_of
 from fewatoms.names import Names
 from fewatoms.operators import passes
 from fewatoms.operators.base import Operator
-from fewatoms.operators.sources import read
+from fewatoms.operators.sources import read, told_of
 from fewatoms.rounding import Summed, gamma
 
 
@@ -51,14 +51,11 @@ class RowBlocks(Operator):
         keep: bool = False,
         names: Names | None = None,
     ) -> None:
-        if not len(loaders):
-            raise ValueError("loaders must hold at least one; got none")
+        told = told_of(loaders, rows, columns)
         self.engine: Engine = engine_of(engine)
-        self._placed: Placed = self.engine.place(loaders, keep=keep, ready=passes.ready)
-        known = None if rows is None or columns is None else [(count, columns) for count in rows]
-        sizes = list(self._placed.map(passes.sizes)) if known is None else known
-        if len(sizes) != len(loaders):
-            raise ValueError(f"rows must tell a number for each of {len(loaders)} loaders; got {len(sizes)}")
+        self._placed: Placed = self.engine.place(loaders, keep=keep, ready=passes.ready, parts=told)
+        known = [it.shape for it in told if it.shape is not None]
+        sizes = known if len(known) == len(told) else list(self._placed.map(passes.sizes))
         for i, (_, width) in enumerate(sizes):
             if width != sizes[0][1]:
                 raise ValueError(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from fewatoms._types import Array, FloatArray, IntArray, Matrix
 from fewatoms.capabilities import (
@@ -17,6 +18,7 @@ from fewatoms.capabilities import (
     Norms,
     SampledEntries,
     SeenAsIs,
+    SparseColumns,
 )
 from fewatoms.faces import Factors, SymmetricFactors
 from fewatoms.operators.base import Operator
@@ -68,6 +70,17 @@ class _Places:
     def places(self) -> IntArray | None:
         whole = self.inner.places()
         return self.M.kept if whole is None else whole[self.M.kept]
+
+
+@dataclass(frozen=True, eq=False)
+class _Sparse:
+    M: Rows
+    inner: SparseColumns
+
+    def crossed(self, Y: Matrix) -> Matrix:
+        Y = sp.coo_array(Y)
+        whole = sp.csc_array((Y.data, (self.M.kept[Y.row], Y.col)), shape=(self.M.inner.shape[0], Y.shape[1]))
+        return self.inner.crossed(whole)
 
 
 def _entries(M: Rows, inner: SampledEntries) -> SampledEntries:
@@ -126,6 +139,7 @@ class _Kept(ReducedOperator):
 Rows.lifts = {
     ColumnBlocks: _Columns,
     SeenAsIs: _Places,
+    SparseColumns: _Sparse,
     SampledEntries: _entries,
     FactorFits: _Fits,
     FactorImages: SeenImages,

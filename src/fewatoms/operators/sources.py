@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from fewatoms import _checks
 from fewatoms._types import Array, Foreign
 from fewatoms.engines import DelayedBlock, Loader
 from fewatoms.names import Names, of_labels
+from fewatoms.operators.passes import Told
 
 BLOCK_BYTES = 1 << 26  # of one block, roughly: a few are worked on at a time
 SOURCES = (
@@ -35,6 +36,23 @@ class Source:
     rows: Sequence[int] | None = None
     columns: int | None = None
     names: Names | None = None
+
+
+def told_of(loaders: Sequence[Loader], rows: Sequence[int] | None, columns: int | None) -> list[Told]:
+    """What is said of each block."""
+    if not isinstance(loaders, Sequence) or not all(map(callable, loaders)):
+        raise TypeError(
+            f"loaders must be a list of functions without arguments, or see RowBlocks.of; got {_checks.came(loaders)}"
+        )
+    if not loaders:
+        raise ValueError("loaders must hold at least one; got none")
+    width = None if columns is None else _checks.integer("columns", columns, 1)
+    if rows is not None and len(rows) != len(loaders):
+        raise ValueError(f"rows must tell a number for each of {len(loaders)} loaders; got {len(rows)}")
+    counts = None if rows is None else [_checks.integer("rows", count, 0) for count in rows]
+    if counts is None or width is None:
+        return [Told() for _ in loaders]
+    return [Told((count, width)) for count in counts]
 
 
 def read(source: Foreign) -> Source:
@@ -110,15 +128,30 @@ def mapped(name: str) -> Array:
 
 
 def _npy(path: Path) -> Source:
-    name = str(path.resolve())
-    A = mapped(name)
+    file = Mapped(str(path.resolve()))
+    A = file.whole
     starts = _even(A)
-    return Source([partial(_cut_of, name, a, b) for a, b in pairwise(starts)], np.diff(starts).tolist(), A.shape[1])
+    return Source([partial(_cut_of, file, a, b) for a, b in pairwise(starts)], np.diff(starts).tolist(), A.shape[1])
 
 
-def _cut_of(name: str, a: int, b: int) -> Array:
-    """Rows of a file: a memory map, opened where it is needed."""
-    return mapped(name)[a:b]
+class Mapped:
+    """A .npy file as a memory map, opened where it is needed, once in each process: pages of a new map are found one by
+    one, which takes as long as going through them."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @cached_property
+    def whole(self) -> Array:
+        return mapped(self.name)
+
+    def __reduce__(self) -> tuple[type[Mapped], tuple[str]]:
+        return Mapped, (self.name,)
+
+
+def _cut_of(file: Mapped, a: int, b: int) -> Array:
+    """Rows of a file."""
+    return file.whole[a:b]
 
 
 def _files_of_arrays(paths: Sequence[Path]) -> Source:

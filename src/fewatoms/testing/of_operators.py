@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
+import scipy.sparse as sp
 
 from fewatoms import linalg
 from fewatoms._types import Array, FloatArray
@@ -17,6 +18,7 @@ from fewatoms.capabilities import (
     Norms,
     SampledEntries,
     SeenAsIs,
+    SparseColumns,
     need,
 )
 from fewatoms.faces import Factors, SymmetricFactors
@@ -53,6 +55,16 @@ def _column_blocks(M: Operator, draw: Draw, tol: float) -> None:
             squares = np.linalg.norm(root[:, None] * dense(whole), axis=0) ** 2  # whose roots have half their digits
             same(f"ColumnBlocks: squares of column_lengths() = |M e_i|^2{named}", lengths**2, squares, tol)
     require(counter.products == 0, "ColumnBlocks: reading is no product", f"{counter.products} products")
+
+
+def _sparse_columns(M: Operator, draw: Draw, tol: float) -> None:
+    """What all columns have in common with sparse ones is sparse, and what products would give."""
+    outer, counter = M.counted()
+    Y = draw.standard_normal((M.shape[0], 3)) * (draw.random((M.shape[0], 3)) < 0.3)
+    found = need(outer, SparseColumns).crossed(sp.csc_array(Y))
+    require(sp.issparse(found), "SparseColumns: crossed(Y) is sparse", type(found).__name__)
+    same("SparseColumns: crossed(Y) = M* Y", dense(found), dense(M.adjoint_block(Y)), tol)
+    require(counter.products == 0, "SparseColumns: reading is no product", f"{counter.products} products")
 
 
 def _distinct(told: str, places: Array, high: int, count: int) -> None:
@@ -203,6 +215,7 @@ def _ascend_psd(M: Operator, draw: Draw) -> float:
 OF_OPERATORS: Mapping[type, Callable[[Operator, Draw, float], None]] = {
     ColumnBlocks: _column_blocks,
     SeenAsIs: _seen_as_is,
+    SparseColumns: _sparse_columns,
     SampledEntries: _sampled_entries,
     FactorFits: _factor_fits,
     FactorImages: _factor_images,

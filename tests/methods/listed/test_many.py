@@ -271,3 +271,59 @@ def test_as_many_atoms_as_data():
     A, b = rng.standard_normal((10, 30)), rng.standard_normal(10)
     s = fa.fit(aslinearoperator(A), b, atoms=fa.SignedOneHot(30), k=30, method=SMALL)
     assert s.misfit < 1e-6
+
+
+class Cosines(LinearOperator):
+    """Some of the cosines of a line, at random or the slowest; it counts its products."""
+
+    def __init__(self, n, rows):
+        super().__init__(np.dtype(float), (rows.size, n))
+        self.rows, self.count = rows, 0
+
+    def _matvec(self, x):
+        self.count += 1
+        return scipy.fft.dct(np.ravel(x), norm="ortho")[self.rows]
+
+    def _rmatvec(self, y):
+        self.count += 1
+        whole = np.zeros(self.shape[1])
+        whole[self.rows] = np.ravel(y)
+        return scipy.fft.idct(whole, norm="ortho")
+
+
+def cosines(noise, coefficients, slowest=False, n=1 << 16, m=1 << 13, k=25, seed=0):
+    rng = np.random.default_rng(seed)
+    M = Cosines(n, np.arange(m) if slowest else np.sort(rng.choice(n, m, replace=False)))
+    x = np.zeros(n)
+    x[rng.choice(n, k, replace=False)] = (
+        rng.choice([-1.0, 1.0], k) if coefficients == "signs" else rng.standard_normal(k)
+    )
+    e = rng.standard_normal(m)
+    b = M @ x
+    M.count = 0
+    return M, b + noise * np.linalg.norm(b) / np.linalg.norm(e) * e, x, k
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+@pytest.mark.parametrize("coefficients", ["signs", "gaussian"])
+def test_what_stands_alone_takes_few_products(coefficients, noise, seed):
+    """As good as with the ladder, which took hundreds."""
+    M, b, x, k = cosines(noise, coefficients, seed=seed)
+    s = fa.fit(M, b, atoms=fa.SignedOneHot(x.size), k=k, method=ManyAtoms(large=0))
+    assert M.count <= 60
+    whole = fa.fit(M, b, atoms=fa.SignedOneHot(x.size), k=k, method=ManyAtoms(large=0, overlap=0.0))
+    assert s.loss <= whole.loss * (1 + 1e-3) + 1e-20 * float(b @ b)
+    truth = np.flatnonzero(x)
+    A = np.stack([M @ np.bincount([i], minlength=x.size) for i in truth], axis=1)
+    planted = np.linalg.norm(b - A @ np.linalg.lstsq(A, b)[0])
+    assert s.misfit <= planted / np.linalg.norm(b) * 1.002 + 1e-9
+
+
+def test_neighbours_that_are_alike_are_searched_further():
+    """The slowest cosines cannot tell neighbours: what stands beside an atom shows, and the ladder is gone down."""
+    M, b, x, k = cosines(0.1, "signs", slowest=True)
+    found = fa.fit(M, b, atoms=fa.SignedOneHot(x.size), k=k, method=ManyAtoms(large=0))
+    told = fa.fit(M, b, atoms=fa.SignedOneHot(x.size), k=k, method=ManyAtoms(large=0, overlap=0.0))
+    assert found.loss == told.loss
+    assert M.count > 120

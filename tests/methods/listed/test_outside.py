@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import fewatoms as fa
+from fewatoms.methods.listed import outside
 from fewatoms.methods.listed.outside import ISOLATED, Look
 from fewatoms.methods.listed.small import small
+from fewatoms.methods.listed.view import View
 from fewatoms.problem import Problem
 from methods.listed.small import design, fits_of, refit
 
@@ -99,3 +102,33 @@ def test_isolated_supports(name):
         assert not Look(some, look.support, 2, 0, False).isolated
     assert (True, True) in said
     assert (False, False) in said
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("room", [0, 1])
+@pytest.mark.parametrize("ridge", [0.0, 0.4])
+@pytest.mark.parametrize("kind", [sp.csr_array, sp.csc_array])
+def test_looks_through_few_entries_are_those_through_all(kind, ridge, room, weighted, monkeypatch):
+    """Of a sparse matrix, inner products that are not zero tell the same as those with all atoms."""
+    rng = np.random.default_rng(7)
+    A = rng.standard_normal((200, 90)) * (rng.random((200, 90)) < 0.03)
+    A[:, 8] = 0.0
+    b = A[:, [3, 30, 60]].sum(axis=1) + 0.1 * rng.standard_normal(200)
+    loss = fa.LeastSquares(rng.uniform(0.5, 2.0, 200)) if weighted else fa.LeastSquares()
+
+    def look():
+        fits = fits_of(Problem.of(kind(A), b, atoms=fa.SignedOneHot(90), k=3 + room, ridge=ridge, loss=loss))
+        some = small(fits.view, ridge)
+        some.take(np.array([3, 30, 60, 5]))
+        return Look(some, fits.fit(np.array([3, 30, 60])), 3 + room, room, True)
+
+    few = look()
+    assert 3 < few._crossed.where.size < 90
+    gains, alone = few.gains, few.isolated
+    monkeypatch.setattr(View, "few_crossings", lambda *given: None)
+    whole = look()
+    assert whole._crossed.where.size == 90
+    np.testing.assert_allclose(gains, whole.gains, rtol=1e-9, atol=1e-12)
+    assert alone == whole.isolated
+    monkeypatch.setattr(outside, "CROSSING", 3 * 90 - 1)
+    assert look()._crossed is None

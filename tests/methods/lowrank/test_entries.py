@@ -677,9 +677,9 @@ def test_columns_in_single_precision_lead_to_the_same_point(biased, weighted):
     np.testing.assert_allclose(narrow.cols.values, wide.cols.values, rtol=1e-7)
     at = leading(wide, 3, 0.5)
     ends = [list(F.descent(at, 1.0, 0.5, 1e-9))[-1] for F in (wide, narrow)]
-    assert ends[1][1] == pytest.approx(ends[0][1], rel=1e-7)
-    np.testing.assert_allclose(ends[1][0].s, ends[0][0].s, rtol=1e-5)
-    assert narrow.loss(ends[1][0]) == wide.loss(ends[1][0])
+    assert ends[1].reached == pytest.approx(ends[0].reached, rel=1e-7)
+    np.testing.assert_allclose(ends[1].at.s, ends[0].at.s, rtol=1e-5)
+    assert narrow.loss(ends[1].at) == wide.loss(ends[1].at)
 
 
 def test_columns_turn_to_double_precision_where_it_is_felt():

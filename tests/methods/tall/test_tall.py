@@ -177,3 +177,30 @@ def test_gross_errors():
     whole = fa.fit(A, b, atoms=fa.SignedOneHot(12), k=3, loss=fa.Huber(delta), method=Listed())
     cut = fa.fit(blocks(A), b, atoms=fa.SignedOneHot(12), k=3, loss=fa.Huber(delta))
     assert cut.loss <= whole.loss * (1 + 1e-4)
+
+
+@pytest.mark.parametrize("loss", [fa.Logistic(), fa.Huber(0.5)])
+def test_coefficients_of_multiples(loss):
+    """Atoms of any length: the answer says what its point is."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((300, 8))
+    b = A[:, 1] - 2 * A[:, 4] + rng.standard_normal(300)
+    b = (b > 0).astype(int) if loss.labelled else b
+    whole = fa.fit(A, b, atoms=fa.SignedOneHot(8), k=2, loss=loss)
+    for factor in (2.5, 0.1):
+        cut = fa.fit(blocks(A), b, atoms=factor * fa.SignedOneHot(8), k=2, loss=loss)
+        np.testing.assert_allclose(cut.x, whole.x, rtol=1e-4)
+        assert cut.loss == pytest.approx(whole.loss, rel=1e-8)
+        np.testing.assert_allclose(np.sort(cut.coefficients) * factor, np.sort(whole.coefficients), rtol=1e-4)
+
+
+@pytest.mark.parametrize("loss", [fa.Logistic(), fa.Huber(0.5)])
+def test_certificates_of_other_losses_are_not_far_from_those_in_memory(loss):
+    """Whatever units columns are in."""
+    rng = np.random.default_rng(4)
+    A = rng.standard_normal((500, 12)) * 10.0 ** rng.uniform(-2, 2, 12)
+    b = A @ np.r_[1.5, -1.0, 0.7, np.zeros(9)] / np.linalg.norm(A, axis=0).mean() + 0.5 * rng.standard_normal(500)
+    b = (b > 0).astype(int) if loss.labelled else b
+    told = {"atoms": fa.SignedOneHot(12), "k": 3, "loss": loss}
+    whole, cut = fa.fit(A, b, **told), fa.fit(blocks(A), b, **told)
+    assert 0 <= cut.certificate.gap <= 2 * whole.certificate.gap + 0.01 * whole.loss

@@ -40,6 +40,10 @@ class Search(ABC):
     def first(self, dual: DualPoint) -> Candidate | None:
         """An answer at once, from the dual vector of x = 0."""
 
+    def settled(self) -> Candidate | None:
+        """Go on from the first answer, and be done where nothing better is to be expected."""
+        return self.answer()
+
     @abstractmethod
     def near(self, descent: Descent) -> bool:
         """Whether answers are to be expected from here on."""
@@ -79,6 +83,7 @@ class Allowed(Search):
         self.lowest: Fit | None = None
         self.full: Fit | None = None
         self.final: Fit | None = None
+        self._begun: Candidate | None = None
         self.rungs = self.exchanges = 0  # since then
 
     @property
@@ -104,8 +109,39 @@ class Allowed(Search):
     def first(self, dual: DualPoint) -> Candidate:
         pursuit, space = self.method.pursuit, self.space
         if pursuit.applies(self.problem, space.view):
-            return pursuit.chase(self.problem, space.view, dual.z)[0]
-        return space.candidate(self._fit(np.zeros(space.size), space.pull(dual.z), self.k))
+            self._begun = pursuit.chase(self.problem, space.view, dual.z)[0]
+        else:
+            self._begun = space.candidate(self._fit(np.zeros(space.size), space.pull(dual.z), self.k))
+        return self._begun
+
+    def settled(self) -> Candidate | None:
+        """Exchange from the first answer until that ends. Where k atoms can be told from others, no other one has much
+        in common with them, and what they leave looks like noise to all, they are the answer."""
+        method, space = self.method, self.space
+        if self._begun is None or self._telling < 1.0 or not self.problem.loss.squares:
+            return self.answer()
+        fit = space.taken(self._begun)
+        end = None if self._overlaps(fit) else self._exchanged(fit)
+        if end is not None and not self._overlaps(end):
+            self.lowest = self.final = space.descend(end, method.last)
+            self.done = True
+        return self.answer()
+
+    def _overlaps(self, fit: Fit) -> bool:
+        return self.space.overlaps(fit, self.method.overlap, self.method.signs, ledger.generator())
+
+    def _exchanged(self, fit: Fit) -> Fit | None:
+        """Where exchanges from a fit end, if they do soon and what is left looks like noise."""
+        method = self.method
+        fit = self.space.descend(fit, method.refit)
+        for _ in range(method.settling):
+            after = self._stepped(fit, self.k)
+            ended = after.loss > method.moving * fit.loss
+            fit = after if after.loss < fit.loss else fit
+            exact = self.problem.exact(fit.loss)
+            if exact or ended:
+                return fit if exact or self.space.noisy(fit, method.noisy) else None
+        return None
 
     def near(self, descent: Descent) -> bool:
         return 2 * descent.held >= self.k
@@ -122,7 +158,7 @@ class Allowed(Search):
             self.done = self._over(self.rungs) or self.problem.meets(self.full.loss)
 
     def exchange(self) -> None:
-        if self.lowest is None:
+        if self.lowest is None or self.final is not None:
             self.spent = True
             return
         if self.exchanges == 0:

@@ -1,11 +1,13 @@
 """Many atoms, or many more than there is room for images of: a first answer at once, better ones by products alone.
 
-The first answer is a pursuit's. Then a ladder of penalties is gone down on all coefficients at once, and from each rung
-the k atoms that contribute most are fitted by conjugate gradients: a few dozen products, whatever k is. The answer is
-that of the first rung whose own point has k atoms, or of what follows. A bound that is met before is no reason to stop,
-since all k atoms may be used: on pictures of which 40 % of the pixels are seen, answers that just met it had errors on
-the other pixels several times as high. Where there are too few data to tell k atoms from others, small gains afterwards
-are those of fitting noise, and are not taken: a loss lower by a quarter came with errors that were higher by a tenth.
+The first answer is a pursuit's. Where exchanges no longer move it, what is left looks like noise, and no atom outside
+has much in common with those inside, that is the answer. Else a ladder of penalties is gone down on all coefficients
+at once, and from each rung the k atoms that contribute most are fitted by conjugate gradients: a few dozen products,
+whatever k is. The answer is that of the first rung whose own point has k atoms, or of what follows. A bound that is
+met before is no reason to stop, since all k atoms may be used: on pictures of which 40 % of the pixels are seen,
+answers that just met it had errors on the other pixels several times as high. Where there are too few data to tell k
+atoms from others, small gains afterwards are those of fitting noise, and are not taken: a loss lower by a quarter came
+with errors that were higher by a tenth.
 """
 
 from __future__ import annotations
@@ -54,6 +56,11 @@ class ManyAtoms(Method):
     floor : the last rung, as a share of the first penalty
     refit, last : when fits end, from a rung and of the answer
     hurried : whether the first answer that meets a bound ends the search
+    settling : exchanges from the first answer at most, before the ladder
+    moving : they have ended where one leaves more than this share of the loss
+    noisy : what is left looks like noise if the best alignment with it is at most so many times that of noise
+    overlap, signs : what atoms outside may have in common with those inside for that to be the answer, in so many draws
+        of signs
     beyond : rungs after the ladder's own point has k atoms, and exchanges after those, at most
     telling, much : k of n atoms can be told from others if k (1 + log(n / k)) is at most this share of the number of
         data m. If not, answers found there count where they meet a bound or leave at most the share (1 - k / m)^much of
@@ -81,6 +88,11 @@ class ManyAtoms(Method):
     refit: Ends = field(default_factory=lambda: Ends(8, settled=0.3))
     last: Ends = field(default_factory=lambda: Ends(60, gain=1e-4))
     hurried: bool = False
+    settling: int = 4
+    moving: float = 0.999
+    noisy: float = 1.2
+    overlap: float = 0.5
+    signs: int = 2
     beyond: int = 8
     telling: float = 1 / 3
     much: float = 3.0
@@ -187,8 +199,10 @@ class ManyJob(Job):
         lam = start = float(space.sizes(at_zero.pulled).max(initial=0.0))
         first = self._dual(at_zero)
         yield self._posed(first, lambda search: search.first(first))
-        descent, live = Descent(space, at_zero, method.relief), self._live()
-        while live and lam > max(method.floor * start, 0.0):
+        yield self._posed(first, lambda search: search.settled())
+        live = [search for search in self._live() if not search.done]
+        descent = Descent(space, at_zero, method.relief) if live else None
+        while descent and live and lam > max(method.floor * start, 0.0):
             near = any(search.near(descent) for search in live)
             lam *= method.near if near else method.far
             descent.rung(lam, method.steps, method.tol, method.weighings if near else 1)

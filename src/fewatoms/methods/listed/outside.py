@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from fewatoms import linalg
-from fewatoms._types import Array, FloatArray
+from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.gram.blocks import Blocks, shares
 from fewatoms.gram.drivers import build
 from fewatoms.gram.state import PIVOT
@@ -24,6 +25,16 @@ ISOLATED = 12.0  # an answer whose least atom is worth this many times the best 
 ALIKE = 0.85
 CROSSING = 4_000_000  # inner products of a support with all atoms, for a look at all exchanges
 LOOKED = 1 << 16  # of them at a time
+
+
+class Crossed(NamedTuple):
+    """What the images inside have in common with others: which these are, all others having nothing in common with
+    them, H K, with K their inner products and H the inverse of the Gram matrix of those inside, and the squared lengths
+    that those inside leave of them."""
+
+    where: IntArray
+    HK: FloatArray
+    left: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,23 +69,27 @@ class Look:
         return np.asarray(0.5 * np.maximum(promise, 0.0) ** 2)
 
     @cached_property
-    def _crossed(self) -> tuple[FloatArray, FloatArray] | None:
-        """H K, with K the inner products of the images inside with all others and H the inverse of their Gram matrix,
-        and the squared lengths that those inside leave of all; None where that is too much to compute."""
+    def _crossed(self) -> Crossed | None:
+        """What those inside have in common with all others; None where that is too much to compute."""
         support, view = self.support, self._view
         size = support.classes.size
-        if not size or support.factor is None or size * view.count > CROSSING or not view.single:
+        if not size or support.factor is None or not view.single:
             return None
-        K = view.crossings.rows(support.classes)
+        found = view.few_crossings(support.classes, CROSSING)
+        if found is None and size * view.count > CROSSING:
+            return None
+        where, K = found or (np.arange(view.count), view.crossings.rows(support.classes))
         HK = support.inverse @ K
-        return HK, np.maximum(1.0 + self.small.ridge - np.einsum("ij,ij->j", K, HK), 0.0)
+        left = np.maximum(1.0 + self.small.ridge - np.einsum("ij,ij->j", K, HK), 0.0)
+        return Crossed(where, HK, left)
 
     @cached_property
     def _entries(self) -> FloatArray:
         """What atoms would gain beside those inside."""
         assert self._crossed is not None
-        left = self._crossed[1]
-        return np.where(left > PIVOT, self._alone_gains / np.maximum(left, PIVOT), 0.0)
+        best, (where, _, left) = self._alone_gains / (1.0 + self.small.ridge), self._crossed
+        best[where] = np.where(left > PIVOT, self._alone_gains[where] / np.maximum(left, PIVOT), 0.0)
+        return best
 
     @cached_property
     def gains(self) -> FloatArray:
@@ -85,11 +100,19 @@ class Look:
             return self._of_blocks()
         if self._crossed is None:
             return self._alone_gains
-        (HK, left), support = self._crossed, self.support
-        in_place = exchanges(self.z, support, support.inverse.diagonal(), HK, left, np.full(left.size, PIVOT))
-        best = np.maximum(in_place, 0.0 if self.room <= 0 else self._entries)
+        (where, HK, left), support = self._crossed, self.support
+        eta = support.inverse.diagonal()
+        best = self._alone_gains / (1.0 + self.small.ridge) - self._least(eta)  # those with nothing in common
+        best[where] = exchanges(self.z[where], support, eta, HK, left, np.full(left.size, PIVOT))
+        best = np.maximum(best, 0.0 if self.room <= 0 else self._entries)
         best[support.classes] = best[self._view.barred] = 0.0
         return best
+
+    def _least(self, eta: FloatArray) -> float:
+        """What the loss grows by at least without one of the atoms inside that may go."""
+        support = self.support
+        movable = ~np.isin(support.classes, self._view.forced)
+        return float((0.5 * support.c[movable] ** 2 / eta[movable]).min(initial=np.inf))
 
     @cached_property
     def _gone(self) -> FloatArray:
@@ -125,9 +148,10 @@ class Look:
             return self._block_is_isolated()
         if self._crossed is None or least < ISOLATED * float(self._entries.max(initial=0.0)):
             return False
+        where, HK, left = self._crossed
         may = np.ones(self._view.count, dtype=bool)
         may[support.classes] = may[self._view.barred] = False
-        return not stand_in(self._crossed[0], support.inverse.diagonal(), self._crossed[1], may)
+        return not stand_in(HK, support.inverse.diagonal(), left, may[where])
 
     def _block_is_isolated(self) -> bool:
         """Blocks of the working set are known exactly, others by what they promise alone: half of them is taken to be
@@ -172,14 +196,14 @@ def stand_in(HK: FloatArray, eta: FloatArray, left: FloatArray, may: Array) -> b
 
 def beyond(small: Small, support: Support) -> int | None:
     """The atom of the working set that lowers the loss most by what the others leave of it, seen in its image."""
-    A = linalg.dense(small.images.columns(np.arange(small.columns)))
+    rows, A = linalg.filled_rows(small.images.columns(np.arange(small.columns)))
     lengths = np.linalg.norm(A, axis=0)
     A = A / np.where(lengths > 0, lengths, 1.0)
     if support.classes.size:
         Q = np.linalg.qr(A[:, small.places(support.classes)])[0]
         for _ in range(2):
             A = A - Q @ (Q.T @ A)
-    left, z = np.einsum("ij,ij->j", A, A), A.T @ support.residual
+    left, z = np.einsum("ij,ij->j", A, A), A.T @ support.residual[rows]
     z = z if small.signed else np.maximum(z, 0.0)
     worth = np.where(small.may & (left > (64 * len(A)) * 2.0**-104), z * z / np.maximum(left, 1e-300), 0.0)
     worth[small.places(support.classes)] = 0.0

@@ -17,6 +17,7 @@ PASSES, CAREFULLY = 8, 20  # over the coefficients of a rung, for small supports
 TOLERANCE = 1e-2  # the share of the penalty that they settle to
 FRESH = 32  # atoms taken in after a look at least, or half as many as there are
 UNCOMPILED = 5e-5  # seconds for each coefficient of a rung that is not compiled, roughly
+BESIDE_RUNGS = 1 << 23  # numbers in the residuals, and in their products, that are held against all atoms together
 RUNGS_AT_ONCE = 6  # rungs from one tick to the next
 
 
@@ -52,11 +53,13 @@ def _violators(small: Small, X: FloatArray, lams: FloatArray) -> IntArray:
     """Classes outside of the working set that do not stay at zero on some rung, the farthest first."""
     view, images = small.view, small.images
     scale = np.where(small.lengths > 0, 1.0 / np.where(small.lengths > 0, small.lengths, 1.0), 0.0)
-    left = images.target[:, None] - images.combined(X * scale)
-    Z = view.pull_block(view.outer.adjoint_block(linalg.rowwise(images.root, left)))
-    excess = np.zeros(view.count)
-    for z, lam in zip(Z, lams, strict=False):
-        np.maximum(excess, small.promise(z) / lam, out=excess)
+    excess, lams = np.zeros(view.count), lams[: len(X)]
+    together = max(1, BESIDE_RUNGS // (images.target.size + view.M.shape[1]))
+    for some in np.split(np.arange(len(X)), range(together, len(X), together)):
+        left = images.target[:, None] - images.combined(X[some] * scale)
+        Z = view.pull_block(view.outer.adjoint_block(linalg.rowwise(images.root, left)))
+        for z, lam in zip(Z, lams[some], strict=True):
+            np.maximum(excess, small.promise(z) / lam, out=excess)
     excess[small.classes] = 0.0
     fresh = linalg.top_k(excess, max(FRESH, small.columns // 2))
     return fresh[excess[fresh] > 1.0]

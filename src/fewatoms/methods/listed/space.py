@@ -168,6 +168,34 @@ class Space:
             inside = np.concatenate([inside, more[promise[more] > 0]])
         return inside
 
+    # What stands outside ----------------------------------------------------------------------------------------------
+
+    def noisy(self, fit: Fit, share: float) -> bool:
+        """Whether no class outside of a fit is aligned with what it leaves better, up to a factor, than the best of as
+        many random ones would be."""
+        sizes = self.sizes(fit.pulled)
+        outside = np.ones(self.view.count, dtype=bool)
+        outside[fit.classes] = False
+        others = sizes[outside]
+        if not others.size:
+            return True
+        typical = math.sqrt(float(np.mean(others**2)))
+        return float(others.max()) <= share * typical * math.sqrt(2.0 * math.log(1.0 + others.size))
+
+    def overlaps(self, fit: Fit, share: float, draws: int, rng: np.random.Generator) -> bool:
+        """Whether any class outside of a fit has more than this share of what those inside have in common with sums of
+        their images under random signs: an image much like one inside does. Two products a draw."""
+        weights = self.loss.weights
+        for _ in range(draws):
+            ledger.tick()
+            image = self.image(self.spread(fit.spots, rng.choice(np.array([-1.0, 1.0]), fit.spots.size)))
+            common = np.abs(self.pull(self.view.outer.adjoint(image if weights is None else weights * image)))
+            inside = float(np.median(common[fit.spots])) if fit.spots.size else 0.0
+            common[fit.spots] = 0.0
+            if float(common.max(initial=0.0)) > share * inside:
+                return True
+        return False
+
     # Fits -------------------------------------------------------------------------------------------------------------
 
     def start(self, classes: IntArray, u: FloatArray) -> Fit:
@@ -176,6 +204,13 @@ class Space:
         used = u[spots].any()
         residual = self.problem.b - self.image(self.spread(spots, u[spots])) if used else self.problem.b
         return self.at(classes, spots, u[spots], residual)
+
+    def taken(self, candidate: Candidate) -> Fit:
+        """A candidate as a fit: two products."""
+        classes = self.view.classes_of(candidate.face)
+        spots = self.view.coordinates(classes)
+        scale = self.view.user_scale(classes) * self.units[spots]
+        return self.start(classes, self.spread(spots, candidate.c / np.where(scale != 0, scale, 1.0)))
 
     def at(self, classes: IntArray, spots: IntArray, c: FloatArray, residual: FloatArray) -> Fit:
         return Fit(classes, spots, c, residual, self.loss.value(residual), *self.look(residual))

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg import lapack
 
+from fewatoms import linalg
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.gram.state import PIVOT
 from fewatoms.methods.listed.boxed import boxed
@@ -72,7 +72,8 @@ def _by_gram(images: Images, slots: IntArray, ridge: float) -> Fitted | None:
 
 def _by_qr(images: Images, slots: IntArray, ridge: float) -> Fitted:
     """By a pivoted QR factorisation of the images themselves, above the rows that the ridge adds."""
-    target, A = images.target, _dense(images, slots)
+    rows, A = _dense(images, slots)
+    target, height = images.target[rows], images.target.size + (slots.size if ridge else 0)
     lengths = np.linalg.norm(A, axis=0)
     scale = np.where(lengths > 0, lengths, 1.0)
     whole, data = A / scale, target
@@ -82,7 +83,8 @@ def _by_qr(images: Images, slots: IntArray, ridge: float) -> Fitted:
     packed, pivots, tau, _, _ = lapack.dgeqp3(whole)
     side = min(whole.shape)
     diagonal = np.abs(packed.diagonal()[:side])
-    rank = int(np.count_nonzero(diagonal > max(whole.shape) * EPS * diagonal[0])) if diagonal[0] > 0 else 0
+    rounding = max(height, slots.size) * EPS
+    rank = int(np.count_nonzero(diagonal > rounding * diagonal[0])) if diagonal[0] > 0 else 0
     kept = np.asarray(pivots[:rank] - 1, dtype=np.intp)
     R = np.triu(packed[:rank, :rank])
     c, left = np.zeros(rank), data
@@ -91,7 +93,8 @@ def _by_qr(images: Images, slots: IntArray, ridge: float) -> Fitted:
         step, _ = lapack.dtrtrs(R, turned[:rank, 0])
         c = c + step
         left = data - whole[:, kept] @ c
-    residual = left[: target.size]
+    residual = images.target.copy()
+    residual[rows] = left[: target.size]
     return Fitted(kept, c / scale[kept], residual, R * scale[kept] if rank else None)
 
 
@@ -124,11 +127,12 @@ def _triangle(images: Images, slots: IntArray, scale: FloatArray, ridge: float) 
             return np.asarray(lapack.dtrtrs(factor, slope, trans=1)[0])
 
         return factor, by_gram
-    whole = np.vstack([_dense(images, slots) / scale, np.sqrt(ridge) * np.eye(slots.size if ridge else 0, slots.size)])
+    rows, A = _dense(images, slots)
+    whole = np.vstack([A / scale, np.sqrt(ridge) * np.eye(slots.size if ridge else 0, slots.size)])
     Q, R = np.linalg.qr(whole)
 
     def by_qr(residual: FloatArray, u: FloatArray) -> FloatArray:
-        return np.asarray(Q.T @ np.concatenate([residual, -np.sqrt(ridge) * u if ridge else u[:0]]))
+        return np.asarray(Q.T @ np.concatenate([residual[rows], -np.sqrt(ridge) * u if ridge else u[:0]]))
 
     return R, by_qr
 
@@ -137,7 +141,8 @@ def _used(images: Images, slots: IntArray, ridge: float) -> Array:
     """Which of these columns the best nonnegative coefficients use; all of them where the search did not settle."""
     from scipy.optimize import nnls
 
-    A, target = _dense(images, slots), images.target
+    rows, A = _dense(images, slots)
+    target = images.target[rows]
     lengths = np.linalg.norm(A, axis=0)
     A /= np.where(lengths > 0, lengths, 1.0)  # nnls judges slopes by one size for all
     if ridge:
@@ -151,6 +156,7 @@ def _used(images: Images, slots: IntArray, ridge: float) -> Array:
     return c > 0
 
 
-def _dense(images: Images, slots: IntArray) -> FloatArray:
-    columns = images.columns(slots)
-    return np.array(columns.toarray() if sp.issparse(columns) else columns, order="F")
+def _dense(images: Images, slots: IntArray) -> tuple[IntArray | slice, FloatArray]:
+    """The rows in which any of these images has entries, and the images there."""
+    rows, A = linalg.filled_rows(images.columns(slots))
+    return rows, np.array(A, order="F")

@@ -12,9 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from fewatoms import _checks, ledger, linalg
-from fewatoms._types import Array, FloatArray, IntArray, ModelDual
+from fewatoms._types import Array, FloatArray, IntArray, Matrix, ModelDual
 from fewatoms.atoms import AtomicSet, Listing
-from fewatoms.capabilities import ColumnBlocks, RowWise
+from fewatoms.capabilities import ColumnBlocks, RowWise, SparseColumns
 from fewatoms.faces import Face
 from fewatoms.methods.listed.images import Crossings, Images
 from fewatoms.operators import MatrixOperator, Operator, passes
@@ -110,6 +110,8 @@ class View:
         if lengths is None:
             return
         if np.isnan(lengths).any():
+            if self.rows is not None:
+                passes.refuse_odd(self.rows, problem.m)
             raise ValueError("M must hold finite numbers only; some of its columns do not")
         longest = float(lengths.max(initial=0.0))
         if not longest < LONGEST_COLUMN:
@@ -264,6 +266,25 @@ class View:
         if self.listing.maps:
             return np.stack([self.pull(z) for z in Z.T])
         return Z.T * (self.sign if self._units is None else self._units)
+
+    def few_crossings(self, classes: IntArray, most: int) -> tuple[IntArray, FloatArray] | None:
+        """The classes whose images have anything in common with those of some, and the inner products, a row for each
+        of these; None where that may be more than so many numbers, or columns are not sparse and at hand."""
+        sparse = self.M.offers(SparseColumns)
+        if sparse is None or self.at_hand is None or not self.single:
+            return None
+        entries, (m, n) = self.at_hand.image_size, self.M.shape
+        if classes.size * entries * max(1.0, entries * n / m) > most:
+            return None
+        block: Matrix = self.images.columns(self.images.slots(classes))
+        if not sp.issparse(block):
+            return None
+        Y = block if self._root is None else sp.diags_array(self._root) @ block
+        K = sp.csc_array(sparse.crossed(sp.csc_array(Y)).T)  # by atoms: those without entries have nothing in common
+        where = np.flatnonzero(np.diff(K.indptr))
+        if classes.size * where.size > most:
+            return None
+        return where, K[:, where].toarray() * self.image_scale(where)
 
     def alignments(self, z: FloatArray) -> FloatArray:
         """Those of the best atom of each class with a pulled z; minus infinity for classes that must stay out."""

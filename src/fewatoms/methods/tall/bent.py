@@ -8,25 +8,31 @@ that no exchange of the search improves, and its coefficients are those of Newto
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from fewatoms import ledger
 from fewatoms._types import FloatArray, Foreign
+from fewatoms.atoms import AtomicSet
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
-from fewatoms.capabilities import RowWise
+from fewatoms.capabilities import Gauge, Prox, RowWise
+from fewatoms.faces import Face
 from fewatoms.losses import Loss
 from fewatoms.methods.base import Job, Pace
 from fewatoms.methods.tall import sums
-from fewatoms.operators import MatrixOperator
+from fewatoms.operators import MatrixOperator, passes
+from fewatoms.oracles.proximal_gradient import ProximalGradient
 from fewatoms.problem import Problem
-from fewatoms.relaxations import P1
-from fewatoms.units import column_lengths
+from fewatoms.relaxations import P1, Relaxation
+from fewatoms.units import column_lengths, unit_atoms
 
 if TYPE_CHECKING:
     from fewatoms.methods.tall import Tall
@@ -34,6 +40,7 @@ if TYPE_CHECKING:
 SHARES = 0.5 ** np.arange(1, 12)  # shares of the way to the best point of a parabola that one pass looks at
 FALLEN = 1e-10  # share of the objective below which a fall is the last one
 PATIENT, SLOW = 4, 0.1  # steps of other atoms that are not better at once, and the least share of what is missing each
+PROOFS, STEPS = 4, 500  # parabolas for a certificate at most, and proximal gradients over each
 UPRIGHT = 1e-12  # of the largest squared length in the Hessian: what is added to all, so that there is a triangle
 
 
@@ -49,6 +56,11 @@ class LossRows:
 
 def _support(x: FloatArray) -> frozenset[int]:
     return frozenset(np.flatnonzero(x).tolist())
+
+
+def _squares(face: Face) -> FloatArray:
+    """The squared length of what each coefficient of a face stands for: listed atoms are orthogonal, of any length."""
+    return np.array([float(np.sum(np.square(face.point(unit)))) for unit in np.eye(face.dim)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +127,7 @@ class BentJob(Job):
         if self._scale is None:
             squares = self.rows.over_rows(sums.squared, parts=(self._F,))
             if not np.isfinite(squares).all():
-                raise ValueError("M must hold finite numbers only, of sizes whose squares are finite; some are not")
+                passes.refuse_odd(self.rows, self.problem.m)
             lengths = np.sqrt(squares)
             self._scale = 1.0 / np.where(lengths > 0, lengths, 1.0)
         return self._scale
@@ -203,14 +215,19 @@ class BentJob(Job):
             self._lengths = found
         return self._lengths
 
-    def _best(self, problem: Problem, at: Bent, inside: frozenset[int] | None) -> FloatArray | None:
-        """The best point of the parabola with as many atoms as are allowed, or with these coordinates alone."""
+    def _posed(self, problem: Problem, at: Bent) -> tuple[FloatArray, FloatArray]:
+        """The parabola at a point as least squares in the coefficients, with what they pay."""
         U, u, scale = at.triangle()
         q = at.v.size
         R, c = U[q:, q:] / scale[q:], u[q:]
         if problem.price.on_squares:
             R = np.concatenate([R, np.sqrt(problem.price.on_squares) * np.diag(self._measured())])
             c = np.concatenate([c, np.zeros(len(R) - c.size)])
+        return R, c
+
+    def _best(self, problem: Problem, at: Bent, inside: frozenset[int] | None) -> FloatArray | None:
+        """The best point of the parabola with as many atoms as are allowed, or with these coordinates alone."""
+        R, c = self._posed(problem, at)
         if inside is not None:
             R = R * np.isin(np.arange(R.shape[1]), list(inside))
         posed = replace(Problem.of(MatrixOperator(R), c, atoms=problem.atoms), budget=problem.budget)
@@ -226,17 +243,24 @@ class BentJob(Job):
         best = min(found, key=lambda candidate: candidate.loss)
         return np.ravel(best.face.point(best.c))
 
+    @cached_property
+    def _units_set(self) -> AtomicSet | None:
+        """The atoms in units of their images, where these are others."""
+        return unit_atoms(self.problem)
+
     # Answers ----------------------------------------------------------------------------------------------------------
 
     def _candidate(self, problem: Problem, at: Bent) -> Candidate:
         face = problem.atoms.expose(at.x, problem.budget.single)
-        c = face.adjoint(at.x)
+        c = face.adjoint(at.x) / _squares(face)
 
         def left() -> FloatArray:
             return problem.b - problem.M.apply(at.x)
 
         squares = float(np.sum((self._measured() * at.x) ** 2)) if problem.price.on_squares else None
-        return Candidate(at.value, face.gauge(c), lambda: (face, c), left, squares=squares)
+        gauge = None if self._units_set is None else self._units_set.offers(Gauge)
+        units = None if gauge is None else gauge.gauge(at.x)
+        return Candidate(at.value, face.gauge(c), lambda: (face, c), left, squares=squares, unit_gauge=units)
 
     def retrieve(self, iterate: Iterate, budget: Budget) -> Candidate:
         assert iterate.primal is not None
@@ -247,9 +271,34 @@ class BentJob(Job):
         return None if at is None or not at.x.any() else self._candidate(self.problem.with_budget(budget), at)
 
     def evaluate(self, iterate: Iterate) -> DualPoint:
-        """The answer's own dual vector, for (P1) at the penalty where it is feasible: two passes."""
-        problem, at = self.problem, cast(Bent, iterate.at)
-        y = problem.loss.gradient(problem.b - problem.M.apply(at.x))
+        """(P1) in units of the images, at the penalty for which the answer's own dual vector is feasible: that vector,
+        or that of a point where parabolas have led to, whichever proves more. Three passes each."""
+        at = cast(Bent, iterate.at)
+        problem = self.problem if self._units_set is None else self.problem.over(self._units_set)
+        best = self._dual_point(problem, at.x, None)
+        proven = best.relaxation.feasible(best.y, best.z, best.support)[1]
+        led = problem.atoms.bounded and problem.atoms.offers(Prox) is not None and 0 < best.support < np.inf
+        for _ in range(PROOFS if led else 0):
+            x = self._relaxed(problem, at, best.relaxation)
+            point = self._dual_point(problem, x, best.relaxation)
+            value = point.relaxation.feasible(point.y, point.z, point.support)[1]
+            if value < proven:
+                best, proven = point, value
+            at = self._bent(x, at.freely(x))
+        return best
+
+    def _dual_point(self, problem: Problem, x: FloatArray, relaxation: Relaxation | None) -> DualPoint:
+        """The dual vector of a point: two passes."""
+        y = problem.loss.gradient(problem.b - problem.M.apply(x))
         z = problem.M.adjoint(y)
         support = problem.atoms.ceiling(z)
-        return DualPoint(y, z, support, P1(problem, support))
+        return DualPoint(y, z, support, P1(problem, support) if relaxation is None else relaxation)
+
+    def _relaxed(self, problem: Problem, at: Bent, relaxation: Relaxation) -> FloatArray:
+        """The point of (P1) over the parabola, nearly."""
+        R, c = self._posed(self.problem, at)
+        posed = Problem.of(MatrixOperator(R), c, atoms=problem.atoms)
+        with ledger.elsewhere():
+            steps = islice(ProximalGradient(relaxation.parameter).iterates(posed), STEPS)
+            dual = deque(steps, maxlen=1)[0]
+        return np.asarray(np.linalg.lstsq(R, c - dual.y, rcond=None)[0])

@@ -20,7 +20,7 @@ from fewatoms.faces import Face
 from fewatoms.goals import Goal
 from fewatoms.methods.base import Job, Sketch
 from fewatoms.methods.tall import sums
-from fewatoms.operators import MatrixOperator
+from fewatoms.operators import MatrixOperator, passes
 from fewatoms.problem import Problem
 from fewatoms.solution import Solution
 
@@ -51,7 +51,7 @@ class Triangular:
             G = rows.over_rows(sums.gram, parts=(problem.data, F, root))
         lengths = np.sqrt(G.diagonal())
         if np.isnan(lengths).any():
-            raise ValueError("M must hold finite numbers only; some of its rows do not")
+            passes.refuse_odd(rows, problem.m)
         usual = np.isfinite(G).all() and not ((lengths > 0) & (lengths < 1e-140)).any()
         scale = np.where((lengths > 0) & np.isfinite(lengths), 1.0 / np.where(lengths > 0, lengths, 1.0), 1.0)
         U = _factor(G * scale[:, None] * scale) if usual else None
