@@ -69,7 +69,7 @@ class Wrapper(Operator):
         return self.inner.read_data(b) if self.shape == self.inner.shape else super().read_data(b)
 
     def nothing(self) -> FloatArray:
-        return self.seen(self.inner.nothing())
+        return super().nothing() if self.arrays else self.seen(self.inner.nothing())
 
     def probe(self, rng: np.random.Generator) -> FloatArray:
         return self.inner.probe(rng) if self.shape == self.inner.shape else super().probe(rng)
