@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import fewatoms as fa
+from fewatoms.doors import posed
 from fewatoms.engines import engine_of
 from fewatoms.entered import stored
 from fewatoms.io import read_entries, spilled
@@ -108,6 +109,16 @@ def test_the_workers_of_a_cluster_give_it_too(small, way, client):
     S, values, folder = small
     M, b = fa.EntryBlocks.of(folder, engine=client, entries=500)
     assert_same(fitted(M, b, **WAYS[way]), fitted(S, values, **WAYS[way]))
+
+
+def test_entries_in_blocks_ask_for_no_memory(small):
+    """Those in arrays do, before a fit begins."""
+    S, values, folder = small
+    for (M, b), asks in ((fa.EntryBlocks.of(folder, engine="serial"), False), ((S, values), True)):
+        problem, _ = posed(M, b, 2, atoms=fa.RankOne(P, Q), ridge=0.5, free="biases")
+        needs = Completion().open(problem, [problem.budget]).needs()
+        assert needs["factors"] > 0
+        assert all((needs[what] > 0) == asks for what in needs if what != "factors")
 
 
 @pytest.mark.parametrize("entries", [1, 40, 10**6])
