@@ -10,8 +10,9 @@ import scipy.sparse as sp
 
 import fewatoms as fa
 from answers import NAMES, answer, cases
-from fewatoms.asked import Asked, Fingerprint, digest, loss_of, set_of
+from fewatoms.asked import Asked, Fingerprint, loss_of, set_of
 from fewatoms.kept import Kept
+from fewatoms.linalg import digest
 
 
 @pytest.mark.parametrize("name", NAMES)

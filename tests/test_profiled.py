@@ -17,7 +17,7 @@ from contracts.families import (
     vector_operators,
 )
 from fewatoms import Huber, LeastSquares, Sampling, kernels
-from fewatoms.operators import Margins
+from fewatoms.operators import Margins, by_lines
 from fewatoms.profiled import Biased, Profiled
 
 M_ROWS = 9
@@ -170,7 +170,7 @@ def biased_family():
         weights = generator(3).uniform(0.1, 4.0, M.shape[0])
         for told, base in (("", LeastSquares()), (", weights", LeastSquares(weights))):
             for shrink in (0.7, 1e-4, 50.0) if name == "usual" else (0.7, 1e-4):
-                found[f"{name}{told}, shrunk by {shrink:g}"] = (Biased(base, Margins(M, M), shrink), F)
+                found[f"{name}{told}, shrunk by {shrink:g}"] = (Biased(base, Margins(M, by_lines(M)), shrink), F)
     return found
 
 
@@ -327,5 +327,5 @@ def test_biased_the_loops_give_the_same_loss(name, monkeypatch):
 
 def test_biased_it_says_what_it_is():
     M = Sampling([0, 1], [1, 0], (2, 2))
-    loss = Biased(LeastSquares(), Margins(M, M), 0.25)
+    loss = Biased(LeastSquares(), Margins(M, by_lines(M)), 0.25)
     assert repr(loss) == "Biased(LeastSquares(), biases shrunk by 0.25)"

@@ -5,7 +5,7 @@ import pytest
 
 import naive
 from fewatoms import Sampling, kernels
-from fewatoms.methods.lowrank.entries import row_by_row
+from fewatoms.operators.sampling import ByLines
 from fewatoms.sides import NONE, Side, at_entries
 
 P, Q = 9, 7
@@ -116,14 +116,14 @@ def test_some_entries_held_out(weighted, share):
     values, weights = rng.standard_normal(30), rng.uniform(1.0, 2.0, 30) if weighted else None
     M = Sampling(rows, cols, (p, q))
     out = rng.random(30) < share
-    parts = row_by_row(M, values, weights).parted(M.row_by_row(out)[2])
+    parts = ByLines(M).lines(values, weights).parted(M.row_by_row(out)[2])
     for part, some in zip(parts, (~out, out), strict=True):
         if not some.any():
             assert part.values.size == 0
             assert not part.starts.any()
             continue
         alone = Sampling(rows[some], cols[some], (p, q))
-        wanted = row_by_row(alone, values[some], None if weights is None else weights[some])
+        wanted = ByLines(alone).lines(values[some], None if weights is None else weights[some])
         for name in ("starts", "others", "values", "weights"):
             np.testing.assert_array_equal(getattr(part, name), getattr(wanted, name))
 

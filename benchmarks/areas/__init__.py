@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from benchmarks.areas import blocks, choice, completion, demixing, everyday, exact, phase, scale_giants, vectors
+from benchmarks.areas import (
+    blocks,
+    choice,
+    completion,
+    demixing,
+    everyday,
+    exact,
+    phase,
+    scale,
+    scale_giants,
+    vectors,
+)
 from benchmarks.records import Part
 
 AREAS = {
@@ -13,6 +24,7 @@ AREAS = {
     "completion": completion.PARTS,
     "demixing": demixing.PARTS,
     "phase": phase.PARTS,
+    "scale": scale.PARTS,
     "giants": scale_giants.PARTS,
     "blocks": blocks.PARTS,
 }
@@ -24,6 +36,7 @@ TITLES = {
     "completion": "matrices from some of their entries",
     "demixing": "sums of two parts told apart",
     "phase": "vectors from intensities",
+    "scale": "data larger than memory",
     "giants": "sparse vectors of the largest sizes",
     "blocks": "matrices in blocks of rows, on disk or made by loaders",
 }

@@ -20,6 +20,7 @@ from fewatoms.beside import Biases
 from fewatoms.certificates import Certificate
 from fewatoms.chosen import choose_k
 from fewatoms.doors import fit, fit_many
+from fewatoms.entered import EntryBlocks
 from fewatoms.files import load
 from fewatoms.losses import Huber, LeastSquares, Logistic, Loss, Multinomial
 from fewatoms.lowrank import LowRank
@@ -46,6 +47,7 @@ __all__ = [
     "Certificate",
     "Counting",
     "Dictionary",
+    "EntryBlocks",
     "FiniteSet",
     "FromIterates",
     "General",

@@ -7,7 +7,6 @@ be given again together with M and b.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import prod
@@ -16,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from fewatoms import frames, kept
+from fewatoms import frames, kept, linalg
 from fewatoms._types import FloatArray
 from fewatoms.atoms import (
     AtomicSet,
@@ -65,9 +64,9 @@ class Fingerprint:
         weights, F = problem.base_loss.weights, problem.beside.columns
         return cls(
             problem.measured.shape,
-            digest(as_given(problem.data, problem.base_loss)),
-            "" if weights is None else digest(weights),
-            "" if F is None else digest(F),
+            problem.measured.digest(as_given(problem.data, problem.base_loss)),
+            "" if weights is None else linalg.digest(weights),
+            "" if F is None else linalg.digest(F),
             problem.measured.sketch(),
         )
 
@@ -107,12 +106,6 @@ class Fingerprint:
 def as_given(data: FloatArray, loss: Loss) -> FloatArray:
     """Data as they were given: numbers for labels, which are part of the loss."""
     return data if loss.labels is None else loss.labels.codes.astype(np.float64)
-
-
-def digest(values: FloatArray) -> str:
-    """Of numbers, whatever their layout in memory; 0 and -0 are one."""
-    flat = np.ascontiguousarray(values, dtype=np.float64).ravel() + 0.0
-    return hashlib.blake2b(flat.tobytes(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from fewatoms.capabilities import SampledEntries, need
 from fewatoms.losses import Loss
 from fewatoms.names import Names
 from fewatoms.norms import block_lengths
-from fewatoms.operators import Margins, Operator, Projected
+from fewatoms.operators import Margins, Operator, Projected, by_lines
 from fewatoms.profiled import TRACE, Biased, Profiled
 
 
@@ -260,7 +260,9 @@ class RowsAndColumns:
         total = float(b.size if loss.weights is None else loss.weights.sum())
         # where it is still to be chosen, a trace: nothing is asked of the loss yet, and without any it is dear
         shrink = TRACE * total / sum(self.shape) if self.shrink is None else self.shrink
-        biased = Biased(loss, Margins(M, need(M, SampledEntries)), shrink)
+        entries = by_lines(M)
+        assert entries is not None
+        biased = Biased(loss, Margins(M, entries), shrink)
         centred = b - self.center if self.centred is None else self.centred
         return Seen(M, centred, biased, left=biased.left, fitted=lambda image: biased.best_beside(centred, image))
 
@@ -279,7 +281,7 @@ class RowsAndColumns:
         return replace(self, shrink=shrink)
 
     def for_data(self, b: FloatArray, loss: Loss) -> RowsAndColumns:
-        center = float(np.average(b, weights=loss.weights))
+        center = float(b.mean() if loss.weights is None else np.average(b, weights=loss.weights))
         return replace(self, center=center, centred=b - center)
 
     def subset(self, rows: IntArray) -> RowsAndColumns:
@@ -346,7 +348,7 @@ def spread(free: object, rows: int, count: int, loss: Loss) -> FreeColumns | Non
 def _biases(
     asked: Biases, M: Operator, b: FloatArray, loss: Loss, *, ridge: float | None, bounded: bool
 ) -> RowsAndColumns:
-    entries = M.offers(SampledEntries)
+    entries = by_lines(M)
     if entries is None or not loss.squares:
         raise ValueError(f"free: biases are for sampled entries of a matrix and least squares; got {M!r} and {loss!r}")
     if bounded and asked.ridge not in (None, 0, 0.0):

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fewatoms import journal, kept, ledger
+from fewatoms import journal, kept, ledger, linalg
 from fewatoms._types import Array
-from fewatoms.asked import Asked, Fingerprint, digest, plain_budget
+from fewatoms.asked import Asked, Fingerprint, plain_budget
 from fewatoms.budget import Budget
 from fewatoms.journal import Step
 from fewatoms.kept import Kept, Plain
@@ -53,7 +53,7 @@ def facts(door: str, problem: Problem, way: Way, more: Mapping[str, Plain]) -> d
 def digest_of_all(data: Array) -> str:
     """Of all data vectors; of labels, of what they are called."""
     if data.dtype.kind in "biuf":
-        return digest(data)
+        return linalg.digest(data)
     return hashlib.blake2b(repr(data.tolist()).encode(), digest_size=16).hexdigest()
 
 

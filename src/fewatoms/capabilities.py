@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 from inspect import isfunction
 from typing import TYPE_CHECKING, Protocol, TypeGuard, TypeVar, runtime_checkable
 
-from fewatoms._types import Array, FloatArray, Foreign, IntArray, Matrix, ModelDual
+from fewatoms._types import Array, FloatArray, Foreign, IntArray, Matrix, ModelDual, Vector
 
 if TYPE_CHECKING:
     from fewatoms.faces import Face, Factors, SymmetricFactors
     from fewatoms.reduced import ReducedOperator
+    from fewatoms.sides import Lines, Split
 
 C = TypeVar("C")
 
@@ -160,6 +161,39 @@ class SampledEntries(Protocol):
 
     def sampled(self, U: Array, V: Array) -> FloatArray:
         """The entries of U V^T, in the order of the data."""
+        ...
+
+
+@runtime_checkable
+class EntryLines(Protocol):
+    """The same line by line, wherever entries are: in arrays, or in blocks elsewhere. Vectors are what the operator's
+    own images and data are.
+
+    in_arrays : whether they are in memory, so that their other order has to be there too
+    """
+
+    matrix_shape: tuple[int, int]
+    in_arrays: bool
+
+    @property
+    def counts(self) -> tuple[IntArray, IntArray]:
+        """How many entries each row and each column has."""
+        ...
+
+    def lines(self, values: Vector, weights: FloatArray | None = None) -> Lines:
+        """Entries with these values row by row."""
+        ...
+
+    def named(self, held: IntArray) -> Split:
+        """These entries, by their numbers in the order of the data, as those that are held out."""
+        ...
+
+    def sampled(self, U: Array, V: Array) -> Vector:
+        """The entries of U V^T."""
+        ...
+
+    def sums(self, y: Vector) -> FloatArray:
+        """Over each row, and then over each column."""
         ...
 
 

@@ -127,7 +127,7 @@ class Certificate:
         """The certificate of an answer that has its problem again, if that is the one it was."""
         with ledger.opened() as spent:
             self.fingerprint.refuse(Fingerprint.of(problem))
-            image = face.measure(problem.measured, c) if face.dim else np.zeros(problem.m)
+            image = face.measure(problem.measured, c) if face.dim else problem.measured.nothing()
             loss = problem.loss.value(problem.b - problem.seen.image(image))
         # one large column may hide all others in a fingerprint
         if not abs(loss - self.loss) <= SAME_ANSWER * max(loss, self.loss) + ROUNDED * problem.reference:

@@ -110,8 +110,10 @@ def found(b: npt.ArrayLike, loss: Loss, *, columns: bool) -> Labels | None:
 
 def refuse(b: npt.ArrayLike, loss: Loss) -> None:
     """Refuse whole numbers that are no data of a loss of two classes: they are labels, of one class or too many."""
+    if not loss.labelled:
+        return
     values = np.asarray(b)
-    if loss.labelled and values.any() and (values == np.round(values)).all():
+    if values.any() and (values == np.round(values)).all():
         read(values, loss)
 
 

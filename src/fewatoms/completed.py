@@ -3,9 +3,10 @@ each row. The command line and the estimators stand on it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +15,8 @@ from fewatoms._types import Array, FloatArray, IntArray, Matrix
 from fewatoms.ids import UNKNOWN, Ids, told
 from fewatoms.lowrank import LowRank
 from fewatoms.operators import Sampling
+
+Reads: TypeAlias = Callable[[IntArray], Matrix]
 
 SCORES_TOGETHER = 1 << 22  # scores of users that are looked at together
 
@@ -131,6 +134,7 @@ class Completed:
     otherwise : what is said where the model knows nothing: a row, or a column, without entries and without biases. None
         leaves that to the model
     span : the least and the largest value that is said
+    reads : where some rows had entries, row by row, where these are too many to be kept here
     """
 
     model: LowRank
@@ -139,6 +143,11 @@ class Completed:
     seen: Matrix | None
     otherwise: float | None
     span: tuple[float, float]
+    reads: Reads | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        """Entries that are not kept here stay behind."""
+        return vars(self) | {"reads": None if self.reads is None else _left_behind}
 
     @cached_property
     def _known(self) -> tuple[Array, Array]:
@@ -170,9 +179,10 @@ class Completed:
         cols, scores = np.empty((rows.size, n), dtype=np.intp), np.empty((rows.size, n))
         for some in _blocks(rows.size, max(1, SCORES_TOGETHER // len(self.cols))):
             block = self._scores(rows[some])
-            if exclude_seen and self.seen is not None:
-                known = np.flatnonzero(rows[some] != UNKNOWN)
-                i, j = self.seen[rows[some][known]].nonzero()
+            known = np.flatnonzero(rows[some] != UNKNOWN)
+            seen = self._seen_of(rows[some][known]) if exclude_seen else None
+            if seen is not None:
+                i, j = seen.nonzero()
                 block[known[i], j] = -np.inf
             top = np.argpartition(-block, n - 1, axis=1)[:, :n]
             high = np.take_along_axis(block, top, axis=1)
@@ -181,6 +191,12 @@ class Completed:
         none = np.isneginf(scores)
         cols[none], scores[none] = UNKNOWN, np.nan
         return cols, np.clip(scores, *self.span)
+
+    def _seen_of(self, rows: IntArray) -> Matrix | None:
+        """Where these rows had entries, if anybody knows."""
+        if self.reads is not None:
+            return self.reads(rows)
+        return None if self.seen is None else self.seen[rows]
 
     def _scores(self, rows: IntArray) -> FloatArray:
         """All entries of a few rows."""
@@ -204,7 +220,28 @@ class Completed:
         seen = None if self.seen is None else sp.csr_array(stack([self.seen, fresh.grid], format="csr"))
         rows = self.rows.extended(fresh.rows.values) if axis == 0 else self.rows
         cols = self.cols.extended(fresh.cols.values) if axis == 1 else self.cols
-        return replace(self, model=model, rows=rows, cols=cols, seen=seen)
+        reads = None if self.reads is None else _reading_more(self.reads, fresh.grid, len(self.rows), axis)
+        return replace(self, model=model, rows=rows, cols=cols, seen=seen, reads=reads)
+
+
+def _left_behind(rows: IntArray) -> Matrix:
+    raise ValueError(
+        "exclude_seen must be False: entries in blocks stay behind when a model is pickled, so that nobody knows any "
+        "more which ones there were"
+    )
+
+
+def _reading_more(reads: Reads, grid: Matrix, known: int, axis: int) -> Reads:
+    """The same with new rows behind those that are known, or new columns."""
+
+    def more(rows: IntArray) -> Matrix:
+        if axis == 1:
+            return sp.hstack([reads(rows), grid[rows]], format="csr")
+        old = rows < known
+        both = sp.vstack([reads(rows[old]), grid[rows[~old] - known]], format="csr")
+        return both[np.argsort(np.argsort(~old, kind="stable"), kind="stable")]
+
+    return more
 
 
 def _blocks(count: int, size: int) -> Iterator[slice]:

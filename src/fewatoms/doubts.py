@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fewatoms import linalg
 from fewatoms._types import FloatArray
 from fewatoms.problem import Problem
 from fewatoms.rounding import doubt, gamma
@@ -11,7 +10,7 @@ from fewatoms.spread import length_of
 
 def of_product(problem: Problem, y: FloatArray) -> float:
     """By how much <b, y> may be off."""
-    return doubt(y.size + 4, linalg.dot_of_sizes(problem.b, y))
+    return doubt(y.size + 4, problem.measured.bound_of_sizes(problem.b, y))
 
 
 def of_values(problem: Problem, y: FloatArray) -> float:

@@ -45,7 +45,7 @@ class LevelBounds:
         self.first_step: float | None = None  # the first dual point's bound from tau = 0: the size of a sensible x
         self._right: list[tuple[float, float]] = []
         # |grad f| <= sqrt(2 L f) turns rounding in a residual of the size of b into rounding of the loss
-        self._bend, self._size = 2 * problem.loss.smoothness, float(np.linalg.norm(problem.b))
+        self._bend, self._size = 2 * problem.loss.smoothness, math.sqrt(problem.b @ problem.b)
 
     def told(self) -> Plain:
         """What is known, for a checkpoint."""

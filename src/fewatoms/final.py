@@ -13,6 +13,7 @@ from fewatoms.candidates import Candidate
 from fewatoms.capabilities import SampledEntries
 from fewatoms.evidence import ROUNDING
 from fewatoms.faces import Face
+from fewatoms.operators import by_lines
 from fewatoms.problem import Problem
 
 IDLE = 1e-13  # of the largest coefficient: smaller ones are rounding, if the loss says so too
@@ -21,7 +22,7 @@ IDLE = 1e-13  # of the largest coefficient: smaller ones are rounding, if the lo
 def _left(problem: Problem, image: FloatArray) -> FloatArray:
     """b - image. Where entries are sampled, which may be many, in the place of the image: elsewhere the image may be
     something that a user's operator keeps."""
-    if problem.measured.background:
+    if not problem.measured.arrays:
         return problem.b - image
     ours = problem.measured.offers(SampledEntries) is not None
     return np.subtract(problem.b, image, out=image if ours and image.flags.writeable else None)
@@ -56,13 +57,13 @@ def _recomputed(problem: Problem, face: Face, c: FloatArray) -> tuple[Candidate,
     residual = _left(problem, problem.seen.image(image))
     squares = 0.0 if problem.ridged is None else problem.ridged.squares(face, c)
     final = Candidate.of(face, c, residual, problem.loss.value(residual), squares=squares)
-    if problem.measured.offers(SampledEntries) is not None:  # a path keeps many answers: one pass makes it again
+    if by_lines(problem.measured) is not None:  # a path keeps many answers: one pass makes it again
         final = replace(final, left=lambda: _left(problem, problem.seen.image(_image(problem, face, c))))
     return final, beside
 
 
 def _image(problem: Problem, face: Face, c: FloatArray) -> FloatArray:
-    return face.measure(problem.measured, c) if face.dim else np.zeros(problem.m)
+    return face.measure(problem.measured, c) if face.dim else problem.measured.nothing()
 
 
 def _as_good(problem: Problem, loss: float, before: float) -> bool:

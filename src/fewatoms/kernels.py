@@ -15,6 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from fewatoms import alone
 from fewatoms._types import Array, FloatArray, Foreign
 
 WORTHWHILE = 30_000  # from this many entries on, compiled loops repay the import of numba
@@ -48,6 +49,8 @@ def streams() -> Foreign:
 
 def threads() -> int:
     """How many threads loops may use: the cores of this process, or fewer if numba's or OpenMP's variable says so."""
+    if alone.asked():
+        return 1
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS"):
         told = os.environ.get(name, "")

@@ -6,6 +6,7 @@ counted there. Where none is open a fixed seed is used and the count is dropped.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable
 from inspect import signature
@@ -132,6 +133,12 @@ class Hermitian(LinearOperator):  # type: ignore[misc]
 
     def _adjoint(self) -> Hermitian:
         return self
+
+
+def digest(values: FloatArray) -> str:
+    """Of numbers, whatever their layout in memory; 0 and -0 are one."""
+    flat = np.ascontiguousarray(values, dtype=np.float64).ravel() + 0.0
+    return hashlib.blake2b(flat.tobytes(), digest_size=16).hexdigest()
 
 
 def dot_of_sizes(a: FloatArray, b: FloatArray) -> float:

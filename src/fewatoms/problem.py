@@ -284,14 +284,14 @@ class Problem:
 
     def misfit_of(self, candidate: Candidate) -> float:
         """|b - Mx| / |b|, in the loss's weights; nan where it means nothing."""
-        if not self.loss.anchored:
-            return math.nan
-        if not self.data.any():
-            return 0.0
+        if not self.loss.anchored or not self.data.any():
+            return 0.0 if self.loss.anchored else math.nan
         if self.loss.squares:
             return math.sqrt(candidate.loss / self.reference)
         w = np.ones(1) if self.loss.weights is None else np.sqrt(self.loss.weights)
         left = self.seen.left(candidate.residual)
+        if self.base_loss.squares:
+            return math.sqrt(self.base_loss.value(left) / self.reference)
         return float(np.linalg.norm(w * left) / np.linalg.norm(w * self.data))
 
     @cached_property

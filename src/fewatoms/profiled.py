@@ -159,7 +159,8 @@ class Biased(Quadratic):
     def left(self, r: FloatArray, v: FloatArray | None = None) -> FloatArray:
         """r - F v."""
         left = self.F.forward(self.best_free(r) if v is None else v)
-        np.subtract(r, left, out=left)  # as long as the data: one of them is enough
+        left *= -1.0
+        left += r  # r - F v in the place of F v: as long as the data, one of them is enough
         if self.shrink > 0:
             return left
         off = self.F.backward(self._weighed(left))  # in digits of what is left, which may be far less than r
@@ -167,7 +168,7 @@ class Biased(Quadratic):
 
     def _orthogonal(self, gathered: FloatArray, y: FloatArray) -> bool:
         """Whether F'y is rounding beside its terms."""
-        return bool((np.abs(gathered) <= ORTHOGONAL * self.F.backward(np.abs(self._weighed(y)))).all())
+        return bool((np.abs(gathered) <= ORTHOGONAL * self.F.backward(abs(self._weighed(y)))).all())
 
     def value(self, r: FloatArray) -> float:
         v = self.best_free(r)
@@ -179,6 +180,6 @@ class Biased(Quadratic):
     def conjugate(self, y: FloatArray) -> float:
         gathered = self.F.backward(y)
         if self.shrink <= 0:
-            terms = self.F.backward(np.abs(y))
+            terms = self.F.backward(abs(y))
             return self.base.conjugate(y) if (np.abs(gathered) <= ZERO * terms).all() else math.inf
         return self.base.conjugate(y) + 0.5 * float(np.dot(gathered, gathered)) / self.shrink

@@ -8,14 +8,14 @@ from typing import NamedTuple, Unpack
 import numpy as np
 
 from fewatoms import callbacks
-from fewatoms._types import FloatArray
+from fewatoms._types import Vector
 from fewatoms.calls import call
 from fewatoms.choosing import budgets_of
 from fewatoms.continued import answer_again
 from fewatoms.doors import Words, fit, posed
 from fewatoms.effort import RANKS
 from fewatoms.kept import Kept
-from fewatoms.operators import Sampling
+from fewatoms.operators import Operator
 from fewatoms.problem import Problem
 from fewatoms.run import solve_best
 from fewatoms.solution import Solution
@@ -30,7 +30,7 @@ class Ranked(NamedTuple):
     scores: dict[int, float]
 
 
-def best_rank(M: Sampling, b: FloatArray, ranks: Sequence[int], **words: Unpack[Words]) -> Ranked:
+def best_rank(M: Operator, b: Vector, ranks: Sequence[int], **words: Unpack[Words]) -> Ranked:
     """The answer of the rank that predicts entries held out best, the lowest among equals; `words` are those of `fit`.
     The same entries are held out for each; ranks are tried in turn, each from the one before, until three predict no
     better. Where nothing can be held out, the lowest rank."""

@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from fewatoms import words
+from fewatoms import linalg, words
 from fewatoms._types import Array, FloatArray, IntArray
-from fewatoms.asked import as_given, digest
+from fewatoms.asked import as_given
 from fewatoms.atoms import AtomicSet
 from fewatoms.candidates import Candidate
 from fewatoms.evidence import Evidence, proven_again
@@ -87,6 +87,6 @@ class Source:
 def digest_of(problem: Problem, column: Array) -> str:
     """Of one data vector, whatever it holds."""
     try:
-        return digest(as_given(*problem.read(column)))
+        return linalg.digest(as_given(*problem.read(column)))
     except (TypeError, ValueError):
-        return digest(np.asarray(column, dtype=np.float64))
+        return linalg.digest(np.asarray(column, dtype=np.float64))

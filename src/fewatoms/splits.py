@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fewatoms import linalg
 from fewatoms._types import Array, IntArray
-from fewatoms.asked import digest
 from fewatoms.kept import Kept, Plain
 
 
@@ -44,7 +44,7 @@ def rows_again(arrays: Mapping[str, Array]) -> list[Split] | None:
 def digest_of_rows(splits: Sequence[Split] | None) -> str | None:
     """By which they are known to be the same."""
     arrays = rows_kept(splits)
-    return digest(np.concatenate([np.append(arrays[name], -1) for name in sorted(arrays)])) if arrays else None
+    return linalg.digest(np.concatenate([np.append(arrays[name], -1) for name in sorted(arrays)])) if arrays else None
 
 
 def choice_told(

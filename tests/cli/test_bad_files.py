@@ -141,7 +141,8 @@ fit houses.csv --target price --rule 2se              | 2se
 fit houses.csv --target price -k 2 --rule 1se         | range such as 1:20
 fit houses.csv --target price --misfit 0.2 --rule 1se | neither -k nor --misfit
 fit houses.csv --target price --tabel atoms.csv       | did you mean --table? (fewatoms fit --help
-complete ratings.csv --for ann                        | --for ann (fewatoms complete --help
+complete ratings.csv --whom ann                       | --whom ann (fewatoms complete --help
+complete ratings.csv --for ann                        | --for ann; did you mean --folder?
 path houses.csv --target price --rule 2se             | 2se
 path houses.csv --target price -k 9                   | columns
 path houses.csv --target price --plot there.png       | --overwrite

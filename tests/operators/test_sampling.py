@@ -6,7 +6,7 @@ import pytest
 import naive
 from contracts.families import generator, over, places
 from fewatoms import RankOne, Sampling, fit, kernels
-from fewatoms.operators import Margins
+from fewatoms.operators import Margins, by_lines
 from fewatoms.operators.sampling import index_type
 from fewatoms.testing import check_operator
 
@@ -276,7 +276,7 @@ def test_columns_far_out():
 def test_margins_are_columns_of_ones(name, place, way):
     rows, cols, shape = place
     M = Sampling(*place)
-    F, twin = Margins(M, M), naive.margins(rows, cols, shape)
+    F, twin = Margins(M, by_lines(M)), naive.margins(rows, cols, shape)
     rng = generator(10)
     v, y, w = rng.standard_normal(sum(shape)), rng.standard_normal(rows.size), rng.uniform(0.1, 2.0, rows.size)
     before = v.copy(), y.copy(), w.copy()

@@ -33,7 +33,11 @@ column. All cells without a click are zeros of that weight, clicks are ones of t
 --out gets the whole matrix: a table of all entries, or a matrix (.npy, .npz); with --predict the entries of a
 table of pairs instead, with --top the N best of each row that were not given. In the whole matrix given
 entries stay as they are; with --predict a pair that was given gets what the model says of it, as any other.
-Ends of a scale that are negative are written --clip=-1:1."""
+Ends of a scale that are negative are written --clip=-1:1.
+
+With --blocks entries are read batch by batch and stay on disk, with --scheduler they are with the workers of a
+Dask cluster; FILE may be a folder of Parquet files then. That is done without asking where a file is too large
+for memory. The answer is the same."""
 examples = """\
   fewatoms complete ratings.csv --rank 2 --out filled.csv
   fewatoms complete ratings.csv --rank 1 --biases --clip 1:5 --top 3 --out best.csv
@@ -42,6 +46,7 @@ examples = """\
   fewatoms complete ratings.csv --rank 2 --predict pairs.csv --out predictions.csv --duplicates mean
   fewatoms complete ratings.csv --misfit 0.2 --out filled.csv
   fewatoms complete clicks.csv --background 1 --rank 2 --top 3 --out best.csv
+  fewatoms complete ratings.csv --blocks --rank 2 --top 5 --out best.csv
 """
 MATRICES = (".npy", ".npz")
 MOST_WRITTEN = 50_000_000  # entries of a matrix that is written whole
@@ -73,6 +78,9 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--confidence", type=positive, metavar="C", help="what one more click adds to a weight (default 1)"
     )
+    parser.add_argument("--blocks", action="store_true", help="entries stay on disk (by itself where they are many)")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="or with the workers of a Dask cluster")
+    parser.add_argument("--folder", metavar="DIR", help="where entries are kept meanwhile, 60 bytes each")
     parser.add_argument("--out", metavar="FILE", help="write the matrix, or what --predict or --top ask for")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--predict", metavar="FILE", help="a table of pairs of ids whose entries are wanted")
@@ -86,7 +94,7 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from fewatoms import io
-    from fewatoms.cli.pairs import Given, refuse_value, rows_of, which
+    from fewatoms.cli.pairs import refuse_value, rows_of, which
     from fewatoms.ids import Ids
 
     session = Session(options)
@@ -99,18 +107,10 @@ def run(options: argparse.Namespace) -> int:
     if options.users and options.top is None:
         raise io.Refused("--users says whose best entries are wanted: say --top N as well")
     _refuse_words(options)
-    background = options.background or 0.0
-    duplicates = options.duplicates or ("sum" if background else "error")
     with session.timed("read"):
         pairs = None if options.predict is None else io.read_table(options.predict)
-        entries = io.read_entries(
-            options.data, row=options.user, col=options.item, value=options.value, duplicates=duplicates,
-            clicks=background > 0,
-        )  # fmt: skip
-        _refuse(entries, options, whole)
-        given = Given.of(entries, background, options.confidence or 1.0)
+        given = _in_blocks(options, whole) if in_blocks(options) else _in_memory(options, whole)
         rows_of(options.users, Ids(given.row_ids), given.row)  # refused before the work
-        del entries  # its codes are in the operator now
         if pairs is not None:
             refuse_value(pairs, which(pairs, given.row, given.col), given.value)
     least = min(given.M.matrix_shape)
@@ -123,6 +123,48 @@ def run(options: argparse.Namespace) -> int:
         s, scores = _solved(given, ranks, options, callback)
     session.refuse_nothing(s.cardinality)
     return _told(session, given, s, scores, pairs)
+
+
+def in_blocks(options: argparse.Namespace) -> bool:
+    """Whether entries stay on disk, or with workers: where that is said, where a folder is given, and where the file
+    says that they are too many for memory."""
+    from fewatoms.io.spilled import too_many
+
+    said = options.blocks or options.scheduler is not None or options.folder is not None
+    return said or (options.background is None and too_many(options.data))
+
+
+def _in_memory(options: argparse.Namespace, whole: bool) -> Given:
+    from fewatoms import io
+    from fewatoms.cli.pairs import Given
+
+    background = options.background or 0.0
+    duplicates = options.duplicates or ("sum" if background else "error")
+    entries = io.read_entries(
+        options.data, row=options.user, col=options.item, value=options.value, duplicates=duplicates,
+        clicks=background > 0,
+    )  # fmt: skip
+    _refuse_size(*entries.shape, options, whole)
+    _refuse(entries)
+    return Given.of(entries, background, options.confidence or 1.0)
+
+
+def _in_blocks(options: argparse.Namespace, whole: bool) -> Given:
+    """Entries that stay where they are."""
+    import fewatoms as fa
+    from fewatoms import io
+    from fewatoms.cli.pairs import Given
+
+    if options.background is not None:
+        raise io.Refused("--background is for entries in memory: leave out --blocks, --scheduler and --folder")
+    M, b = fa.EntryBlocks.of(
+        options.data, user=options.user, item=options.item, value=options.value,
+        duplicates=options.duplicates or "error", engine=options.scheduler or "threads", folder=options.folder,
+    )  # fmt: skip
+    _refuse_size(*M.matrix_shape, options, whole)
+    if whole and options.out is not None:
+        raise io.Refused("--out must have --predict or --top beside it where entries stay in blocks; or say --model")
+    return Given(M, b, M.row_ids, M.col_ids, *M.called, M.source, reads=M.seen)
 
 
 def _listed(ranks: list[int] | None) -> str:
@@ -142,16 +184,20 @@ def _refuse_words(options: argparse.Namespace) -> None:
         raise Refused("--biases is for values; with --background all cells count: leave it out")
 
 
-def _refuse(entries: Entries, options: argparse.Namespace, whole: bool) -> None:
-    import numpy as np
-
+def _refuse_size(p: int, q: int, options: argparse.Namespace, whole: bool) -> None:
     from fewatoms.io import Refused
 
-    p, q = entries.row_ids.size, entries.col_ids.size
     if whole and options.out is not None and p * q > MOST_WRITTEN:
         raise Refused(
             f"--out must not be all {p} x {q} entries, more than {MOST_WRITTEN}: say --predict or --top, or --model"
         )
+
+
+def _refuse(entries: Entries) -> None:
+    import numpy as np
+
+    from fewatoms.io import Refused
+
     if not np.isfinite(entries.values).all():
         bad = int((~np.isfinite(entries.values)).sum())
         raise Refused(f"{entries.source}: values must be finite numbers; {bad} are not")
@@ -176,7 +222,7 @@ def _solved(
         return fa.fit(M, values, k=None if options.rank is None else ranks[0], **words), {}
     if len(ranks) == 1:
         return fa.fit(M, values, k=ranks[0], **words), {}
-    if options.rank is None:
+    if options.rank is None or not M.arrays:
         return best_rank(M, values, ranks, **words)
     path = fa.fit_path(M, values, k=ranks, **words)
     path.choose_k("held-out", rng=options.seed, callback=callback)

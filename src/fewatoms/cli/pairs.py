@@ -10,15 +10,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from fewatoms import kept, names
+from fewatoms.capabilities import SampledEntries, need
 from fewatoms.cli.models import HOW
 from fewatoms.cli.options import refused
-from fewatoms.completed import Completed, clicked
+from fewatoms.completed import Completed, Reads, clicked
 from fewatoms.ids import UNKNOWN, Ids
 from fewatoms.operators import Sampling
 
 if TYPE_CHECKING:
-    from fewatoms import io
-    from fewatoms._types import Array, FloatArray, IntArray, Matrix
+    from fewatoms import EntryBlocks, io
+    from fewatoms._types import Array, FloatArray, IntArray, Matrix, Vector
     from fewatoms.cli.session import Session
     from fewatoms.io import Table
     from fewatoms.kept import Plain
@@ -34,10 +35,11 @@ class Given:
     """Entries as a file had them, their places kept in the operator alone: there may be many.
 
     row, col, value : what the columns of ids and values are called
+    reads : where some rows have entries, of entries that are not kept here
     """
 
-    M: Sampling
-    values: FloatArray
+    M: Sampling | EntryBlocks
+    values: Vector
     row_ids: Array
     col_ids: Array
     row: str
@@ -45,6 +47,7 @@ class Given:
     value: str
     source: str
     weights: FloatArray | None = None
+    reads: Reads | None = None
 
     @classmethod
     def of(cls, found: io.Entries, background: float = 0.0, confidence: float = 1.0) -> Given:
@@ -60,9 +63,11 @@ class Given:
         return cls(M, np.ones(counts.size), *rest, clicked(counts, confidence))
 
     @property
-    def seen(self) -> Matrix:
-        """Where they are."""
-        starts, cols, marks = self.M.row_by_row(np.ones(self.values.size, dtype=bool))
+    def seen(self) -> Matrix | None:
+        """Where they are, of those that are."""
+        if self.reads is not None:
+            return None
+        starts, cols, marks = need(self.M, SampledEntries).row_by_row(np.ones(self.values.size, dtype=bool))
         return sp.csr_array((marks, cols, starts), shape=self.M.matrix_shape)
 
 
@@ -84,7 +89,8 @@ class Pairs:
         """The matrix that was completed from these entries."""
         rows, cols = Ids(given.row_ids), Ids(given.col_ids)
         mean = 0.0 if given.M.background else float(given.values.mean())
-        return cls(Completed(model, rows, cols, given.seen, mean, scale or ANY), given.row, given.col, given.value)
+        matrix = Completed(model, rows, cols, given.seen, mean, scale or ANY, given.reads)
+        return cls(matrix, given.row, given.col, given.value)
 
     def plain(self) -> Plain:
         scale: Plain = None if self.matrix.span == ANY else [*self.matrix.span]
@@ -146,7 +152,7 @@ class Pairs:
     def filled(self, given: Given) -> FloatArray:
         """The whole matrix; entries that were given are as they were."""
         X = self.matrix.whole()
-        X[given.M.positions] = given.values
+        X[need(given.M, SampledEntries).positions] = given.values
         return X
 
     def listed(self, X: FloatArray) -> dict[str, Array]:

@@ -64,6 +64,11 @@ class Engine(ABC):
     def workers(self) -> int:
         """How many blocks are worked on at a time."""
 
+    @property
+    def here(self) -> bool:
+        """Whether blocks are worked on in this process."""
+        return True
+
     @abstractmethod
     def place(
         self,

@@ -21,7 +21,7 @@ from distributed import TimeoutError as NotYet
 from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
 
-from fewatoms import ledger, linalg
+from fewatoms import alone, ledger, linalg
 from fewatoms._types import Foreign
 from fewatoms.engines.base import (
     DelayedBlock,
@@ -83,6 +83,10 @@ class Dask(Engine):
     def workers(self) -> int:
         """Threads of all workers that are there now."""
         return max(1, sum(self.client.nthreads().values()))
+
+    @property
+    def here(self) -> bool:
+        return False
 
     def place(
         self,
@@ -233,6 +237,6 @@ def _cancel(client: Client, futures: list[Future]) -> None:
 
 
 def capped(task: Task, block: Foreign, i: int, part: tuple[Foreign, ...], *shared: object) -> Foreign:
-    """A task on a worker, where several may run at a time: with one thread of BLAS each."""
-    with linalg.single_thread():
+    """A task on a worker, where several may run at a time: with one thread each."""
+    with linalg.single_thread(), alone.single_thread():
         return called(task, block, i, part, shared)

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from fewatoms import _checks, kernels, ledger, linalg
+from fewatoms import _checks, alone, kernels, ledger, linalg
 from fewatoms._types import Foreign
 from fewatoms.engines.base import Engine, Loader, Placed, Task, as_it_came, called, checked, loaded, part_of
 
@@ -45,12 +45,16 @@ class Blocks(Placed):
         def done(i: int) -> Foreign:
             return called(task, self._block(i), i, part_of(parts, i), shared)
 
+        def apart(i: int) -> Foreign:
+            with alone.single_thread():
+                return done(i)
+
         if min(self._workers, len(self)) <= 1:
             for i in range(len(self)):
                 yield done(i)
                 ledger.tick()
         else:
-            yield from self._in_threads(done)
+            yield from self._in_threads(apart)
 
     def _in_threads(self, done: Task) -> Iterator[Foreign]:
         """Results in order; no more blocks are begun than there are threads, and a few."""
@@ -104,7 +108,7 @@ class Serial(Engine):
 
 
 class Threads(Engine):
-    """Blocks in threads of this process, each with one thread of BLAS.
+    """Blocks in threads of this process, each with one thread of BLAS and of compiled loops.
 
     Parameters
     ----------

@@ -14,17 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewatoms import _checks, frames
 from fewatoms._types import Array, FloatArray, Foreign, IntArray
-from fewatoms.atoms import RankOne
 from fewatoms.completed import Completed, Entries
-from fewatoms.doors import fit
 from fewatoms.estimators.base import with_gaps
 from fewatoms.estimators.entries import click_score, clicks, spanned, weighed
+from fewatoms.estimators.filed import files_meant, from_files, solved
 from fewatoms.estimators.pairs import column, measured, pairs, warn_of_triplets
-from fewatoms.estimators.seeds import seed
 from fewatoms.ids import UNKNOWN, Ids, listed, told
-from fewatoms.losses import LeastSquares
-from fewatoms.ranks import RANKS, best_rank
-from fewatoms.solution import Solution
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -34,7 +29,8 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """A matrix of low rank from some of its entries: users and items, rows with gaps.
 
     `fit(X)` takes a table with NaN for what is missing, `fit(pairs, y)` entries by the ids of their rows and columns,
-    `fit(frame, user="u", item="i", value="r")` columns of a frame by name. Two columns beside y are pairs, unless they
+    `fit(frame, user="u", item="i", value="r")` columns of a frame by name, `fit("folder/")` files of entries that may
+    be larger than memory (`EntryBlocks`). Two columns beside y are pairs, unless they
     hold numbers with fractions; beside any other table y is ignored, as transformers do. Sparse matrices are refused:
     they do not tell zeros from missing entries.
 
@@ -59,6 +55,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         above 0), each a preference of 1 with weight 1 + confidence * count; ridge and rank are those that rank clicks
         held out best. None or 0: cells without an entry are unknown.
     confidence : float, what one more click adds to a weight, beside a background
+    engine : who works on the entries of files: see `EntryBlocks.of`. None: the Dask client that is open, or threads
     callback : callable, optional
         As for `fewatoms.fit`. A `Deadline` serves one fit: give a new one for the next, or for a clone.
     random_state : int, RandomState or Generator, optional
@@ -86,6 +83,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         duplicates: str = "error",
         background: float | None = None,
         confidence: float = 1.0,
+        engine: object = None,
         callback: Callable[..., None] | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -97,6 +95,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.duplicates = duplicates
         self.background = background
         self.confidence = confidence
+        self.engine = engine
         self.callback = callback
         self.random_state = random_state
 
@@ -121,23 +120,41 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         sample_weight : how much each pair counts, or each row of a table; 0 leaves it out
         """
+        if files_meant(X):
+            return self._fit_files(X, y, sample_weight, (user, item, value))
+        _checks.require(self.engine is None, "engine", "None where X is no file or folder", self.engine)
         entries = clicks(self, self._read(X, y, sample_weight, (user, item, value)).once(self.duplicates))
         span = spanned(self.clip, entries.range)
         of_pairs = "y" if value is None else f"the column {value!r}"
         with _checks.told_of("b", "X" if hasattr(self, "n_features_in_") else of_pairs):
-            self.solution_ = solution = self._solved(entries)
+            self.solution_ = solution = solved(self, entries.sampling(), entries.values, entries.weights)
         self.mean_ = entries.mean
         self.rank_, self.ridge_ = solution.cardinality, solution.ridge
         mean = 0.0 if entries.background else self.mean_
         self._filled = Completed(solution.model, entries.rows, entries.cols, entries.grid, mean, span)
         return self
 
-    def _read(self, X: object, y: object, sample_weight: object, named: tuple[str | None, ...]) -> Entries:
-        for name in ("n_features_in_", "feature_names_in_"):  # of an earlier table
+    def _fit_files(self, X: object, y: object, sample_weight: object, named: tuple[str | None, ...]) -> Self:
+        """Entries of files stay in blocks, with the estimator, for recommendations."""
+        with _checks.told_of("b", "X"):
+            M, solution = from_files(self, X, y, sample_weight, named)
+        self._remember(None, M.called[:2])
+        self.solution_, self.mean_ = solution, M.mean_value
+        self.rank_, self.ridge_ = solution.cardinality, solution.ridge
+        span = spanned(self.clip, np.array(M.span))
+        self._filled = Completed(solution.model, Ids(M.row_ids), Ids(M.col_ids), None, self.mean_, span, M.seen)
+        return self
+
+    def _remember(self, frame: frames.Frame | None, named: tuple[str, ...]) -> None:
+        """The kind of data frame for recommendations, and the columns of pairs; earlier tables are forgotten."""
+        for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
+        self._frame = None if frame is None else type(frame.native)
+        self._named = named
+
+    def _read(self, X: object, y: object, sample_weight: object, named: tuple[str | None, ...]) -> Entries:
         frame = frames.framed("X", X)
-        self._frame = None if frame is None else type(frame.native)  # in which recommendations are given
-        self._named: tuple[str, ...] = ()
+        self._remember(frame, ())
         called = "y"
         if any(name is not None for name in named):
             columns, y = self._by_name(frame, named)
@@ -183,25 +200,6 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 f"col_ids_; got shape {array.shape}"
             )
         return array
-
-    def _solved(self, entries: Entries) -> Solution:
-        p, q = entries.shape
-        rank = None if self.rank is None else _checks.integer("rank", self.rank, 1, min(p, q))
-        biases, nonnegative = _checks.flag("biases", self.biases), _checks.flag("nonnegative", self.nonnegative)
-        few = entries.values.size < 2  # of which none can be held out
-        ridge = (0.0 if few else "auto") if self.ridge is None else self.ridge
-        words: Foreign = {
-            "atoms": RankOne(p, q, nonnegative=nonnegative),
-            "loss": LeastSquares() if entries.weights is None else LeastSquares(entries.weights),
-            "ridge": ridge,
-            "free": "biases" if biases else None,
-            "callback": self.callback,
-            "rng": seed(self.random_state),
-        }
-        M, b = entries.sampling(), entries.values
-        if rank is not None or few or min(p, q) == 1:
-            return fit(M, b, k=rank or 1, **words)
-        return best_rank(M, b, [r for r in RANKS if r <= min(p, q)], **words).best
 
     # What is known afterwards -----------------------------------------------------------------------------------------
 

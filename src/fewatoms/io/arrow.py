@@ -138,8 +138,8 @@ class Binary:
     def schema(self) -> Foreign:
         raise NotImplementedError
 
-    def batches(self, columns: Sequence[str]) -> Iterator[list[Foreign]]:
-        """Arrays of pyarrow, in the order asked for."""
+    def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[list[Foreign]]:
+        """Arrays of pyarrow, in the order asked for, about so many rows at a time."""
         raise NotImplementedError
 
     @property
@@ -185,11 +185,11 @@ class Parquet(Binary):
     def rows(self) -> int:
         return int(self.file.metadata.num_rows)
 
-    def batches(self, columns: Sequence[str]) -> Iterator[list[Foreign]]:
+    def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[list[Foreign]]:
         own = [self.schema.names[self.names.index(name)] for name in columns]
         count = 0
         with reading(self.source, "a Parquet file"):
-            for batch in self.file.iter_batches(BATCH_ROWS, columns=own, use_threads=False):
+            for batch in self.file.iter_batches(rows, columns=own, use_threads=False):
                 count += batch.num_rows
                 yield [batch.column(name) for name in own]
         if count != self.rows:
@@ -213,7 +213,8 @@ class Ipc(Binary):
             except pyarrow().ArrowInvalid:
                 return ipc.open_stream(str(self.path))
 
-    def batches(self, columns: Sequence[str]) -> Iterator[list[Foreign]]:
+    def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[list[Foreign]]:
+        """As large as they were written."""
         places = [self.names.index(name) for name in columns]
         with reading(self.source, "a Feather or Arrow file"), self._opened() as reader:
             count = getattr(reader, "num_record_batches", None)

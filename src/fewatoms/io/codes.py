@@ -55,15 +55,20 @@ class Coder:
         """All ids by their codes."""
         raise NotImplementedError
 
-    def finished(self) -> tuple[Array, Array]:
-        """Codes of all rows, and ids by code, in ascending order."""
-        ids, codes = self.ids(), self.rows.whole()
+    def ordered(self) -> tuple[Array, Array]:
+        """All ids in ascending order, and the place among them of each code."""
+        ids = self.ids()
         order = np.argsort(ids, kind="stable")
         rank = np.empty(len(ids), dtype=np.int32)
         rank[order] = np.arange(len(ids), dtype=np.int32)
+        return ids[order], rank
+
+    def finished(self) -> tuple[Array, Array]:
+        """Codes of all rows, and ids by code, in ascending order."""
+        (ids, rank), codes = self.ordered(), self.rows.whole()
         for start in range(0, len(codes), STRIDE):  # all at once would take places of 64 bits
             codes[start : start + STRIDE] = rank[codes[start : start + STRIDE]]
-        return codes, ids[order]
+        return codes, ids
 
 
 class WordCoder(Coder):

@@ -26,6 +26,7 @@ ONCE = "count"  # what the value is called where each row of a table is one clic
 ROW, COLUMN, VALUE = "row", "column", "value"  # what the parts of a triplet are called where the file has no names
 OPTIONS = "--user (in Python, row)", "--item (col)", "--value (value)"  # who names them
 Three: TypeAlias = tuple[str, str, str]
+Parts: TypeAlias = Iterator[tuple[list[tuple[Array, Array]], Array]]  # ids, each once with their places; values
 TRIPLET = 24  # bytes of an entry: two codes and a number, and the key by which repeated ones are found
 
 
@@ -163,11 +164,11 @@ MERGED: Mapping[str, Callable[[Array, Array, Array], None]] = {
 def _of_table(path: Path, source: str, kind: str, names: Sequence[str | None], clicks: bool) -> Triplets:
     if kind in PARQUET or kind in FEATHER:
         file = (arrow.Parquet if kind in PARQUET else arrow.Ipc)(path, source)
-        chosen = _chosen(source, file.names, names, clicks)
+        chosen = columns_chosen(source, file.names, names, clicks)
         file.refuse_large(chosen)
         return _of_typed(file, chosen)
     layout = text.layout(path, source)
-    chosen = _chosen(source, layout.names, names, clicks)
+    chosen = columns_chosen(source, layout.names, names, clicks)
     if all(map(NUMBER.fullmatch, chosen)):
         raise Refused(
             f"{source} must have a line of names above the entries; it begins with {', '.join(chosen)}: add a line "
@@ -176,7 +177,7 @@ def _of_table(path: Path, source: str, kind: str, names: Sequence[str | None], c
     return either_way(layout, lambda rows: _of_text(layout, chosen, rows))
 
 
-def _chosen(source: str, there: tuple[str, ...], names: Sequence[str | None], clicks: bool) -> Three:
+def columns_chosen(source: str, there: tuple[str, ...], names: Sequence[str | None], clicks: bool) -> Three:
     """The columns of ids and values; of clicks the last may be missing."""
     if not clicks or names[2] is not None or len(there) - (there[:1] == ("index",)) > 2:
         return _three(source, there, names)
@@ -207,15 +208,20 @@ def _three(source: str, there: tuple[str, ...], names: Sequence[str | None]) -> 
 
 def _of_text(it: text.Layout, names: Three, rows: Rows) -> Triplets:
     """By words: whether ids are whole numbers is known at the end."""
+    return _gathered(it.source, names, *text_parts(it, names, rows))
+
+
+def text_parts(it: text.Layout, names: Three, rows: Rows) -> tuple[list[Coder], Parts]:
+    """Who numbers the ids of a table of text, and its parts."""
     row, col = (it.names.index(name) for name in names[:2])
     value = None if names[2] == ONCE else it.names.index(names[2])
 
-    def parts() -> Iterator[tuple[list[tuple[Array, Array]], Array]]:
+    def parts() -> Parts:
         for batch in rows(it):
             ids = [batch[place].encoded() for place in (row, col)]
             yield ids, np.ones(ids[0][1].size) if value is None else _numbers(it, names[2], batch[value])
 
-    return _gathered(it.source, names, [WordCoder(), WordCoder()], parts())
+    return [WordCoder(), WordCoder()], parts()
 
 
 def _numbers(it: text.Layout, name: str, cells: Cells) -> Array:
@@ -232,46 +238,54 @@ def _numbers(it: text.Layout, name: str, cells: Cells) -> Array:
 
 
 def _of_typed(it: arrow.Binary, names: Three) -> Triplets:
+    return _gathered(it.source, names, *typed_parts(it, names), it.rows)
+
+
+def typed_parts(it: arrow.Binary, names: Three, rows: int = arrow.BATCH_ROWS) -> tuple[list[Coder], Parts]:
+    """Who numbers the ids of a table of columns with types, and its parts, so many rows at a time."""
     there = names[: 2 if names[2] == ONCE else 3]
     kinds = it.types(there)
     readers = [arrow.identifier(it.source, name, kind) for name, kind in zip(names[:2], kinds[:2], strict=True)]
     values = None if len(there) == 2 else arrow.value_reader(it.source, names[2], kinds[2])
 
-    def parts() -> Iterator[tuple[list[tuple[Array, Array]], Array]]:
-        for row, col, *value in it.batches(there):
+    def parts() -> Parts:
+        for row, col, *value in it.batches(there, rows):
             ids = [reader.encoded(column) for column, reader in zip((row, col), readers, strict=True)]
             yield ids, np.ones(ids[0][1].size) if values is None else values(value[0])
 
-    return _gathered(it.source, names, [reader.coder for reader in readers], parts(), it.rows)
+    return [reader.coder for reader in readers], parts()
 
 
-def _gathered(
-    source: str,
-    names: Three,
-    coders: Sequence[Coder],
-    parts: Iterator[tuple[list[tuple[Array, Array]], Array]],
-    expected: int = 0,
-) -> Triplets:
-    """Triplets from parts of the ids, each once with their places, and of the values."""
-    values = Growing(expected)
-    for coder in coders:
-        coder.rows.expected = expected
+def whole_parts(source: str, names: Three, parts: Parts) -> Parts:
+    """The same where nothing is missing."""
     count = 0
     for ids, numbers in parts:
-        for name, coder, (once, places) in zip(names, coders, ids, strict=False):
+        for name, (_, places) in zip(names, ids, strict=False):
             if places.min(initial=0) < 0:
                 absent = int(np.argmin(places))
                 raise Refused(
                     f"{source} must say of each value where it stands; row {count + absent + 1} has nothing in column "
                     f"{name!r}: fill it in, or drop that row"
                 )
-            coder.add(once, places)
         missing = np.isnan(numbers)
         if missing.any():
             raise Refused(
                 f"{source} must have a number in each row of {names[2]!r}; row {count + int(missing.argmax()) + 1} "
                 "has none: drop rows without a value"
             )
+        yield ids, numbers
+        count += len(numbers)
+
+
+def _gathered(source: str, names: Three, coders: Sequence[Coder], parts: Parts, expected: int = 0) -> Triplets:
+    """Triplets from parts of the ids, each once with their places, and of the values."""
+    values = Growing(expected)
+    for coder in coders:
+        coder.rows.expected = expected
+    count = 0
+    for ids, numbers in whole_parts(source, names, parts):
+        for coder, (once, places) in zip(coders, ids, strict=True):
+            coder.add(once, places)
         values.add(numbers)
         count += len(numbers)
         afford(source, TRIPLET * max(0, count - expected) // 4)  # arrays grow by a quarter

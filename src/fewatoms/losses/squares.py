@@ -54,7 +54,7 @@ class LeastSquares(Quadratic):
     def value(self, r: FloatArray) -> float:
         w = self.weights
         if w is None:
-            return 0.5 * float(np.dot(r, r))
+            return 0.5 * float(r @ r)
         parts = (slice(start, start + WEIGHED_AT_ONCE) for start in range(0, r.size, WEIGHED_AT_ONCE))
         return 0.5 * sum(float(np.dot(r[some], w[some] * r[some])) for some in parts)
 
@@ -65,7 +65,7 @@ class LeastSquares(Quadratic):
         return self._w * r
 
     def conjugate(self, y: FloatArray) -> float:
-        return 0.5 * float(np.dot(y, y if self.weights is None else y / self.weights))
+        return 0.5 * float(y @ (y if self.weights is None else y / self.weights))
 
 
 class Everywhere(LeastSquares):

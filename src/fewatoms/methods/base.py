@@ -184,11 +184,12 @@ def choose(methods: Sequence[Method], problem: Problem, budgets: Sequence[Budget
     """The job of the first of these methods that opens the problem."""
     for method in methods:
         job = (method if effort == NORMAL else method.at(effort)).open(problem, budgets)
-        if job is not None and problem.measured.background and not job.spreads:
+        if job is not None and not (problem.measured.arrays or job.spreads):
+            background = problem.measured.background
+            told = f"Sampling(..., background={background:g})" if background else repr(problem.measured)
             raise ValueError(
-                f"Sampling(..., background={problem.measured.background:g}) is for RankOne(p, q) or a multiple of it, "
-                "a number of atoms k or a bound, and the default method, Completion(); got "
-                f"{problem!r} and {method!r}, which wants residuals and y as arrays"
+                f"{told} is for RankOne(p, q) or a multiple of it, a number of atoms k or a bound, and the default "
+                f"method, Completion(); got {problem!r} and {method!r}, which wants residuals and y as arrays"
             )
         if job is not None:
             afford_fit(job.needs(), job.remedy)

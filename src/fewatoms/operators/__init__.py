@@ -18,7 +18,7 @@ from fewatoms.operators.projected import Projected
 from fewatoms.operators.quadratic import Quadratic
 from fewatoms.operators.row_blocks import RowBlocks
 from fewatoms.operators.rows import Rows
-from fewatoms.operators.sampling import Margins, Sampling
+from fewatoms.operators.sampling import Margins, Sampling, by_lines
 from fewatoms.operators.several import Several
 from fewatoms.operators.wrapper import Wrapper
 
@@ -92,4 +92,5 @@ __all__ = [
     "Several",
     "Wrapper",
     "as_operator",
+    "by_lines",
 ]

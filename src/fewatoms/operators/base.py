@@ -35,6 +35,7 @@ class Operator(Offering, ABC):
     shape: tuple[int, int]
     complex = False  # M*y is a complex Hermitian matrix
     background = 0.0  # the weight of cells of a matrix that were not sampled, as zeros; images are `Spread` with one
+    arrays = True  # images and y are arrays; otherwise methods have to say that they know such ones (`Job.spreads`)
     by_columns = False  # a matrix model is measured column by column, each column alike
     names: Names | None = None  # what its columns are called, where somebody said so
     framed: Maker | None = None  # what makes a data frame of the kind that it came as
@@ -106,6 +107,18 @@ class Operator(Offering, ABC):
         """M(U V^T) for a matrix model in factors, one product; an operator may know a way without forming it."""
         return self.apply(U @ V.T)
 
+    def nothing(self) -> FloatArray:
+        """The image of x = 0."""
+        return np.zeros(self.shape[0])
+
+    def bound_of_sizes(self, b: FloatArray, y: FloatArray) -> float:
+        """The sum of |b_i y_i|, or more than that."""
+        return linalg.dot_of_sizes(b, y)
+
+    def digest(self, b: FloatArray) -> str:
+        """Of data, by which they are known again."""
+        return linalg.digest(b)
+
     def images(self, face: Face) -> Matrix:
         """The images of a face's basis, m x dim: dim products."""
         return face.images(self)
@@ -118,13 +131,17 @@ class Operator(Offering, ABC):
         """Norms for who does not offer them, from products with every column; None where those are too many."""
         return norms.asked(self)
 
+    def probe(self, rng: np.random.Generator) -> FloatArray:
+        """The vector that a sketch is made with."""
+        return rng.standard_normal(self.shape[0])
+
     def sketch(self) -> tuple[float, float]:
         """A number by which operators are told apart, and its scale: one product, M*w for a fixed w.
 
         It is the same, up to rounding, for whatever measures the same.
         """
         rng = np.random.default_rng(0)
-        z, shape = self.adjoint(rng.standard_normal(self.shape[0])), self.model_shape
+        z, shape = self.adjoint(self.probe(rng)), self.model_shape
         if len(shape) == 2:
             seen = np.asarray(linalg.as_matrix(z, (shape[0], shape[1])) @ rng.standard_normal(shape[1]))
         else:

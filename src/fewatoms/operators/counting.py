@@ -13,6 +13,7 @@ from fewatoms import ledger
 from fewatoms._types import Array, FloatArray, IntArray, Matrix, ModelDual
 from fewatoms.capabilities import (
     ColumnBlocks,
+    EntryLines,
     FactorFits,
     FactorImages,
     Intensities,
@@ -202,6 +203,7 @@ Counting.lifts = {
     SeenAsIs: as_it_is,
     SparseColumns: as_it_is,
     SampledEntries: as_it_is,
+    EntryLines: as_it_is,
     Norms: as_it_is,
     RowWise: as_it_is,
     FactorFits: _CountedFits,

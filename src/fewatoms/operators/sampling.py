@@ -10,12 +10,14 @@ import scipy.sparse as sp
 
 from fewatoms import _checks, kernels, linalg
 from fewatoms._types import Array, FloatArray, IntArray, ModelDual, Vector
-from fewatoms.capabilities import FactorFits, Norms, SampledEntries
+from fewatoms.capabilities import EntryLines, FactorFits, Norms, SampledEntries
 from fewatoms.faces import Factors
+from fewatoms.lots import Marked
 from fewatoms.operators.base import Operator
 from fewatoms.operators.on_factors import SampledFactors
 from fewatoms.reduced import BLOCK, ReducedOperator
 from fewatoms.rounding import Summed
+from fewatoms.sides import NONE, Side, Split
 from fewatoms.spread import Spread, spread
 
 COUNTED = 1 << 20  # entries counted together
@@ -57,6 +59,7 @@ class Sampling(Operator):
         self.matrix_shape = (p, q)
         self.shape = (rows.size, p * q)
         self.background = _checks.number("background", background)
+        self.arrays = not self.background
 
     def __repr__(self) -> str:
         others = f", others zeros of weight {self.background:g}" if self.background else ""
@@ -248,10 +251,54 @@ class Sampling(Operator):
         return 1.0
 
 
+class ByLines:
+    """Entries in arrays, line by line."""
+
+    in_arrays = True
+
+    def __init__(self, entries: SampledEntries) -> None:
+        self.entries, self.matrix_shape = entries, entries.matrix_shape
+
+    @property
+    def counts(self) -> tuple[IntArray, IntArray]:
+        return self.entries.counts
+
+    def lines(self, values: FloatArray, weights: FloatArray | None = None) -> Side:
+        starts, cols, sorted_values = self.entries.row_by_row(values)
+        return Side(starts, cols, sorted_values, NONE if weights is None else self.entries.row_by_row(weights)[2])
+
+    def named(self, held: IntArray) -> Split:
+        marks = np.zeros(int(self.counts[0].sum()), dtype=bool)
+        marks[held] = True
+        return Marked(self.entries.row_by_row(marks)[2].astype(bool, copy=False))
+
+    def sampled(self, U: Array, V: Array) -> Vector:
+        return self.entries.sampled(U, V)
+
+    def sums(self, y: FloatArray) -> FloatArray:
+        starts, cols, values = self.entries.row_by_row(y)
+        q = self.matrix_shape[1]
+        rows = kernels.scattered(values, np.ones((q, 1)), starts, cols).ravel()
+        columns = np.zeros(q)
+        for start in range(0, cols.size, COUNTED):  # bincount widens what it counts
+            some = slice(start, start + COUNTED)
+            columns += np.bincount(cols[some], weights=values[some], minlength=q)
+        return np.concatenate([rows, columns])
+
+
+def by_lines(M: Operator) -> EntryLines | None:
+    """Sampled entries line by line, of who offers that, or has them in arrays; None elsewhere."""
+    own = M.offers(EntryLines)
+    if own is not None:
+        return own
+    entries = M.offers(SampledEntries)
+    return None if entries is None else ByLines(entries)
+
+
 class Margins:
     """F v = v_i + v_{p + j} over the sampled entries (i, j) of a matrix: row and column biases as columns."""
 
-    def __init__(self, M: Operator, entries: SampledEntries) -> None:
+    def __init__(self, M: Operator, entries: EntryLines) -> None:
         self.M, self.entries, self.p = M, entries, entries.matrix_shape[0]
 
     def forward(self, v: FloatArray) -> FloatArray:
@@ -262,14 +309,7 @@ class Margins:
 
     def backward(self, y: FloatArray) -> FloatArray:
         """F'y: sums over rows, then over columns."""
-        starts, cols, values = self.entries.row_by_row(y)
-        q = self.entries.matrix_shape[1]
-        rows = kernels.scattered(values, np.ones((q, 1)), starts, cols).ravel()
-        columns = np.zeros(q)
-        for start in range(0, cols.size, COUNTED):  # bincount widens what it counts
-            some = slice(start, start + COUNTED)
-            columns += np.bincount(cols[some], weights=values[some], minlength=q)
-        return np.concatenate([rows, columns])
+        return self.entries.sums(y)
 
     def diagonal(self, weights: FloatArray | None) -> FloatArray:
         """That of F'WF: how many entries rows and columns have, or the sums of their weights."""

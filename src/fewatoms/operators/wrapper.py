@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
+import numpy as np
 import numpy.typing as npt
 
 from fewatoms import norms
@@ -33,7 +34,7 @@ class Wrapper(Operator):
         self.inner = inner
         self.shape = (inner.shape[0] if rows is None else rows, inner.shape[1])
         self.complex, self.by_columns, self.names = inner.complex, inner.by_columns, inner.names
-        self.framed, self.background = inner.framed, inner.background
+        self.framed, self.background, self.arrays = inner.framed, inner.background, inner.arrays
 
     def seen(self, images: Matrix) -> Matrix:
         """P applied to an image, or to the columns of a block."""
@@ -66,6 +67,18 @@ class Wrapper(Operator):
 
     def read_data(self, b: npt.ArrayLike) -> FloatArray:
         return self.inner.read_data(b) if self.shape == self.inner.shape else super().read_data(b)
+
+    def nothing(self) -> FloatArray:
+        return super().nothing() if self.arrays else self.seen(self.inner.nothing())
+
+    def probe(self, rng: np.random.Generator) -> FloatArray:
+        return self.inner.probe(rng) if self.shape == self.inner.shape else super().probe(rng)
+
+    def bound_of_sizes(self, b: FloatArray, y: FloatArray) -> float:
+        return self.inner.bound_of_sizes(b, y)
+
+    def digest(self, b: FloatArray) -> str:
+        return self.inner.digest(b)
 
     def apply(self, x: Array) -> FloatArray:
         return self.seen(self.inner.apply(x))

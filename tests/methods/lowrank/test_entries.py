@@ -9,7 +9,8 @@ import naive
 from fewatoms import Biases, RankOne, Sampling, fit, kernels, ledger
 from fewatoms.doors import posed
 from fewatoms.methods.lowrank import Completion
-from fewatoms.methods.lowrank.entries import Factored, Triple, balanced, row_by_row
+from fewatoms.methods.lowrank.entries import Factored, Triple, balanced
+from fewatoms.operators.sampling import ByLines
 
 # name -> what differs from: 9 x 7 with 70 % of the entries, rank 2, lam 0.3, nothing else
 CASES = {
@@ -83,7 +84,7 @@ class Asked:
         self.size = max(self.reached(replace(self.start, s=0 * self.start.s)), 1e-300)  # the objective without atoms
 
     def factored(self, M, b, weights):
-        return Factored(row_by_row(M, b, weights), M.matrix_shape, biased=self.biased, nonnegative=self.nonnegative)
+        return Factored(ByLines(M).lines(b, weights), M.matrix_shape, biased=self.biased, nonnegative=self.nonnegative)
 
     def reached(self, at):
         return naive.reached(at, *self.entries, self.lam, self.shrink)
@@ -286,7 +287,7 @@ def test_leading_triplets_of_a_matrix_with_a_gap(shape, seed):
     s = np.where(np.arange(min(shape)) < 2, [5.0, 3.0, *np.zeros(min(shape) - 2)], 1e-3)
     X = U * s @ V.T
     rows, cols = np.divmod(rng.permutation(p * q), q)
-    F = Factored(row_by_row(Sampling(rows, cols, shape), X[rows, cols], None), shape)
+    F = Factored(ByLines(Sampling(rows, cols, shape)).lines(X[rows, cols], None), shape)
     at = leading(F, 2, seed=seed)
     np.testing.assert_allclose(at.s, s[:2], rtol=1e-6)
     np.testing.assert_allclose(naive.dense_triple(at)[0], U[:, :2] * s[:2] @ V[:, :2].T, atol=1e-4)
@@ -618,7 +619,7 @@ def many(noise, seed=0, biased=False, p=300, q=250, size=1.0):
     b = size * (X[rows, cols] + noise * rng.standard_normal(rows.size))
     assert b.size >= kernels.WORTHWHILE
     M = Sampling(rows, cols, (p, q))
-    return Factored(row_by_row(M, b, None), (p, q), biased=biased), M, b
+    return Factored(ByLines(M).lines(b, None), (p, q), biased=biased), M, b
 
 
 @pytest.mark.parametrize("biased", [False, True])
@@ -668,7 +669,7 @@ def test_columns_in_single_precision_lead_to_the_same_point(biased, weighted):
     """Up to far less than tolerances; what is left over is still that of the values as they are."""
     wide, M, b = many(0.1, biased=biased)
     w = np.random.default_rng(1).uniform(0.3, 3.0, b.size) if weighted else None
-    rows = row_by_row(M, b, w)
+    rows = ByLines(M).lines(b, w)
     wide, narrow = (Factored(rows, wide.shape, biased=biased, narrow=given) for given in (False, True))
     assert narrow.cols.values.dtype == np.float32
     assert narrow.cols.weights.dtype == (np.float32 if weighted else np.float64)
@@ -683,7 +684,7 @@ def test_columns_in_single_precision_lead_to_the_same_point(biased, weighted):
 
 def test_columns_turn_to_double_precision_where_it_is_felt():
     wide, M, b = many(0.0)
-    F = Factored(row_by_row(M, b, None), wide.shape, narrow=True)
+    F = Factored(ByLines(M).lines(b, None), wide.shape, narrow=True)
     at = leading(F, 3)
     for _ in range(10):
         at, reached = F.sweep(at, 0.0, 0.0)
@@ -695,7 +696,7 @@ def test_columns_turn_to_double_precision_where_it_is_felt():
 @pytest.mark.parametrize("size", [1e-20, 1e20])
 def test_weights_that_single_precision_does_not_hold(size):
     wide, M, b = many(0.1)
-    F = Factored(row_by_row(M, b, np.full(b.size, size)), wide.shape, narrow=True)
+    F = Factored(ByLines(M).lines(b, np.full(b.size, size)), wide.shape, narrow=True)
     assert F.cols.weights.dtype == np.float64
 
 

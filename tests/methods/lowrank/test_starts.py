@@ -11,7 +11,8 @@ import fewatoms as fa
 from clicked import clicks
 from fewatoms.methods.lowrank import starts
 from fewatoms.methods.lowrank.clicks import Clicks
-from fewatoms.methods.lowrank.entries import Factored, row_by_row
+from fewatoms.methods.lowrank.entries import Factored
+from fewatoms.operators.sampling import ByLines
 from fewatoms.sides import Side
 
 
@@ -23,12 +24,12 @@ def drawn(seed, *, weighted=False):
     rows, cols = np.divmod(rng.choice(p * q, m, replace=False), q)
     M, values = fa.Sampling(rows, cols, (p, q)), rng.standard_normal(m)
     w = rng.uniform(0.5, 2.0, m) if weighted else None
-    return Factored(row_by_row(M, values, w), (int(p), int(q))), rows, cols, values, np.ones(m) if w is None else w
+    return Factored(ByLines(M).lines(values, w), (int(p), int(q))), rows, cols, values, np.ones(m) if w is None else w
 
 
 @pytest.mark.parametrize("block", [1 << 20, 3])
 def test_groups_are_connected_components(block, monkeypatch):
-    monkeypatch.setattr(starts, "ENTRIES_AT_ONCE", block)
+    monkeypatch.setattr("fewatoms.sides.ENTRIES_AT_ONCE", block)
     for seed in range(25):
         F, rows, cols, *_ = drawn(seed)
         in_rows, in_cols, count = starts.groups(F)
@@ -78,7 +79,7 @@ def test_a_group_that_has_faded_begins_anew():
     X = np.outer(rng.uniform(1, 2, 12), rng.uniform(1, 2, 10))
     X[:6, 5:] = X[6:, :5] = np.nan
     M, b = fa.Sampling.from_array(X)
-    F = Factored(row_by_row(M, b, None), X.shape)
+    F = Factored(ByLines(M).lines(b, None), X.shape)
     at = starts.leading(F, 1)
     U, V = (np.where(np.arange(n)[:, None] < n // 2, Y, 0.0) for n, Y in zip(X.shape, at.halves(), strict=True))
     lost = F.of(U, V)

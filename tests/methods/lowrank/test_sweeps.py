@@ -9,15 +9,16 @@ import pytest
 
 import fewatoms as fa
 from fewatoms import ledger
-from fewatoms.capabilities import RankOnePairs, SampledEntries, need
+from fewatoms.capabilities import RankOnePairs, need
 from fewatoms.methods.lowrank.sweeps import Asked, Spot, Sweeps
+from fewatoms.operators import by_lines
 from sampled import plant
 
 
 def asked(e, k=2, scale=1.0, **options):
     atoms = fa.RankOne(*e.shape) if scale == 1.0 else scale * fa.RankOne(*e.shape)
     problem = fa.Problem.of(e.M, e.b, atoms=atoms, k=k, **options)
-    return Asked(problem, need(problem.M, SampledEntries), need(atoms.unwrapped().inner, RankOnePairs), scale)
+    return Asked(problem, by_lines(problem.M), need(atoms.unwrapped().inner, RankOnePairs), scale)
 
 
 def begun(question):

@@ -17,7 +17,7 @@ from fewatoms._types import IntArray
 from fewatoms.asked import plain_budget, read_budget
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
-from fewatoms.capabilities import RankOnePairs, SampledEntries, SeenAsIs
+from fewatoms.capabilities import EntryLines, RankOnePairs, SeenAsIs
 from fewatoms.effort import QUICK, THOROUGH, Effort
 from fewatoms.faces import Face
 from fewatoms.goals import Goal
@@ -31,7 +31,7 @@ from fewatoms.methods.lowrank.ladder import Ladder
 from fewatoms.methods.lowrank.lifting import Lifting
 from fewatoms.methods.lowrank.starts import widened
 from fewatoms.methods.lowrank.sweeps import Asked, Spot, Sweeps
-from fewatoms.operators import Sampling
+from fewatoms.operators import Sampling, by_lines
 from fewatoms.price import Factors
 from fewatoms.problem import Problem
 from fewatoms.solution import Solution
@@ -95,17 +95,17 @@ class Completion(Method):
         return replace(self, tol=0.1 * self.tol) if effort == THOROUGH else self
 
 
-def entries_of(problem: Problem, *, filled: bool) -> SampledEntries | None:
+def entries_of(problem: Problem, *, filled: bool) -> EntryLines | None:
     """The entries that data are; with `filled` also where they are all of a matrix, for what nobody else does: signs,
     ridges, a bound alone."""
-    entries = problem.M.offers(SampledEntries)
+    entries = by_lines(problem.M)
     if entries is not None or not filled or len(problem.atoms.shape) != 2:
         return entries
     seen = problem.M.offers(SeenAsIs)
     if seen is None:
         return None
     places, (p, q) = seen.places(), problem.atoms.shape
-    return Sampling(*np.divmod(np.arange(p * q) if places is None else places, q), (p, q))
+    return by_lines(Sampling(*np.divmod(np.arange(p * q) if places is None else places, q), (p, q)))
 
 
 @dataclass(eq=False)
@@ -137,7 +137,8 @@ class CompletionJob(Job):
     def needs(self) -> dict[str, float]:
         """Measured with 3 to 4 million entries, those of the data in no order: 17 to 32 bytes an entry, and ten times
         the factors while they are turned."""
-        asked, count = self.asked, float(self.problem.m)
+        asked = self.asked
+        count = float(self.problem.m) if asked.entries.in_arrays else 0.0
         atoms = max((budget.most or 1 for budget in self.budgets), default=1)
         weighted = self.problem.base_loss.weights is not None
         return {
@@ -211,7 +212,7 @@ class CompletionJob(Job):
         how, before = self.method.held_out, None
         with ledger.stage("choosing the ridge" if self._open else "predicting entries held out"):
             ledger.tell()
-            trial = how.trial(self.asked, None if held is None else [held])
+            trial = how.trial(self.asked, None if held is None else self.asked.entries.named(held))
             trial.keep, trial.ladder = self._hold, self.method.ladder
             for i, budget in enumerate(budgets):
                 with ledger.counted("rank", i, len(budgets)), ledger.step("rank") as here:

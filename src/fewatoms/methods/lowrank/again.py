@@ -47,7 +47,7 @@ class Again:
 
     def worthwhile(self, run: Sweeps, reached: float, ladder: Ladder) -> bool:
         """Whether it costs little, and descents may end in several places, some of them lower."""
-        small = run.F.rows.values.size * min(run.F.shape) <= self.work and run.made <= self.made
+        small = run.F.rows.count * min(run.F.shape) <= self.work and run.made <= self.made
         alpha, reference = run.asked.problem.alpha, run.asked.problem.reference
         lower = reached > self.nothing * reference if alpha is None else alpha > 0
         return small and lower and (self._backed(run) or not ladder.abounds(run))
@@ -97,7 +97,7 @@ class Again:
         for _ in range(self.spread):
             Z = ledger.generator().standard_normal((p + q, k))
             U, V = (np.abs(Z[:p]), np.abs(Z[p:])) if F.nonnegative else (Z[:p], Z[p:])
-            unit = np.sqrt(np.sqrt(F.size / F.rows.values.size / k))
+            unit = np.sqrt(np.sqrt(F.size / F.rows.count / k))
             yield F.of(unit * U, unit * V)
 
     def _widened(self, run: Sweeps, spot: Spot, reached: float, tol: float) -> Generator[Spot, None, float]:

@@ -6,14 +6,14 @@ Koren and Volinsky, 2008). Nothing of the size of the matrix is formed.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
 from fewatoms._types import Array, FloatArray
 from fewatoms.backed import Backed
 from fewatoms.methods.lowrank.entries import Factored, Triple
-from fewatoms.sides import NONE, Regressed, Side, at_entries
+from fewatoms.sides import NONE, Lines, Regressed, Side, at_entries
 
 # Of the cells per unknown that descents need, since none is left open. Set by MovieLens, where at rank 64 descents from
 # singular vectors end .06 % above those down a ladder of penalties, in a third of the time.
@@ -27,11 +27,10 @@ class Clicks(Factored):
     def __init__(self, rows: Side, shape: tuple[int, int], background: float, *, nonnegative: bool = False) -> None:
         super().__init__(rows, shape, nonnegative=nonnegative)
         self.background = background
-        self._backed = {id(side): Backed(side, background) for side in (self.rows, self.cols)}
+        self._entries, cols = rows, cast(Side, self.cols)  # those of arrays are arrays
+        self._backed = {id(side): Backed(side, background) for side in (rows, cols)}
         p, q = self.shape
-        w = rows.weights
-        entries = float(w.sum()) if w.size else float(rows.values.size)
-        self.told = background * p * q > HARDLY * entries  # or else entries alone tell of the matrix
+        self.told = background * p * q > HARDLY * rows.weight()  # or else entries alone tell of the matrix
 
     @property
     def heavy(self) -> float:
@@ -49,19 +48,18 @@ class Clicks(Factored):
         return not self.told and super().uneven
 
     def tempered(self, power: float) -> Clicks:
-        w = self.rows.weights
-        unit = float(w.sum()) / float(np.sum(w**power))
-        rows = replace(self.rows, weights=unit * w**power)
+        unit = self._entries.tempering(power)
+        rows = self._entries.tempered(power, unit)
         return Clicks(rows, self.shape, unit * self.background**power, nonnegative=self.nonnegative)
 
     def _half(
-        self, side: Side, V: Array, offset: FloatArray, lam: float, shrink: float, own: tuple[Array, FloatArray]
+        self, side: Lines, V: Array, offset: FloatArray, lam: float, shrink: float, own: tuple[Array, FloatArray]
     ) -> Regressed:
         return self._backed[id(side)].regress(V, lam, own[0], bound=self.nonnegative)
 
     def loss(self, at: Triple) -> float:
         """f of what X leaves over: at the entries, and everywhere else."""
-        rows, backed, P = self.rows, self._backed[id(self.rows)], at.P * at.s
+        rows, backed, P = self._entries, self._backed[id(self.rows)], at.P * at.s
         x = at_entries(rows, P, at.Q, NONE, NONE)
         left = rows.values - x
         total = float(np.sum((P.T @ P) * (at.Q.T @ at.Q)))

@@ -8,28 +8,23 @@ Row and column biases are one more feature on each side, with coefficient 1 on t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.sparse as sp
 
 from fewatoms import kept, kernels, ledger, linalg
-from fewatoms._types import Array, FloatArray, IntArray, Matrix
-from fewatoms.capabilities import SampledEntries
+from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.kept import Kept, Plain
-from fewatoms.sides import NONE, Regressed, Side, at_entries
+from fewatoms.sides import HELD_SINGLY, NONE, Lines, Regressed
 
 AWAKE = 1e-4  # times the first singular value: where atoms are kept on the way down a ladder of penalties
 ROUNDED_LOSS = 1e-29  # share of |b|^2 below which a loss is rounding
 NONNEGATIVE_LOSS = 1e-15  # and where coordinate descent, which comes near zero slowly, may stop
 ROUNDED_ROW = 1e-10  # times the longest row of a factor: where others are rounding
-UNEVEN_WEIGHTS = 100  # times the least weight: the largest weight of entries that all count
 CANCELLED = 1e-6  # share of |b|^2 below which a loss found by differences is found again from residuals, and where
 # squares of rounding to single precision, 1e-15, would be seen beside it
-HELD_SINGLY = 1e9  # and 1 over it: roots of values that leave room for factors in single precision
 
 Ahead = tuple[Array, FloatArray]  # V and the column biases to start a sweep from, instead of those at hand
 
@@ -124,12 +119,6 @@ class Swept:
         return cls(at, number=kept.whole(it.told["number"]), before=before[0] if before else None, **told)
 
 
-def row_by_row(entries: SampledEntries, b: FloatArray, weights: FloatArray | None) -> Side:
-    """Entries with values and weights in the order of the data."""
-    starts, cols, values = entries.row_by_row(b)
-    return Side(starts, cols, values, NONE if weights is None else entries.row_by_row(weights)[2])
-
-
 def balanced(U: Array, V: Array) -> tuple[Array, FloatArray, Array]:
     """P, s, Q with U V^T = P diag(s) Q^T: orthonormal P and Q."""
     with linalg.single_thread():  # for so few columns threads wait for each other
@@ -162,7 +151,7 @@ class Factored:
 
     def __init__(
         self,
-        rows: Side,
+        rows: Lines,
         shape: tuple[int, int],
         *,
         biased: bool = False,
@@ -170,32 +159,28 @@ class Factored:
         narrow: bool = False,
     ) -> None:
         self.biased, self.nonnegative, self.shape, self.rows = biased, nonnegative, shape, rows
-        values, w = rows.values, rows.weights
-        self.size = float(np.dot(values, w * values if w.size else values))  # twice the loss of nothing at all
+        self.size = rows.square()  # twice the loss of nothing at all
         # the feature that carries biases, in the units of the others: the roots of those of the values
-        unit = max((self.size / (w.sum() if w.size else values.size)) ** 0.25, 1e-300)
+        unit = max((self.size / rows.weight()) ** 0.25, 1e-300)
         # single precision holds factors of usual sizes; where no loops are compiled it would save nothing
-        self.single = values.size >= kernels.WORTHWHILE and 1 / HELD_SINGLY < unit < HELD_SINGLY
+        self.single = rows.count >= kernels.WORTHWHILE and 1 / HELD_SINGLY < unit < HELD_SINGLY
         self.unit = (float(np.float32(unit)) if self.single else unit) if biased else None
-        ordinary = not w.size or (w.min() > 1 / HELD_SINGLY and w.max() < HELD_SINGLY)
         self.linked: tuple[IntArray, IntArray, int] | None = None  # which lines hang together, once somebody has looked
-        self.cols = _transposed(rows, shape, np.float32 if narrow and self.single and ordinary else np.float64)
+        self.cols = rows.turned(shape, narrow=narrow and self.single)
 
     @property
     def heavy(self) -> float:
         """What entries weigh, about, as a power of two: singular values of M*y are so many times those of x."""
-        w = self.rows.weights
-        return 2.0 ** round(math.log2(float(w.mean()))) if w.size else 1.0
+        return self.rows.heavy
 
     def determines(self, rank: int, ample: float) -> bool:
         """Whether there are so many entries for each unknown of a matrix of this rank."""
-        return self.rows.values.size >= ample * rank * (sum(self.shape) - rank)
+        return self.rows.count >= ample * rank * (sum(self.shape) - rank)
 
     @property
     def uneven(self) -> bool:
         """Whether some entries weigh so much more than others that the latter hardly count."""
-        w = self.rows.weights
-        return bool(w.size and w.max() > UNEVEN_WEIGHTS * w.min())
+        return self.rows.uneven
 
     def signed(self) -> Factored:
         """The same entries for factors of any sign."""
@@ -206,11 +191,9 @@ class Factored:
     def tempered(self, power: float) -> Factored:
         """The same entries with their weights raised to a power below 1, scaled to the same mean."""
         other = copy(self)
-        w = self.rows.weights
-        unit = float(w.sum()) / float(np.sum(w**power))
-        other.rows = replace(self.rows, weights=unit * w**power)
-        other.cols = replace(self.cols, weights=unit * self.cols.weights**power)
-        other.size = float(np.dot(other.rows.values, other.rows.weights * other.rows.values))
+        unit = self.rows.tempering(power)
+        other.rows, other.cols = self.rows.tempered(power, unit), self.cols.tempered(power, unit)
+        other.size = other.rows.square()
         return other
 
     # Where to start --------------------------------------------------------------------------------------------------
@@ -272,8 +255,8 @@ class Factored:
         U, own = at.halves()
         V, col = (own, at.col) if ahead is None else ahead
         kind = self._kind(at)
-        if kind == np.float64 and self.cols.values.dtype != kind:  # from here on values are felt as they are
-            self.cols = _transposed(self.rows, self.shape)
+        if kind == np.float64 and self.cols.narrow:  # from here on values are felt as they are
+            self.cols = self.rows.turned(self.shape)
         U, row, _ = self._half(self.rows, V.astype(kind, copy=False), col, lam, shrink, (U, at.row))
         U = U.astype(kind, copy=False)
         V, col, left = self._half(self.cols, U, row, lam, shrink, (V, col))
@@ -294,7 +277,7 @@ class Factored:
         return replace(at, fine=self.loss(at) <= CANCELLED * self.size)
 
     def _half(
-        self, side: Side, V: Array, offset: FloatArray, lam: float, shrink: float, own: tuple[Array, FloatArray]
+        self, side: Lines, V: Array, offset: FloatArray, lam: float, shrink: float, own: tuple[Array, FloatArray]
     ) -> Regressed:
         """One side's factors and biases for those of the other; its own so far are a start where signs are bound."""
         begin = own if self.nonnegative else None
@@ -331,9 +314,7 @@ class Factored:
 
     def loss(self, at: Triple) -> float:
         """f of what X and the biases leave over."""
-        rows = self.rows
-        left = rows.values - at_entries(rows, at.P * at.s, at.Q, at.row, at.col)
-        return 0.5 * float(np.dot(left, rows.weights * left if rows.weights.size else left))
+        return 0.5 * self.rows.misfit(at.P * at.s, at.Q, at.row, at.col)
 
 
 def _ahead(at: Triple, before: Triple, beta: float) -> Ahead:
@@ -367,17 +348,4 @@ def without_signs(at: Triple) -> Triple:
     return replace(at, P=P[:, order], s=s[order], Q=Q[:, order], signed=False)
 
 
-def _transposed(side: Side, shape: tuple[int, int], kind: type[np.float32 | np.float64] = np.float64) -> Side:
-    """The same entries column by column."""
-
-    def turned(data: FloatArray) -> Matrix:
-        data = data.astype(kind, copy=False)
-        grid = sp.csr_array((data, side.others, side.starts.astype(side.others.dtype, copy=False)), shape=shape)
-        return grid.tocsc()
-
-    w = turned(side.weights).data if side.weights.size else NONE
-    grid = turned(side.values)
-    return Side(grid.indptr.astype(np.int64), grid.indices, grid.data, w)
-
-
-__all__ = ["Factored", "Triple", "balanced", "normalised", "row_by_row", "without_signs"]
+__all__ = ["Factored", "Triple", "balanced", "normalised", "without_signs"]

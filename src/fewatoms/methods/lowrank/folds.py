@@ -3,45 +3,34 @@
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import numpy as np
 
 from fewatoms import ledger
-from fewatoms._types import Array, IntArray
-from fewatoms.capabilities import SampledEntries
 from fewatoms.methods.lowrank.entries import Triple
 from fewatoms.methods.lowrank.starts import Seeds
 from fewatoms.methods.lowrank.sweeps import Asked
 from fewatoms.ranking import Lists, ranked
-from fewatoms.sides import Side, at_entries
+from fewatoms.sides import Lines, Side, Split
 
 RANKED_CELLS = 1 << 26  # scores of clicks held out that are looked at for each penalty: of some rows if there are more
 CLEARLY = 1.02  # times the best 1 - NDCG: a penalty at which clicks are ranked so much worse is the last
 
 
-def marked(entries: SampledEntries, out: IntArray, m: int) -> Array:
-    """Which entries are held out, row by row."""
-    marks = np.zeros(m, dtype=bool)
-    marks[out] = True
-    ledger.tick()
-    return entries.row_by_row(marks)[2].astype(bool, copy=False)
-
-
 class Fold:
     """Some entries held out, and the others to fit."""
 
-    def __init__(self, asked: Asked, entries: Side, out: Array) -> None:
-        rest, held = entries.parted(out)
+    def __init__(self, asked: Asked, entries: Lines, out: Split) -> None:
+        rest, held = entries.split(out)
         ledger.tick()
-        # the centre without those held out
-        shift = float(np.average(rest.values, weights=rest.weights if rest.weights.size else None))
         if asked.biased:
-            for side in (rest, held):
-                np.subtract(side.values, shift, out=side.values)  # they are copies
+            shift = rest.mean()  # the centre without those held out
+            rest, held = rest.shifted(shift), held.shifted(shift)
         self.train, self.held = asked.factored(rest), held
         ledger.tick()
         self.seeds: Seeds | None = None
-        self.weight = float(held.weights.sum()) if held.weights.size else float(held.values.size)
+        self.weight = held.weight()
 
     def seeded(self, k: int, shrink: float, generator: np.random.Generator) -> Triple:
         """Where a ladder begins."""
@@ -55,9 +44,7 @@ class Fold:
 
     def errors(self, at: Triple) -> tuple[float, float]:
         """The weighted sum of the squares of the errors on the entries held out, and that of the weights."""
-        error = self.held.values - at_entries(self.held, at.P * at.s, at.Q, at.row, at.col)
-        w = self.held.weights
-        return float(np.dot(w * error if w.size else error, error)), self.weight
+        return self.held.misfit(at.P * at.s, at.Q, at.row, at.col), self.weight
 
     def sweeps(self, usual: int, clicks: int) -> tuple[int, int]:
         """How many for each penalty, while scores fall steeply and after that."""
@@ -84,9 +71,10 @@ class ClicksFold(Fold):
     would those of a model that says so of everything.
     """
 
-    def __init__(self, asked: Asked, entries: Side, out: Array) -> None:
+    def __init__(self, asked: Asked, entries: Lines, out: Split) -> None:
         super().__init__(asked, entries, out)
-        held, rest, rows = self.held, self.train.rows, asked.entries.matrix_shape[0]
+        held, rest = cast(Side, self.held), cast(Side, self.train.rows)  # a background is for entries in arrays
+        rows = asked.entries.matrix_shape[0]
         clicked = asked.sign * held.values > 0
         where = np.repeat(np.arange(rows), np.diff(held.starts))[clicked]
         most = max(1, RANKED_CELLS // asked.entries.matrix_shape[1])
@@ -124,4 +112,4 @@ class ClicksFold(Fold):
         return sum(s for s, _ in sums) / rows if rows else 0.0
 
 
-__all__ = ["ClicksFold", "Fold", "marked"]
+__all__ = ["ClicksFold", "Fold"]

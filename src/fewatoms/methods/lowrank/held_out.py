@@ -11,12 +11,14 @@ import numpy as np
 
 from fewatoms import kept, ledger
 from fewatoms._types import IntArray
+from fewatoms.lots import Drawn
 from fewatoms.methods.lowrank.choice import Choice, walk_of, walked
 from fewatoms.methods.lowrank.entries import AWAKE, Factored, Triple
-from fewatoms.methods.lowrank.folds import ClicksFold, Fold, marked
+from fewatoms.methods.lowrank.folds import ClicksFold, Fold
 from fewatoms.methods.lowrank.ladder import Ladder
 from fewatoms.methods.lowrank.starts import leading, widened
 from fewatoms.methods.lowrank.sweeps import Asked, Sweeps
+from fewatoms.sides import Split
 
 
 @dataclass(frozen=True)
@@ -71,13 +73,13 @@ class HeldOut:
     finely: float = 1e-6
     twice: int = 50_000
 
-    def trial(self, asked: Asked, parts: Sequence[IntArray] | None = None) -> Trial:
+    def trial(self, asked: Asked, held: Split | None = None) -> Trial:
         """Entries held out, these or some drawn by the generator of the run: the same for every k."""
         m = asked.problem.m
         if m < 2:
             raise ValueError(f'ridge="auto" needs at least 2 entries, some to hold out; got {m}')
         how = replace(self, many=self.many_clicks) if asked.problem.measured.background else self
-        return Trial(how, asked, how._parts(m) if parts is None else parts)
+        return Trial(how, asked, how._splits(asked) if held is None else [held])
 
     def choose(self, trial: Trial, asked: Asked, whole: Callable[[], Factored], before: Choice | None = None) -> Choice:
         """Shrink biases as predicts entries held out best alone, go down a ladder of penalties on the others.
@@ -119,6 +121,13 @@ class HeldOut:
             best = replace(best, lam=self.above * F.heavy * float(leading(F, 1, shrink, rounds=10).s[0]))
         return best
 
+    def _splits(self, asked: Asked) -> list[Split]:
+        """Of many entries those on which a lot falls, wherever they are; of fewer, and of clicks, some by number."""
+        m = asked.problem.m
+        if m >= self.many and not asked.problem.measured.background:
+            return [Drawn(int(ledger.generator().integers(2**63)), 0.0, self.share)]
+        return [asked.entries.named(part) for part in self._parts(m)]
+
     def _parts(self, m: int) -> list[IntArray]:
         """The entries that each fold holds out."""
         order = ledger.generator().permutation(m)
@@ -134,11 +143,11 @@ class Trial:
     ladder : which penalties lead down where nothing is left to choose
     """
 
-    def __init__(self, how: HeldOut, asked: Asked, parts: Sequence[IntArray]) -> None:
+    def __init__(self, how: HeldOut, asked: Asked, parts: Sequence[Split]) -> None:
         self.how, self.charge = how, asked.problem.M.charge
         entries = asked.row_by_row()
         kind: type[Fold] = ClicksFold if asked.problem.measured.background else Fold
-        self.folds = [kind(asked, entries, marked(asked.entries, part, entries.values.size)) for part in parts]
+        self.folds = [kind(asked, entries, part) for part in parts]
         self.keep: Callable[[Triple], None] = lambda at: None
         self.ladder = Ladder()
         self.thrown = ledger.dice()  # each k draws its start vectors as it would alone

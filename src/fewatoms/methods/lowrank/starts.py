@@ -9,17 +9,14 @@ an atom by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from fewatoms import kernels, ledger
+from fewatoms import ledger
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.methods.lowrank.entries import Factored, Triple, normalised, without_signs
-from fewatoms.sides import Side, at_entries
 
-ENTRIES_AT_ONCE = 1 << 16  # entries looked at together
 WAKING = 1e-3  # of the coefficient without a penalty: what atoms begin with that it would leave nothing of
 FADED = 1e-3  # times what a group would begin with: where sweeps have lost it
 SPARE = 4  # columns more than are asked for: the last ones converge slowly
@@ -39,10 +36,10 @@ def groups(F: Factored) -> Groups:
 
 def _found(F: Factored) -> Groups:
     label = np.arange(F.shape[0])
-    seen = np.flatnonzero(np.diff(F.rows.starts))
+    seen = np.flatnonzero(F.rows.lengths)
     while True:
-        cols = _least(F.cols, label)
-        fresh = np.minimum(label, _least(F.rows, cols))
+        cols = F.cols.least(label)
+        fresh = np.minimum(label, F.rows.least(cols))
         fresh = fresh[fresh]
         if np.array_equal(fresh[seen], label[seen]):
             break
@@ -60,55 +57,6 @@ def _joined(F: Factored) -> Groups:
     """All in one group."""
     p, q = F.shape
     return np.zeros(p, dtype=np.intp), np.zeros(q, dtype=np.intp), 1
-
-
-def _least(side: Side, labels: IntArray) -> IntArray:
-    """Per line the least label of the other side among its entries; more than any for lines without entries."""
-    out = np.full(side.starts.size - 1, np.iinfo(np.intp).max, dtype=np.intp)
-    for first, last in _blocks(side):
-        filled = first + np.flatnonzero(np.diff(side.starts[first : last + 1]))
-        if filled.size:
-            begin = side.starts[first]
-            some = labels[side.others[begin : side.starts[last]]]
-            out[filled] = np.minimum.reduceat(some, side.starts[filled] - begin)
-        ledger.tick()
-    return out
-
-
-def _blocks(side: Side, table: int = 0) -> Iterator[tuple[int, int]]:
-    """Ranges of lines with about as many entries each; no fewer than there are numbers in a table that loops copy."""
-    starts, first, most = side.starts, 0, max(ENTRIES_AT_ONCE, table)
-    while first < starts.size - 1:
-        last = int(np.searchsorted(starts, starts[first] + most, side="right")) - 1
-        last = max(first + 1, min(last, starts.size - 1))
-        yield first, last
-        first = last
-
-
-def _part(side: Side, first: int, last: int) -> Side:
-    """Some lines alone."""
-    some = slice(side.starts[first], side.starts[last])
-    weights = side.weights[some] if side.weights.size else side.weights
-    return Side(side.starts[first : last + 1] - side.starts[first], side.others[some], side.values[some], weights)
-
-
-def _residual_times(
-    side: Side, own: Array, other: Array, biases: tuple[FloatArray, FloatArray], Q: Array, background: float
-) -> FloatArray:
-    """Z Q for the weighted residual Z of own other^T and biases, a block of lines at a time: Z is not kept."""
-    out = np.empty((side.starts.size - 1, Q.shape[1]))
-    mine, theirs = biases
-    for first, last in _blocks(side, Q.size):
-        part = _part(side, first, last)
-        left = part.values.astype(np.float64, copy=False)
-        beside = own.shape[1] > 0 or mine.size > 0
-        x = at_entries(part, own[first:last], other, mine[first:last], theirs) if beside else None
-        left = left if x is None else left - x
-        pull = part.weights * left if part.weights.size else left
-        pull = pull if x is None or not background else pull + background * x
-        out[first:last] = kernels.scattered(pull, Q, part.starts, part.others)
-        ledger.tick()
-    return out - background * (own @ (other.T @ Q)) if background else out
 
 
 class _Apart:
@@ -295,13 +243,7 @@ def widened(F: Factored, at: Triple, rank: int, lam: float, rounds: int = 3) -> 
 
 def _inverse_sizes(F: Factored, P: Array, Q: Array, where: Groups) -> FloatArray:
     """1 / |M(u v^T)|^2 in the weights, for each group (rows) and pair of columns."""
-    side, squares = F.rows, Q**2
-    sizes = np.zeros((where[2], P.shape[1]))
-    for first, last in _blocks(side, Q.size):
-        part = _part(side, first, last)
-        w = (part.weights if part.weights.size else np.ones(part.others.size)) - F.background
-        shares = P[first:last] ** 2 * kernels.scattered(w, squares, part.starts, part.others)
-        np.add.at(sizes, where[0][first:last], shares)
+    sizes = F.rows.shares(P, Q**2, where[0], where[2], F.background)
     sizes += F.background  # vectors have length 1 in each group
     return np.where(sizes > 0, 1.0 / np.where(sizes > 0, sizes, 1.0), 0.0)
 
@@ -321,8 +263,8 @@ def _vectors(
     width = min(count + SPARE, *F.shape)
     Q = (generator or ledger.generator()).standard_normal((F.shape[1], width))
     for _ in range(rounds):
-        P = rows.orthonormal(_residual_times(F.rows, U, V, (at.row, at.col), Q, F.background))
-        T = _residual_times(F.cols, V, U, (at.col, at.row), P, F.background)
+        P = rows.orthonormal(F.rows.residual_times(U, V, (at.row, at.col), Q, F.background))
+        T = F.cols.residual_times(V, U, (at.col, at.row), P, F.background)
         Q = cols.orthonormal(T)
     values, turn = cols.principal(T)  # M*y ~ P T^T in each group
     values, turn = values[:, :count], turn[:, :, :count]

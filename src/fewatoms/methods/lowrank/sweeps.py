@@ -6,18 +6,19 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 
 from fewatoms import kept, linalg
 from fewatoms._types import Array, FloatArray, ModelDual, Vector
 from fewatoms.candidates import Candidate, Compact, Iterate
-from fewatoms.capabilities import RankOnePairs, SampledEntries
+from fewatoms.capabilities import EntryLines, RankOnePairs
 from fewatoms.kept import Kept, Plain
 from fewatoms.methods.lowrank.clicks import Clicks
-from fewatoms.methods.lowrank.entries import Factored, Swept, Triple, row_by_row
+from fewatoms.methods.lowrank.entries import Factored, Swept, Triple
 from fewatoms.problem import Problem
-from fewatoms.sides import Side
+from fewatoms.sides import Lines, Side
 
 WORTHLESS = 1e-7  # share of loss + ridge gauge that is not worth an atom
 DISPENSABLE = 1e-2  # times the largest atom: which ones might be left out
@@ -34,7 +35,7 @@ class Asked:
     """
 
     problem: Problem
-    entries: SampledEntries
+    entries: EntryLines
     pairs: RankOnePairs
     scale: float
 
@@ -75,15 +76,15 @@ class Asked:
             )
         return self.problem.base_loss.value(left)
 
-    def row_by_row(self) -> Side:
+    def row_by_row(self) -> Lines:
         """All entries."""
-        return row_by_row(self.entries, self.data, self.problem.base_loss.weights)
+        return self.entries.lines(self.data, self.problem.base_loss.weights)
 
-    def factored(self, rows: Side) -> Factored:
+    def factored(self, rows: Lines) -> Factored:
         """Entries, all or some of them, in both orders."""
         shape, background, bound = self.entries.matrix_shape, self.problem.measured.background, self.pairs.nonnegative
         if background:
-            return Clicks(rows, shape, background, nonnegative=bound)
+            return Clicks(cast(Side, rows), shape, background, nonnegative=bound)  # a background is for arrays
         return Factored(rows, shape, biased=self.biased, nonnegative=bound, narrow=self.problem.alpha is None)
 
     def opened(self) -> Factored:
