@@ -264,11 +264,11 @@ class CompletionJob(Job):
         with ledger.stage("sweeping"):
             while begins:
                 first = begins.pop(0)
-                run, at, reached, met = Sweeps(settled.asked, self.entries), None, math.inf, False
+                run, at = Sweeps(settled.asked, self.entries), None
                 for spot in method.ladder.stream(run, settled.tol, first, lift):
-                    at, reached = spot.at, min(reached, spot.objective)
-                    met = met or run.asked.problem.meets(spot.loss)
+                    at = spot.at
                     yield spot.iterate()
+                reached, met = run.objective, run.asked.problem.meets(run.loss)  # known again after a kill as well
                 if not lift and run.objective < lowest:
                     self._reached, lowest = at, run.objective
                 if first is None and not lift and not met and method.again.worthwhile(run, reached, method.ladder):
