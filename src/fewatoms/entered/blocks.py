@@ -46,6 +46,12 @@ class EntryBlocks(Operator):
     `Sampling` of the same entries, with the same answer: sweeps ship factors to the blocks, and nothing of the length
     of the data is ever formed here. b and images are `Combined`, which are no arrays.
 
+    Parameters
+    ----------
+    rows, cols : orders of the entries
+    it, built, folder : what was read, the files of blocks and where they are
+        As `of` makes them.
+
     Attributes
     ----------
     matrix_shape : (p, q); shape : (entries, p q)
