@@ -47,7 +47,7 @@ def measures(problem: Problem, face: Face, c: FloatArray) -> Measures | None:
         return None
     if not face.dim:
         return Measures(np.zeros(0), np.zeros(0))
-    F = None if problem.base_loss.squares else problem.beside.columns  # as `fitted` has their coefficients
+    F = None if problem.base_loss.squares else problem.beside.columns  # in the units of `fitted`
     images = Bordered(problem.M.restrict(face).formed().matrix, F)
     weights = problem.base_loss.weights
     each = np.ones(problem.m) if weights is None else np.repeat(weights, problem.m // weights.size)
