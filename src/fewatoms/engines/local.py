@@ -86,12 +86,8 @@ def _given(block: Foreign) -> Loader:
     return lambda: block
 
 
-class Serial(Engine):
-    """One block after the other."""
-
-    @property
-    def workers(self) -> int:
-        return 1
+class Local(Engine):
+    """Blocks of this process, loaded when they are needed."""
 
     def place(
         self,
@@ -101,13 +97,21 @@ class Serial(Engine):
         ready: Task = as_it_came,
         parts: Sequence[object] | None = None,
     ) -> Placed:
-        return Blocks(loaders, keep, 1, ready, parts)
+        return Blocks(loaders, keep, self.workers, ready, parts)
+
+
+class Serial(Local):
+    """One block after the other."""
+
+    @property
+    def workers(self) -> int:
+        return 1
 
     def __repr__(self) -> str:
         return "Serial()"
 
 
-class Threads(Engine):
+class Threads(Local):
     """Blocks in threads of this process, each with one thread of BLAS and of compiled loops.
 
     Parameters
@@ -122,16 +126,6 @@ class Threads(Engine):
     @property
     def workers(self) -> int:
         return self._workers
-
-    def place(
-        self,
-        loaders: Sequence[Loader],
-        *,
-        keep: bool = False,
-        ready: Task = as_it_came,
-        parts: Sequence[object] | None = None,
-    ) -> Placed:
-        return Blocks(loaders, keep, self._workers, ready, parts)
 
     def __repr__(self) -> str:
         return f"Threads({self._workers})"
