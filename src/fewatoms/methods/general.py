@@ -206,8 +206,9 @@ def skew_entries(problem: Problem) -> list[str]:
 def _refuse(problem: Problem, budgets: Sequence[Budget]) -> None:
     """What only other methods can do, with the argument that asks for it."""
     atoms, price = problem.atoms, problem.price
+    _refuse_nothing(problem, budgets)
     named = _on_factors(problem)
-    if named and not any(budget.nothing_said for budget in budgets):
+    if named:
         beside = " with free columns" if problem.beside.count and problem.beside.biases is None else ""
         also = ": a ridge is also for sets whose atoms can be listed" if price.ridge != 0 else ""
         raise ValueError(
@@ -220,12 +221,6 @@ def _refuse(problem: Problem, budgets: Sequence[Budget]) -> None:
         name = "cap" if price.cap is not None else "atoms.restricted(...)" if price.ridge == 0 else "ridge"
         raise ValueError(f"{name} needs a vector model, the default method and room for images; got {problem!r}")
     for budget in budgets:
-        if budget.nothing_said and pursues(atoms) and not problem.base_loss.squares:
-            least_squares_only(atoms, problem.base_loss)
-        if budget.nothing_said and problem.alpha is None:
-            raise TypeError(
-                "k must say how many atoms are allowed, unless a bound (alpha or misfit) is given; got None"
-            )
         if budget.nothing_said and atoms.parts and listing is None:
             raise TypeError(f"k must be given for {atoms!r}, whose atoms cannot be listed; got None")
         if budget.nothing_said and atoms.parts:
@@ -242,6 +237,16 @@ def _refuse(problem: Problem, budgets: Sequence[Budget]) -> None:
                 f"they are, least squares without free columns (Huber's loss for rank-one matrices and entries), and "
                 f"parts of orthonormal atoms; got {budget.k!r}"
             )
+
+
+def _refuse_nothing(problem: Problem, budgets: Sequence[Budget]) -> None:
+    """Neither a number of atoms nor a bound: whatever else was asked for, that is what lacks."""
+    if not any(budget.nothing_said for budget in budgets):
+        return
+    if pursues(problem.atoms) and not problem.base_loss.squares:
+        least_squares_only(problem.atoms, problem.base_loss)
+    if problem.alpha is None:
+        raise TypeError("k must say how many atoms are allowed, unless a bound (alpha or misfit) is given; got None")
 
 
 def _on_factors(problem: Problem) -> str | None:

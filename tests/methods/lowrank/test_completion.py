@@ -54,7 +54,10 @@ BAD_DEMANDS = [
     ),
     ({"k": 0}, ValueError, r"^k must be an integer between 1 and 4, .*; got 0$"),
     ({"k": 1.5}, TypeError, r"^k must be an integer between 1 and 4, .*; got 1.5$"),
-    ({"k": None}, TypeError, r"^k must say how many atoms are allowed.*; got None$"),
+    *(
+        ({"k": None, **beside}, TypeError, r"^k must say how many atoms are allowed.*; got None$")
+        for beside in ({}, {"ridge": 0.1}, {"ridge": "auto"}, {"free": "biases"})
+    ),
     ({"ridge": -1}, ValueError, RIDGE + "-1$"),
     ({"ridge": np.nan}, ValueError, RIDGE + "nan$"),
     ({"ridge": np.inf}, ValueError, RIDGE + "inf$"),
@@ -129,6 +132,9 @@ def test_what_is_for_sampled_low_rank_matrices_only(name, M, b, loss, free):
         return
     wish = wish if free is None else {**wish, "free": free}
     alone = r"free: biases are for sampled entries of a matrix and least squares; got "  # said where they are read
+    if nonnegative or wish.get("ridge") != "auto":  # a bound does not change that
+        with pytest.raises(ValueError, match=f"^({named}{ONLY}RankOne|ridge of the biases|{alone})"):
+            fa.fit(M, b, atoms=fa.RankOne(5, 4, nonnegative=nonnegative), alpha=0.1, loss=loss, **wish)
     with pytest.raises(ValueError, match=f"^({named}{ONLY}RankOne|{alone})") as caught:
         fa.fit(M, b, atoms=fa.RankOne(5, 4, nonnegative=nonnegative), k=1, loss=loss, **wish)
     assert "object at 0x" not in str(caught.value)
