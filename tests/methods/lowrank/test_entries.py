@@ -9,7 +9,7 @@ import naive
 from fewatoms import Biases, RankOne, Sampling, fit, kernels, ledger
 from fewatoms.doors import posed
 from fewatoms.methods.lowrank import Completion
-from fewatoms.methods.lowrank.entries import Factored, Triple, balanced
+from fewatoms.methods.lowrank.entries import Factored, Triple, balanced, without_signs
 from fewatoms.operators.sampling import ByLines
 
 # name -> what differs from: 9 x 7 with 70 % of the entries, rank 2, lam 0.3, nothing else
@@ -389,6 +389,18 @@ def test_factors_with_signs_as_a_start_without():
     assert_well_formed(at, asked)
     _, reached = asked.sweep(at)
     assert reached <= asked.reached(at) + 1e-11 * asked.size
+
+
+def test_atoms_that_have_faded_are_a_start_too():
+    """They have no vectors, and no part of them is the larger one."""
+    asked = Asked("nonnegative")
+    rng = np.random.default_rng(5)
+    at = asked.F.of(rng.standard_normal((9, 2)), rng.standard_normal((7, 2)))
+    faded = replace(at, P=at.P * [1.0, 0.0], s=at.s * [1.0, 0.0], Q=at.Q * [1.0, 0.0])
+    positive, alone = without_signs(faded), without_signs(at.cut(1))
+    np.testing.assert_allclose(positive.P * positive.s @ positive.Q.T, alone.P * alone.s @ alone.Q.T, atol=1e-12)
+    assert np.isfinite(positive.P).all()
+    assert np.isfinite(positive.Q).all()
 
 
 @pytest.mark.parametrize(

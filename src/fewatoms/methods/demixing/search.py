@@ -62,7 +62,8 @@ class Search:
     elsewhere : places tried for an atom
     looked : atoms of a part looked at
     begun : starts that exchanges begin at, the best of those that differ
-    trials : exchanges fitted in vain, at most
+    trials : exchanges fitted in vain, at most, or for less than `paying`, a share of the loss: where unknowns are more
+        than data that may go on for ever
     floor : the last threshold, as a share of the first
     largest : entries of a model, which is filled in
     """
@@ -82,6 +83,7 @@ class Search:
     looked: int = 400
     begun: int = 3
     trials: int = 120
+    paying: float = 0.05
     floor: float = 1e-6
     largest: int = 1 << 24
 
@@ -204,9 +206,12 @@ class Exchanges(Scales):
         level, trials = (1 - self.settings.gain) * guess.loss, self.exchanges(guess)
         while self.left > 0:
             trial = next(trials, None)
-            if trial is None or trial.loss < level:
+            if trial is None:
+                return None
+            if trial.loss > (1 - self.settings.paying) * guess.loss:
+                self.left -= 1
+            if trial.loss < level:
                 return trial
-            self.left -= 1
         return None
 
     def exchanges(self, guess: Guess) -> Iterator[Guess]:

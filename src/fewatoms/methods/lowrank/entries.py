@@ -342,8 +342,8 @@ def without_signs(at: Triple) -> Triple:
         parts = [(np.maximum(t * u, 0.0), np.maximum(t * v, 0.0)) for t in (1.0, -1.0)]
         x, y = max(parts, key=lambda pair: float(np.linalg.norm(pair[0]) * np.linalg.norm(pair[1])))
         x, y = x + 0.1 * np.abs(u).mean(), y + 0.1 * np.abs(v).mean()
-        size = float(np.linalg.norm(x) * np.linalg.norm(y))
-        P[:, a], Q[:, a], s[a] = x / np.linalg.norm(x), y / np.linalg.norm(y), at.s[a] * size
+        long, wide = float(np.linalg.norm(x)), float(np.linalg.norm(y))  # 0 of an atom that has faded, which stays so
+        P[:, a], Q[:, a], s[a] = x / (long or 1.0), y / (wide or 1.0), at.s[a] * long * wide
     order = np.argsort(-s, kind="stable")
     return replace(at, P=P[:, order], s=s[order], Q=Q[:, order], signed=False)
 
