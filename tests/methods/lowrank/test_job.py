@@ -348,6 +348,23 @@ def test_a_stop_while_ranks_are_chosen_leaves_answers_for_those_that_were(option
     assert path[2].misfit < 0.5 * path[1].misfit
 
 
+@pytest.mark.parametrize("by", ["held-out", "cv"])
+@pytest.mark.parametrize("options", [{}, {"ridge": 0.1}, {"free": "biases"}], ids=str)
+def test_a_deadline_ends_a_choice(by, options, monkeypatch):
+    """The clock is heard inside of folds and fits: what is left to do after it has rung is short."""
+    monkeypatch.setattr("fewatoms.ledger.EVERY", 0.0)
+    path = plant(0, 60, 50, 3, noise=0.3).path((1, 2, 3, 4), **options)
+    heard = []
+
+    def ring(progress):
+        heard.append(progress)
+        if len(heard) > 3:
+            raise StopIteration
+
+    assert path.choose_k(by, callback=ring) in path
+    assert len(heard) <= 4
+
+
 # Nothing to explain, little to explain it with ------------------------------------------------------------------------
 
 
