@@ -74,7 +74,9 @@ class Trimming:
         there, if the rest is no longer than so many standard deviations an entry, and if there are so many entries for
         each atom
     known, follows : what the space of the others must explain of them beyond their share of the entries, and how it
-        must be correlated with them (smooth things before dark walls: 0.2, mostly; lit patches: 0.6)
+        must be correlated with them (smooth things before dark walls: 0.2, mostly; lit patches: 0.6); of all together
+        half as much of the first is enough, as chance is less, and then of dark ones half of the second
+    noticed : of the squares of a line in the sparse part: where fewer are, nothing is asked
     clipped : standard deviations at which residuals are clipped to find an atom more
     level : of the scale of residuals: their mean square, in units of it, where no square counts more than 1
     filled : of the data: as many numbers of L as leave nothing to say about noise
@@ -122,11 +124,12 @@ class Trimming:
     aside: float = 0.1
     charged: float = 0.5
     shown: float = 0.3
-    given_up: float = 0.5
+    given_up: float = 0.25
     dark: float = 5.0
     enough: int = 20
     known: float = 0.25
     follows: float = 0.4
+    noticed: float = 0.05
     clipped: tuple[float, ...] = (1.0, 3.0)
     level: float = 0.45
     filled: float = 0.9
