@@ -28,10 +28,10 @@ def taken_back(run: Trims, at: Low) -> tuple[Low, tuple[Array, Array]] | None:
     a place that they know nothing of would be explained by about its share of the entries), and if what they say goes
     up and down within the patch as the data do.
 
-    Of one line that is often hard to say, of all that were given up it is not: where the others know those together,
-    all of this is light, and only lines that do not follow at all stay as they are; lines that are not dark but lose
-    squares to the sparse part as well, to shadows, are light then if they follow. Otherwise each must show it by itself.
-    Lines that are taken back have no say in the space.
+    Of one line that is often hard to say, of all that were given up it is less so: where the others know those
+    together, this is a matter of light, and only lines that do not follow at all stay as they are. Lines that are not
+    dark but lose squares as well, to shadows, are treated alike then. Otherwise each must show it by itself. Lines that
+    are taken back have no say in the space.
     """
     noise, rank = (np.ones(run.data.D.shape[0]), np.ones(run.data.D.shape[1])), at[1].shape[1]
     found = False
@@ -114,7 +114,7 @@ def _light(settings: Trimming, asked: _Asked, fits: list[_Fitted]) -> Array:
     itself = given_up & (known >= settings.known) & (follows >= settings.follows)
     if np.count_nonzero(given_up) < 2 or together @ known < settings.known / 2 or together @ follows < settings.follows:
         return np.flatnonzero(itself)
-    return np.flatnonzero(itself | (follows >= np.where(asked.dark, settings.follows / 2, settings.follows)))
+    return np.flatnonzero(itself | (follows >= settings.follows / 2))
 
 
 def _correlated(x: Array, fitted: Array) -> float:

@@ -75,7 +75,7 @@ class Trimming:
         each atom
     known, follows : what the space of the others must explain of them beyond their share of the entries, and how it
         must be correlated with them (smooth things before dark walls: 0.2, mostly; lit patches: 0.6); of all together
-        half as much of the first is enough, as chance is less, and then of dark ones half of the second
+        half as much of the first is enough, as chance is less, and then half of the second of each
     noticed : of the squares of a line in the sparse part: where fewer are, nothing is asked
     clipped : standard deviations at which residuals are clipped to find an atom more
     level : of the scale of residuals: their mean square, in units of it, where no square counts more than 1
