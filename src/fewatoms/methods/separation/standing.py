@@ -191,10 +191,10 @@ def some_rows(mixture: Mixture, settings: Trimming) -> IntArray | None:
 
 
 def even_rows(mixture: Mixture, settings: Trimming) -> IntArray | None:
-    """So many rows as tell ranks apart, evenly from the shortest to the longest; None where all there are will be
-    needed."""
+    """So many rows as tell ranks apart, at most half if these are enough, evenly from the shortest to the longest; None
+    where all there are will be needed."""
     p, q = mixture.data.D.shape
-    count = max(settings.rows * q, math.ceil(settings.compared_numbers / q))
+    count = max(settings.rows * q, min(math.ceil(settings.compared_numbers / q), p // 2))
     if count >= p:
         return None
     order = np.argsort(np.linalg.norm(mixture.data.nothing_explained, axis=1), kind="stable")

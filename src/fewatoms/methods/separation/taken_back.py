@@ -28,10 +28,10 @@ def taken_back(run: Trims, at: Low) -> tuple[Low, tuple[Array, Array]] | None:
     a place that they know nothing of would be explained by about its share of the entries), and if what they say goes
     up and down within the patch as the data do.
 
-    Of one line that is often hard to say, of all that were given up it is less so: where the others know those
-    together, this is a matter of light, and only lines that do not follow at all stay as they are. Lines that are not
-    dark but lose squares as well, to shadows, are treated alike then. Otherwise each must show it by itself. Lines that
-    are taken back have no say in the space.
+    Of one line that is often hard to say, of all that lose squares to the sparse part, dark or not, it is less so:
+    where the space knows what they lose, all in all, this is a matter of light, and only lines that do not follow at
+    all stay as they are (of those that are not dark it is shadows that are taken back). Otherwise each must show it by
+    itself. Lines that are taken back have no say in the space.
     """
     noise, rank = (np.ones(run.data.D.shape[0]), np.ones(run.data.D.shape[1])), at[1].shape[1]
     found = False
@@ -63,7 +63,7 @@ class _Asked:
 
 
 def _asked(settings: Trimming, X: Array, R: Array, out: Array, count: Array, rank: int, unit: float) -> _Asked:
-    """Those with entries enough; none where no dark line was given up."""
+    """Those with entries enough; none if no dark line was given up."""
     sparse, whole = np.square(np.where(out, R, 0.0)).sum(axis=1), np.square(X).sum(axis=1)
     rest, others = np.square(np.where(out, 0.0, X)).sum(axis=1), count - np.count_nonzero(out, axis=1)
     dark = rest <= (settings.dark * unit) ** 2 * others
@@ -109,10 +109,9 @@ def _light(settings: Trimming, asked: _Asked, fits: list[_Fitted]) -> Array:
     if not fits:
         return asked.lines
     known, follows = np.array([fit.known for fit in fits]), np.array([fit.follows for fit in fits])
-    given_up = asked.dark & (asked.lost >= settings.given_up)
-    together = asked.lost * given_up / float(asked.lost @ given_up)
-    itself = given_up & (known >= settings.known) & (follows >= settings.follows)
-    if np.count_nonzero(given_up) < 2 or together @ known < settings.known / 2 or together @ follows < settings.follows:
+    itself = (asked.lost >= settings.given_up) & asked.dark & (known >= settings.known) & (follows >= settings.follows)
+    weights = asked.lost / asked.lost.sum()
+    if asked.lines.size < 2 or weights @ known < settings.known / 2 or weights @ follows < settings.follows:
         return np.flatnonzero(itself)
     return np.flatnonzero(itself | (follows >= settings.follows / 2))
 
