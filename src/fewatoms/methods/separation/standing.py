@@ -14,6 +14,7 @@ from fewatoms._types import Array, IntArray
 from fewatoms.methods.separation.lines import agreed, mended
 from fewatoms.methods.separation.matrix import Low, Mixture
 from fewatoms.methods.separation.partial import leading_right
+from fewatoms.methods.separation.reweighted import reweighted
 from fewatoms.methods.separation.steps import Trims
 
 if TYPE_CHECKING:
@@ -157,6 +158,8 @@ class Standing:
         yield from islice(run.starts(rank), most)
         if whole and self._small:
             yield from self._agreeing(run, rank)
+            if run.rule.middle(run.data.nothing_explained) > run.rule.floor:
+                yield from (reweighted(run, rank) for _ in range(self.settings.others))
 
     def _agreeing(self, run: Trims, rank: int) -> Iterator[Low]:
         """Where nearly half of the entries may be wrong: from little more than signs, and then what most entries of
