@@ -16,12 +16,15 @@ if TYPE_CHECKING:
     from fewatoms.methods.separation.steps import Trims
 
 
-def reweighted(run: Trims, rank: int) -> Low:
-    """L of a rank from random factors: the sizes of residuals are summed, not their squares, by weights, and a ridge
-    on both factors, which are the nuclear norm together, falls from sweep to sweep.
+def reweighted(run: Trims, rank: int, power: float) -> Low:
+    """L of a rank from random factors: regressions of all rows, then all columns, with a ridge on both factors, which
+    are the nuclear norm together, that falls from sweep to sweep; then residuals count like logarithms.
 
     Where lines have few more entries than coefficients, fits without a ridge explain what is wrong and are anything
     elsewhere; where few entries of the whole are seen, the leading directions of it filled up with zeros tell little.
+
+    power : weights are sizes of residuals to the minus this, beyond the median: 1 sums sizes, for which no start is a
+        bad one; more finds what half of the entries agree on
     """
     data, settings = run.data, run.settings
     unit = run.rule.middle(data.nothing_explained)
@@ -29,16 +32,18 @@ def reweighted(run: Trims, rank: int) -> Low:
     X, W = data.D / unit, seen
     V = ledger.generator().standard_normal((X.shape[1], rank))
     ridge = float(seen.sum()) / sum(X.shape)
-    for _ in range(settings.sweeps):
-        ledger.tick()
-        run.mixture.charge(rank)
-        U = _regressed(X, W, V, ridge)
-        U, V = _balanced(U, _regressed(X.T, W.T, U, ridge))
-        R = np.abs(data.left(U * unit, V))
-        middle = run.rule.middle(R)
-        if middle <= run.rule.floor:
-            break
-        W, ridge = seen * (middle / np.maximum(R, middle)), max(settings.rung * ridge, settings.lightest)
+    U = np.zeros((X.shape[0], rank))
+    for sweeps, steep, medians in ((settings.sweeps, power, 1.0), (settings.sweeps // 2, 2.0, 2.0)):
+        for _ in range(sweeps):
+            ledger.tick()
+            run.mixture.charge(rank)
+            U = _regressed(X, W, V, ridge)
+            U, V = _balanced(U, _regressed(X.T, W.T, U, ridge))
+            R = np.abs(data.left(U * unit, V))
+            near = medians * run.rule.middle(R)
+            if near <= run.rule.floor:
+                break
+            W, ridge = seen * (near / np.maximum(R, near)) ** steep, max(settings.rung * ridge, settings.lightest)
     Q, T = np.linalg.qr(V)
     return unit * (U @ T.T), Q
 

@@ -86,9 +86,13 @@ class Standing:
                 tol, steps = (settings.roughly, settings.compared) if not alone else settings.nearly
                 at = self._agreed(run, at, tol, steps, settings.counts, 0 if alone else settings.mends)
                 self._seen(run, at, best, most)
+            elsewhere = False
+            if whole and self._small and best[0][0] > run.rule.floor:
+                elsewhere = self._elsewhere(run, rank, best)
             at = best[0][1]
             if whole:
-                at = self._agreed(run, at, settings.tol, settings.steps, settings.recounts, settings.mends)
+                ended = self._agreed(run, at, settings.tol, settings.steps, settings.recounts, settings.mends)
+                at = at if elsewhere and run.rule.scale(run.left(ended)) > settings.spoilt * best[0][0] else ended
         except ledger.Stopped:
             if first and best:
                 ledger.keep(run.answer(best[0][1]))
@@ -158,8 +162,17 @@ class Standing:
         yield from islice(run.starts(rank), most)
         if whole and self._small:
             yield from self._agreeing(run, rank)
-            if run.rule.middle(run.data.nothing_explained) > run.rule.floor:
-                yield from (reweighted(run, rank) for _ in range(self.settings.others))
+
+    def _elsewhere(self, run: Trims, rank: int, best: list[tuple[float, Low]]) -> bool:
+        """Where regressions lead, if that leaves clearly less. (They make the scale small, and a little too small.)"""
+        if run.rule.middle(run.data.nothing_explained) <= run.rule.floor:
+            return False
+        before = best[0]
+        for power in self.settings.powers:
+            at = reweighted(run, rank, power)
+            if self.settings.spoilt * run.rule.scale(run.left(at)) < best[0][0]:
+                self._seen(run, at, best, 1)
+        return best[0] is not before
 
     def _agreeing(self, run: Trims, rank: int) -> Iterator[Low]:
         """Where nearly half of the entries may be wrong: from little more than signs, and then what most entries of

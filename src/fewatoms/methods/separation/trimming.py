@@ -63,8 +63,8 @@ class Trimming:
     signs, nearer, redraws : of the median size of entries, where they are clipped for a start on small matrices; rounds
         in which lines are fitted to what most of their entries agree on, each `rung` as near as the last, and fits that
         are tried in each
-    sweeps, lightest : of regressions with weights and a ridge, from random starts on small matrices; the ridge falls by
-        `rung` to that, in units of the weights
+    powers, sweeps, lightest : of residuals in the weights of regressions that small matrices are begun at; how many
+        regressions, and half as many after that; the ridge falls by `rung` to that, in units of the weights
     compared_numbers, nearly : numbers of the rows among which ranks are compared; the gain of a step that ends the way
         to L there, and how many steps at most
     aside : of those rows: the ones that win or lose most by a rank, and are not counted
@@ -121,8 +121,10 @@ class Trimming:
     signs: tuple[float, ...] = (0.4,)
     nearer: int = 8
     redraws: int = 5
+    powers: tuple[float, ...] = (1.0, 1.5)
     sweeps: int = 40
-    lightest: float = 1e-3
+    spoilt: float = 1.2
+    lightest: float = 0.02
     compared_numbers: int = 200_000
     nearly: tuple[float, int] = (3e-4, 60)
     aside: float = 0.1
