@@ -28,7 +28,8 @@ class Standing:
     L that gives up whole rows to the sparse part, and fits the others all the better, leaves a larger one. Rows and
     columns of which much stands out are fitted anew (`lines`): what hides them for nearly half of the time is left to
     the sparse part then. Ranks of few data are compared by the same scale, each number of L at Schwarz's price; entries
-    have no price of their own, and so are not taken to make the rest look better.
+    have no price of their own, and so are not taken to make the rest look better. Small matrices are looked for by
+    regressions as well (`reweighted`): little that is seen and much that is wrong lead all other starts astray.
     """
 
     def __init__(self, mixture: Mixture, settings: Trimming) -> None:

@@ -65,7 +65,8 @@ class Trimming:
         are tried in each
     powers, sweeps, lightest : of residuals in the weights of regressions that small matrices are begun at; how many
         regressions, and half as many after that; the ridge falls by `rung` to that, in units of the weights
-    compared_numbers, nearly : numbers of the rows among which ranks are compared; the gain of a step that ends the way
+    spoilt : times as much as such a start leaves others must leave for it to be taken, and what follows from it may
+    compared_numbers, nearly : numbers of the rows among which ranks are compared, half of all at most; the gain of a step that ends the way
         to L there, and how many steps at most
     aside : of those rows: the ones that win or lose most by a rank, and are not counted
     charged : of the price of a number of L, what entries held out charge by themselves: between nothing (of faces under
