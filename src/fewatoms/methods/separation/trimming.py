@@ -66,8 +66,8 @@ class Trimming:
     powers, sweeps, lightest : of residuals in the weights of regressions that small matrices are begun at; how many
         regressions, and half as many after that; the ridge falls by `rung` to that, in units of the weights
     spoilt : times as much as such a start leaves others must leave for it to be taken, and what follows from it may
-    compared_numbers, nearly : numbers of the rows among which ranks are compared, half of all at most; the gain of a step that ends the way
-        to L there, and how many steps at most
+    compared_numbers, nearly : numbers of the rows among which ranks are compared, half of all at most; the gain of a
+        step that ends the way to L there, and how many steps at most
     aside : of those rows: the ones that win or lose most by a rank, and are not counted
     charged : of the price of a number of L, what entries held out charge by themselves: between nothing (of faces under
         64 lights ranks 5 and 7 are chosen, by the rows) and the noise that it brings there, 1 (9, 12 and 15)
