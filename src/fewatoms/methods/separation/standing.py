@@ -93,7 +93,7 @@ class Standing:
             at = best[0][1]
             if whole:
                 ended = self._agreed(run, at, settings.tol, settings.steps, settings.recounts, settings.mends)
-                at = at if elsewhere and run.rule.scale(run.left(ended)) > settings.spoilt * best[0][0] else ended
+                at = at if elsewhere and run.rule.scale(run.left(ended)) > settings.spoilt**2 * best[0][0] else ended
         except ledger.Stopped:
             if first and best:
                 ledger.keep(run.answer(best[0][1]))
