@@ -130,7 +130,8 @@ def test_ranks_are_compared_among_rows_of_all_lengths():
     assert set(order[others]) == set(rows)
     places = np.searchsorted(np.sort(np.linalg.norm(X, axis=1)), np.sort(np.linalg.norm(X[rows], axis=1)))
     assert np.diff(places).max() <= 11
-    assert even_rows(mixture(X), Trimming()) is None
+    assert even_rows(mixture(X), Trimming()).size == 1500  # never more than half, if these are enough
+    assert even_rows(mixture(X[:60]), Trimming()) is None
 
 
 @pytest.mark.parametrize("settings", [{"shade": 0.3}, {"gain": 0.3}], ids=["shade", "gain"])

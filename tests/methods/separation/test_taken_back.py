@@ -130,3 +130,42 @@ def test_the_message_says_how_many():
     X = hills(1)
     s = fa.fit(fa.Identity(X.shape), X, atoms=fa.RankOne(*X.shape) + fa.SignedOneHot(X.shape), k=(3, None))
     assert "rows or columns are noisier, and judged by that)" in s.message
+
+
+def shaded(seed, foreign, p=400, q=30):
+    """Rank two; the last columns are dark but for a patch, some of it as of the first atom, such shares as of nobody;
+    and those columns given up."""
+    rng = np.random.default_rng(seed)
+    atoms, n = np.zeros((p, 2)), len(foreign)
+    atoms[:80, 0], atoms[:, 1] = rng.uniform(1, 3, 80), rng.uniform(1, 3, p)
+    coefficients = rng.uniform(1, 2, (2, q))
+    coefficients[:, -n:] = 0.0
+    L = atoms @ coefficients
+    for j, share in enumerate(foreign):
+        other = np.zeros(p)
+        other[rng.permutation(160)[:80]] = rng.uniform(1, 3, 80)
+        L[:, q - n + j] = (1 - share) * atoms[:, 0] + share * other
+    Q, T = np.linalg.qr(coefficients.T)
+    return L + 0.05 * rng.standard_normal(L.shape), (atoms @ T.T, Q)
+
+
+def lines_of(seed, foreign):
+    """Which of the dark columns are taken back."""
+    X, at = shaded(seed, foreign)
+    with ledger.opened():
+        found = taken_back(Trims(mixture(X), Trimming(), None, rank=2), at)
+    return (
+        []
+        if found is None
+        else np.flatnonzero((found[0][0] @ found[0][1].T)[:80, -len(foreign) :].mean(axis=0) > 0.5).tolist()
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_lines_are_judged_in_company(seed):
+    """One that says little by itself goes with the others, one that is known to nobody does not."""
+    assert lines_of(seed, (0.6,)) == []
+    assert lines_of(seed, (0.2, 0.2, 0.2, 0.6)) == [0, 1, 2, 3]
+    assert 4 not in lines_of(seed, (0.2, 0.2, 0.2, 0.6, 1.0))
+    assert lines_of(seed, (1.0, 1.0, 0.6)) == []  # bad company
+    assert lines_of(seed, (1.0, 1.0, 0.2)) == [2]

@@ -1,8 +1,8 @@
 """Low rank plus sparse: a matrix, seen whole or in part, as few rank-one matrices and few entries.
 
 `roles` tells the parts apart, `matrix` keeps the data, `trimming` keeps to budgets, `splitting` solves the relaxation.
-`standing` finds L where nobody says how many entries there are, `held_out` the rank where nobody says that,
-`taken_back` what was given up though it can be explained.
+`standing` finds L where nobody says how many entries there are, with `reweighted` where matrices are small, `held_out`
+the rank where nobody says that, `taken_back` what was given up though it can be explained.
 """
 
 from __future__ import annotations

@@ -77,8 +77,7 @@ def how_many(X: Array, W: Array | None) -> IntArray:
 
 def leverages(W: Array, B: Array) -> Array:
     """w_ij b_j^T (sum_k w_ik b_k b_k^T)^-1 b_j, for each row of weights W and the rows b of B."""
-    rank, h = B.shape[1], np.empty(W.shape)
-    pairs = (B[:, :, None] * B[:, None, :]).reshape(len(B), rank**2)
+    rank, h, pairs = B.shape[1], np.empty(W.shape), pairs_of(B)
     for some in np.array_split(np.arange(len(W)), max(1, -(-len(W) * max(rank**2, W.shape[1]) // BLOCK))):
         ledger.tick()
         G = (W[some] @ pairs).reshape(-1, rank, rank)
@@ -86,6 +85,11 @@ def leverages(W: Array, B: Array) -> Array:
         G += (1e-10 * size + (size == 0)) * np.eye(rank)
         h[some] = W[some] * (np.linalg.inv(G).reshape(-1, rank**2) @ pairs.T)
     return h
+
+
+def pairs_of(B: Array) -> Array:
+    """The products of any two numbers of a row, of each."""
+    return np.asarray((B[:, :, None] * B[:, None, :]).reshape(len(B), -1))
 
 
 def orthonormal(left: Array, right: Array) -> Low:

@@ -14,6 +14,7 @@ from fewatoms._types import Array, IntArray
 from fewatoms.methods.separation.lines import agreed, mended
 from fewatoms.methods.separation.matrix import Low, Mixture
 from fewatoms.methods.separation.partial import leading_right
+from fewatoms.methods.separation.reweighted import reweighted
 from fewatoms.methods.separation.steps import Trims
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ class Standing:
     L that gives up whole rows to the sparse part, and fits the others all the better, leaves a larger one. Rows and
     columns of which much stands out are fitted anew (`lines`): what hides them for nearly half of the time is left to
     the sparse part then. Ranks of few data are compared by the same scale, each number of L at Schwarz's price; entries
-    have no price of their own, and so are not taken to make the rest look better.
+    have no price of their own, and so are not taken to make the rest look better. Small matrices are looked for by
+    regressions as well (`reweighted`): little that is seen and much that is wrong lead all other starts astray.
     """
 
     def __init__(self, mixture: Mixture, settings: Trimming) -> None:
@@ -85,9 +87,13 @@ class Standing:
                 tol, steps = (settings.roughly, settings.compared) if not alone else settings.nearly
                 at = self._agreed(run, at, tol, steps, settings.counts, 0 if alone else settings.mends)
                 self._seen(run, at, best, most)
+            elsewhere = False
+            if whole and self._small and best[0][0] > run.rule.floor:
+                elsewhere = self._elsewhere(run, rank, best)
             at = best[0][1]
             if whole:
-                at = self._agreed(run, at, settings.tol, settings.steps, settings.recounts, settings.mends)
+                ended = self._agreed(run, at, settings.tol, settings.steps, settings.recounts, settings.mends)
+                at = at if elsewhere and run.rule.scale(run.left(ended)) > settings.spoilt**2 * best[0][0] else ended
         except ledger.Stopped:
             if first and best:
                 ledger.keep(run.answer(best[0][1]))
@@ -158,6 +164,17 @@ class Standing:
         if whole and self._small:
             yield from self._agreeing(run, rank)
 
+    def _elsewhere(self, run: Trims, rank: int, best: list[tuple[float, Low]]) -> bool:
+        """Where regressions lead, if that leaves clearly less. (They make the scale small, and a little too small.)"""
+        if run.rule.middle(run.data.nothing_explained) <= run.rule.floor:
+            return False
+        before = best[0]
+        for power in self.settings.powers:
+            at = reweighted(run, rank, power)
+            if self.settings.spoilt * run.rule.scale(run.left(at)) < best[0][0]:
+                self._seen(run, at, best, 1)
+        return best[0] is not before
+
     def _agreeing(self, run: Trims, rank: int) -> Iterator[Low]:
         """Where nearly half of the entries may be wrong: from little more than signs, and then what most entries of
         every line agree on, more and more nearly."""
@@ -191,10 +208,10 @@ def some_rows(mixture: Mixture, settings: Trimming) -> IntArray | None:
 
 
 def even_rows(mixture: Mixture, settings: Trimming) -> IntArray | None:
-    """So many rows as tell ranks apart, evenly from the shortest to the longest; None where all there are will be
-    needed."""
+    """So many rows as tell ranks apart, at most half if these are enough, evenly from the shortest to the longest; None
+    where all there are will be needed."""
     p, q = mixture.data.D.shape
-    count = max(settings.rows * q, math.ceil(settings.compared_numbers / q))
+    count = max(settings.rows * q, min(math.ceil(settings.compared_numbers / q), p // 2))
     if count >= p:
         return None
     order = np.argsort(np.linalg.norm(mixture.data.nothing_explained, axis=1), kind="stable")

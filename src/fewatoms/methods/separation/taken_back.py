@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,10 +23,15 @@ def taken_back(run: Trims, at: Low) -> tuple[Low, tuple[Array, Array]] | None:
 
     A dark frame of which a patch is lit has most of its pixels explained by next to nothing, and the patch, which is
     most of its light, stands out. So does something bright before a dark wall: what tells them apart is whether the
-    other frames know the patch. (Before a wall that is not dark there is nothing to ask: L explains the wall.) They do
-    if squares fitted to all of the line, each entry held out by itself, leave much less of it (something as large in a
-    place that they know nothing of would be explained by about its share of the entries), and if what they say goes up
-    and down within the patch as the data do. The others stay as they are, and such lines have no say in their space.
+    other frames know the patch. (Before walls that are never dark there is nothing to ask: L explains the wall.) They
+    do if squares fitted to all of the line, each entry held out by itself, leave much less of it (something as large in
+    a place that they know nothing of would be explained by about its share of the entries), and if what they say goes
+    up and down within the patch as the data do.
+
+    Of one line that is often hard to say, of all that lose squares to the sparse part, dark or not, it is less so:
+    where the space knows what they lose, all in all, this is a matter of light, and only lines that do not follow at
+    all stay as they are (of those that are not dark it is shadows that are taken back). Otherwise each must show it by
+    itself. Lines that are taken back have no say in the space.
     """
     noise, rank = (np.ones(run.data.D.shape[0]), np.ones(run.data.D.shape[1])), at[1].shape[1]
     found = False
@@ -37,37 +43,80 @@ def taken_back(run: Trims, at: Low) -> tuple[Low, tuple[Array, Array]] | None:
         out = run.rule.left_out(R)
         (X, W), (R, out) = sides(run.data, turned=turned), (R.T, out.T) if turned else (R, out)
         left, right = orthonormal(*at) if turned else (at[0].copy(), at[1])
-        for line in _given_up(run.settings, X if W is None else W * X, R, out, how_many(X, W), rank, unit):
-            w = np.ones(X.shape[1]) if W is None else np.asarray(W[line], dtype=np.float64)
-            c, r, alone = _squares(X[line], w, right)
-            share = np.count_nonzero(out[line]) / np.count_nonzero(w)
-            explained = 1 - float(alone @ alone) / float(R[line] @ R[line])
-            there = out[line]
-            known = explained - share >= run.settings.known * (1 - share)
-            if known and _follows(X[line, there], right[there] @ c) >= run.settings.follows:
-                left[line], found = c, True
-                noise[turned][line] = max(1.0, NORMAL_MEDIAN * float(np.median(np.abs(r[w > 0]))) / unit)
+        asked = _asked(run.settings, X if W is None else W * X, R, out, how_many(X, W), rank, unit)
+        fits = [_Fitted.of(X[line], None if W is None else W[line], R[line], out[line], right) for line in asked.lines]
+        for i in _light(run.settings, asked, fits):
+            left[asked.lines[i]], found = fits[i].c, True
+            noise[turned][asked.lines[i]] = max(1.0, NORMAL_MEDIAN * fits[i].middle / unit)
         at = orthonormal(left, right) if turned else (left, right)
     return (at, noise) if found else None
 
 
-def _given_up(settings: Trimming, X: Array, R: Array, out: Array, count: Array, rank: int, unit: float) -> Array:
-    """Lines with entries enough, most of whose squares are left to the sparse part, while the rest is hardly more than
-    noise."""
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """Lines of which some squares are in the sparse part: which ones, what share of their squares that is, and whether
+    the rest is hardly more than noise."""
+
+    lines: Array
+    lost: FloatArray
+    dark: Array
+
+
+def _asked(settings: Trimming, X: Array, R: Array, out: Array, count: Array, rank: int, unit: float) -> _Asked:
+    """Those with entries enough; none if no dark line was given up."""
     sparse, whole = np.square(np.where(out, R, 0.0)).sum(axis=1), np.square(X).sum(axis=1)
     rest, others = np.square(np.where(out, 0.0, X)).sum(axis=1), count - np.count_nonzero(out, axis=1)
-    given_up = (sparse >= settings.given_up * whole) & (sparse > 0) & (rest <= (settings.dark * unit) ** 2 * others)
-    return np.flatnonzero(given_up & (count >= settings.enough * rank))
+    dark = rest <= (settings.dark * unit) ** 2 * others
+    lost = sparse / np.where(whole > 0, whole, 1.0)
+    some = (lost >= min(settings.noticed, settings.given_up)) & (lost > 0) & (count >= settings.enough * rank)
+    lines = np.flatnonzero(some if (some & dark & (lost >= settings.given_up)).any() else np.zeros_like(some))
+    return _Asked(lines, lost[lines], dark[lines])
 
 
-def _squares(x: Array, w: Array, B: Array) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Least squares over all of a line; what is left of its entries, and of each had it not been seen."""
-    c = np.linalg.lstsq(w[:, None] * B, w * x, rcond=None)[0]
-    r = w * (x - B @ c)
-    return c, r, r / np.maximum(1 - leverages(np.square(w)[None], B)[0], 1e-9)
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    """Least squares over all of a line.
+
+    known : the share of the squares left to the sparse part that is explained then, each entry had it not been seen,
+        beyond the share of the entries
+    follows : the correlation of what is fitted with the data, among entries that stood out
+    middle : the median size of what is left
+    """
+
+    c: FloatArray
+    known: float
+    follows: float
+    middle: float
+
+    @staticmethod
+    def of(x: Array, w: Array | None, R: Array, out: Array, B: Array) -> _Fitted:
+        """For the orthonormal space B."""
+        if w is None:
+            c, w = B.T @ x, np.ones(x.size)
+        else:
+            w = np.asarray(w, dtype=np.float64)
+            c = np.linalg.lstsq(w[:, None] * B, w * x, rcond=None)[0]
+        r = w * (x - B @ c)
+        alone = r / np.maximum(1 - leverages(np.square(w)[None], B)[0], 1e-9)
+        share = np.count_nonzero(out) / np.count_nonzero(w)
+        explained = 1 - float(alone @ alone) / float(R @ R)
+        known = (explained - share) / max(1 - share, np.finfo(np.float64).eps)
+        return _Fitted(c, known, _correlated(x[out], B[out] @ c), float(np.median(np.abs(r[w > 0]))))
 
 
-def _follows(x: Array, fitted: Array) -> float:
+def _light(settings: Trimming, asked: _Asked, fits: list[_Fitted]) -> Array:
+    """Which of the lines are taken back."""
+    if not fits:
+        return asked.lines
+    known, follows = np.array([fit.known for fit in fits]), np.array([fit.follows for fit in fits])
+    itself = (asked.lost >= settings.given_up) & asked.dark & (known >= settings.known) & (follows >= settings.follows)
+    weights = asked.lost / asked.lost.sum()
+    if asked.lines.size < 2 or weights @ known < settings.known / 2 or weights @ follows < settings.follows:
+        return np.flatnonzero(itself)
+    return np.flatnonzero(itself | (follows >= settings.follows / 2))
+
+
+def _correlated(x: Array, fitted: Array) -> float:
     """The correlation of what is fitted with the data; 0 where either does not change."""
     x, fitted = x - x.mean(), fitted - fitted.mean()
     return float(x @ fitted) / max(float(np.linalg.norm(x) * np.linalg.norm(fitted)), np.finfo(np.float64).tiny)

@@ -63,8 +63,11 @@ class Trimming:
     signs, nearer, redraws : of the median size of entries, where they are clipped for a start on small matrices; rounds
         in which lines are fitted to what most of their entries agree on, each `rung` as near as the last, and fits that
         are tried in each
-    compared_numbers, nearly : numbers of the rows among which ranks are compared; the gain of a step that ends the way
-        to L there, and how many steps at most
+    powers, sweeps, lightest : of residuals in the weights of regressions that small matrices are begun at; how many
+        regressions, and half as many after that; the ridge falls by `rung` to that, in units of the weights
+    spoilt : times as much as such a start leaves others must leave for it to be taken, and what follows from it may
+    compared_numbers, nearly : numbers of the rows among which ranks are compared, half of all at most; the gain of a
+        step that ends the way to L there, and how many steps at most
     aside : of those rows: the ones that win or lose most by a rank, and are not counted
     charged : of the price of a number of L, what entries held out charge by themselves: between nothing (of faces under
         64 lights ranks 5 and 7 are chosen, by the rows) and the noise that it brings there, 1 (9, 12 and 15)
@@ -74,7 +77,9 @@ class Trimming:
         there, if the rest is no longer than so many standard deviations an entry, and if there are so many entries for
         each atom
     known, follows : what the space of the others must explain of them beyond their share of the entries, and how it
-        must be correlated with them (smooth things before dark walls: 0.2, mostly; lit patches: 0.6)
+        must be correlated with them (smooth things before dark walls: 0.2, mostly; lit patches: 0.6); of all together
+        half as much of the first is enough, as chance is less, and then half of the second of each
+    noticed : of the squares of a line in the sparse part: where fewer are, nothing is asked
     clipped : standard deviations at which residuals are clipped to find an atom more
     level : of the scale of residuals: their mean square, in units of it, where no square counts more than 1
     filled : of the data: as many numbers of L as leave nothing to say about noise
@@ -117,16 +122,21 @@ class Trimming:
     signs: tuple[float, ...] = (0.4,)
     nearer: int = 8
     redraws: int = 5
+    powers: tuple[float, ...] = (1.0, 1.5)
+    sweeps: int = 40
+    spoilt: float = 1.2
+    lightest: float = 0.02
     compared_numbers: int = 200_000
     nearly: tuple[float, int] = (3e-4, 60)
     aside: float = 0.1
     charged: float = 0.5
     shown: float = 0.3
-    given_up: float = 0.5
+    given_up: float = 0.25
     dark: float = 5.0
     enough: int = 20
     known: float = 0.25
     follows: float = 0.4
+    noticed: float = 0.05
     clipped: tuple[float, ...] = (1.0, 3.0)
     level: float = 0.45
     filled: float = 0.9
