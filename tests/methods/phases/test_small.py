@@ -210,8 +210,10 @@ def test_whose_a_problem_is():
     assert opened(M, b) is not None
     assert opened(M, b, k=None, misfit=0.1) is not None
     assert opened(fa.Identity((8, 8)), np.eye(8)) is not None
-    for other in ({"k": None}, {"ridge": 0.1}, {"loss": fa.Huber(1.0)}, {"atoms": fa.RankOne(8, 8)}):
+    assert opened(M, b, loss=fa.Huber(1.0)) is not None
+    for other in ({"k": None}, {"ridge": 0.1}, {"loss": fa.Huber(1.0), "free": "intercept"}):
         assert opened(M, b, **other) is None
+    assert opened(M, b, atoms=fa.RankOne(8, 8)) is None
     assert opened(M, b, atoms=-1.0 * fa.PSDRankOne(8)) is None
     with pytest.raises(ValueError, match="b must have a positive entry"):
         opened(M, -b)

@@ -61,7 +61,7 @@ class SmallSemidefinite(Method):
     nearly: float = 1e-6
     spread: int = 3
     agree: float = 1e-5
-    climbs: float = 3e7
+    climbs: float = 1.2e7
     larger: float = 3.0
     first: int = 25
     gap: float = 10.0
