@@ -16,7 +16,8 @@ from fewatoms.problem import Problem
 from fewatoms.relaxations import P1, P3
 from fewatoms.retrieval.forms import Semiforms, semiforms, slope_of
 
-ROUNDS = 12  # of penalties, on the way to the one that goes with a bound
+STEP = 0.2  # from one penalty to the next, until one is below the bound
+ROUNDS = 16  # of penalties, on the way to the one that goes with a bound
 NEAR = 0.02  # relative; losses this close to a bound are at it
 
 
@@ -83,11 +84,11 @@ class Relaxed:
             return None
         if self.problem.loss.squares:
             return barrier.bounded(self.forms, math.sqrt(2 * alpha))
-        low, high, best, most = 1e-12 * self.top, self.top, None, -math.inf
+        low, high, best, most = 0.0, self.top, None, -math.inf
         for _ in range(ROUNDS):  # the loss rises with the penalty
-            lam = math.sqrt(low * high)
+            lam = math.sqrt(low * high) if low else STEP * high
             found = barrier.penalised(self.forms, lam)
-            if found is None:
+            if found is None or not found.solved:
                 break
             if (proven := self._worth(found)) > most:
                 best, most = found, proven

@@ -162,13 +162,14 @@ class SmallJob(GeneralJob):
         for candidate in self._tried(asked):
             best = min(best, candidate.loss)
             yield candidate
-        if self._settled_on(asked, best) or self._hopeless:
+        climbs = self._work(most) <= self.method.climbs
+        enough = self._ends if climbs else self._settled_on  # what nobody of a sensible size beats others may
+        if enough(asked, best) or self._hopeless:
             return
-        way = self._climbed if self._work(most) <= self.method.climbs else self._from_fewer
-        for candidate in way(asked, best):
+        for candidate in (self._climbed if climbs else self._from_fewer)(asked, best):
             best = min(best, candidate.loss)
             yield candidate
-            if self._settled_on(asked, best):
+            if enough(asked, best):
                 return
 
     def _work(self, most: int) -> float:
@@ -226,8 +227,8 @@ class SmallJob(GeneralJob):
             alike = sum(loss <= min(losses) * (1 + self.method.agree) for loss in losses)
             if self._settled_on(problem, min(losses)) or alike >= 3 or self.relaxed.top == 0:
                 return
-            if candidate.isolated and problem.alpha is None:
-                return
+            if candidate.isolated and problem.alpha is None and problem.loss.squares:
+                return  # amplitudes agree: of gross errors they know nothing
 
     def _settled_on(self, problem: Problem, loss: float) -> bool:
         """Whether a loss will do, or nobody does better with any number of atoms."""
@@ -284,6 +285,8 @@ class SmallJob(GeneralJob):
         found = phases.turned(
             problem, reduced_fit(problem, self.atoms.spanned(self._leading(problem.budget.single)[1]))
         )
+        if found.isolated and found.face.size < problem.k:  # atoms have faded: it is an answer of fewer
+            found = replace(found, isolated=False)
         return found if found.isolated or self._ends(problem, found.loss) else self._settled(problem, found)
 
     def _leading(self, k: int) -> tuple[FloatArray, Array]:
