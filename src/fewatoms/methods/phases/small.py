@@ -285,7 +285,7 @@ class SmallJob(GeneralJob):
         found = phases.turned(
             problem, reduced_fit(problem, self.atoms.spanned(self._leading(problem.budget.single)[1]))
         )
-        if found.isolated and found.face.size < problem.k:  # atoms have faded: it is an answer of fewer
+        if found.isolated and found.face.size < problem.budget.single:  # atoms have faded: it is an answer of fewer
             found = replace(found, isolated=False)
         return found if found.isolated or self._ends(problem, found.loss) else self._settled(problem, found)
 
