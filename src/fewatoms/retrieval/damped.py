@@ -29,7 +29,6 @@ class Damped:
     first, least, most : damping, as a share of the curvature of the data: of the first step, and its limits
     floor : curvatures below this share of the largest count as that much: what data do not see is not moved by rounding
     fall, idle : the search is over when so many steps in a row bring less than this share of the value
-    stretch, slow : the search is over as well when so many steps together bring less than this share of the value
     side : of the system that a step is solved with, at most: the smaller of unknowns and data
     room : numbers of all slopes of an image, at most
     """
@@ -41,8 +40,6 @@ class Damped:
     floor: float = 1e-12
     fall: float = 1e-9
     idle: int = 2
-    stretch: int = 15
-    slow: float = 1e-3
     side: int = 1000
     room: float = 4e6
 
@@ -52,18 +49,14 @@ class Damped:
 
     def descend(self, forms: Forms, v: FloatArray, k: int, target: float = 0.0) -> tuple[FloatArray, float]:
         """From v downhill, until the value is at most `target` or hardly falls; and the value there."""
-        damping, idle, before = self.first, 0, math.inf
-        for i in range(self.steps):
+        damping, idle = self.first, 0
+        for _ in range(self.steps):
             ledger.tick()
             J = forms.slopes(v, k)
             r = forms.b - 0.5 * (J @ v)
             value = loss_of(forms, r)
             if value <= target:
                 break
-            if i % self.stretch == 0:
-                if value > (1 - self.slow) * before:
-                    break
-                before = value
             step, damping = self._step(_touched(forms, J, r), k, damping)
             t, gain = _along(forms, r, J @ step, forms.image(step, k))
             if t < 0.2:
