@@ -25,6 +25,8 @@ PARALLEL = 2_000_000  # multiplications below which a second thread is not worth
 LANES, LINE = 8, 64  # numbers that loops work on together; bytes of a line of the cache
 GATHER = 1 << 22  # numbers that the NumPy twins gather at a time
 DESCENT_PASSES = 50  # of coordinate descent, where coefficients must not be negative
+SINGLY = 64  # rows whose supports have not settled, at most, that are solved for one after the other
+DEPENDENT = 1e-14  # of the largest eigenvalue of their Gram matrix: smaller ones are rounding
 PASSES_AT_ONCE = 5  # of them: between two looks at whether supports have settled
 WIDENED = 1 << 16  # entries in single precision that loops are given at a time, in double: they stay in the cache
 
@@ -281,7 +283,27 @@ def descended(G: FloatArray, h: FloatArray, begin: FloatArray, bound: Array) -> 
         left = left[~done]
         if still or not left.size:
             break
+        if left.size <= SINGLY and bound.all():
+            for i in left:
+                x[i] = _least(G[i], h[i], x[i])
+            break
     return x
+
+
+def _least(G: FloatArray, h: FloatArray, x: FloatArray) -> FloatArray:
+    """The least point over nonnegative numbers, by an active set; another one where that is no lower."""
+    from scipy.optimize import nnls
+
+    values, vectors = np.linalg.eigh(G)
+    seen = values > DEPENDENT * max(float(values[-1]), 1e-300)
+    root = np.sqrt(values[seen])
+    target = (vectors[:, seen].T @ h) / root
+    size = max(float(np.abs(target).max(initial=0.0)), 1e-300)  # nnls judges small numbers by absolute size
+    try:
+        y = np.asarray(nnls(root[:, None] * vectors[:, seen].T, target / size)[0]) * size
+    except RuntimeError:  # it did not settle within its iterations
+        return x
+    return y if float(y @ (G @ y - 2.0 * h)) < float(x @ (G @ x - 2.0 * h)) else x
 
 
 def _passes(G: FloatArray, h: FloatArray, begin: FloatArray, bound: Array) -> tuple[FloatArray, bool]:

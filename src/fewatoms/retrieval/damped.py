@@ -2,7 +2,8 @@
 
 minimise |b - image(v)|^2 / 2. Curvature is exact, directions in which data say nothing are damped in units of what they
 say elsewhere, and since images are quadratic in v the best length of a step is a root of a cubic: no step is ever
-refused. Steps are solved for in the space of the unknowns or in that of the data, whichever is smaller.
+refused. Steps are solved for in the space of the unknowns or in that of the data, whichever is smaller. Huber's loss is
+a few least squares: those that touch it where a step begins, and along the step where it has come to.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ import scipy.linalg
 
 from fewatoms import ledger
 from fewatoms._types import Array, FloatArray
-from fewatoms.retrieval.forms import Forms
+from fewatoms.retrieval.forms import Forms, loss_of, parabola
+
+ROUNDS = 5  # of least squares along a step
 
 
 @dataclass(frozen=True)
@@ -51,11 +54,11 @@ class Damped:
             ledger.tick()
             J = forms.slopes(v, k)
             r = forms.b - 0.5 * (J @ v)
-            value = 0.5 * float(r @ r)
+            value = loss_of(forms, r)
             if value <= target:
                 break
-            step, damping = self._step(J, r, forms.core(r), k, damping)
-            t, gain = _length(r, J @ step, forms.image(step, k))
+            step, damping = self._step(_touched(forms, J, r), k, damping)
+            t, gain = _along(forms, r, J @ step, forms.image(step, k))
             if t < 0.2:
                 damping = min(self.most, 8.0 * damping)
             elif t > 0.8:
@@ -64,21 +67,58 @@ class Damped:
             idle = idle + 1 if gain <= self.fall * value else 0
             if idle >= self.idle or not t:
                 break
-        r = forms.b - forms.image(v, k)
-        return v, 0.5 * float(r @ r)
+        return v, loss_of(forms, forms.b - forms.image(v, k))
 
-    def _step(self, J: FloatArray, r: FloatArray, core: Array, k: int, damping: float) -> tuple[FloatArray, float]:
+    def _step(self, at: _Touched, k: int, damping: float) -> tuple[FloatArray, float]:
         """A direction downhill, with as little damping as makes the curvature positive, and that damping."""
+        J, r, core = at.J, at.r, at.core
         m, size = J.shape
         seen = np.einsum("ij,ij->j", J, J) + np.repeat(np.abs(core).sum(axis=1), size // len(core))
         seen = np.maximum(seen, self.floor * max(float(seen.max()), 1e-300))
         wide = size > m
-        H = None if wide else J.T @ J - spread(core, k)
+        bent = J if at.bent is None else J[at.bent]
+        H = None if wide else bent.T @ bent - spread(core, k)
         while True:
             step = _by_data(J, r, core, damping * seen) if H is None else _by_unknowns(H, J.T @ r, damping * seen)
             if step is not None:
                 return step, damping
             damping = max(1e-6, 4.0 * damping)  # enough of it makes all curvatures positive
+
+
+@dataclass(frozen=True, eq=False)
+class _Touched:
+    """Slopes and residual of the least squares that touch the loss, their core, and which data bend the loss itself:
+    all where there is no telling."""
+
+    J: FloatArray
+    r: FloatArray
+    core: Array
+    bent: Array | None = None
+
+
+def _touched(forms: Forms, J: FloatArray, r: FloatArray) -> _Touched:
+    root = parabola(forms, r)
+    if root is None:
+        return _Touched(J, r, forms.core(r))
+    return _Touched(root[:, None] * J, root * r, forms.core(root**2 * r), root == 1.0)
+
+
+def _along(forms: Forms, r: FloatArray, along: FloatArray, square: FloatArray) -> tuple[float, float]:
+    """The best t > 0 of r - t along - t^2 square, or one that is nearly as good, and by how much the loss falls."""
+    if forms.limits is None:
+        return _length(r, along, square)
+    t, first = 0.0, loss_of(forms, r)
+    value, left = first, r
+    for _ in range(ROUNDS):
+        root = parabola(forms, left)
+        assert root is not None
+        trial, _ = _length(root * r, root * along, root * square)
+        left = r - trial * along - trial**2 * square
+        before, value = value, loss_of(forms, left)
+        if not value < before:
+            return t, first - before
+        t = trial
+    return t, first - value
 
 
 def spread(core: Array, k: int) -> FloatArray:

@@ -2,7 +2,7 @@
 
 A datum of a positive semidefinite matrix X = L L^H is <L, Z_j L>, one of X = L R^T is <L, T_j R>. With all Z_j (or T_j)
 at hand an image, its derivative by the factors and its curvature are a few dense products each. Data and forms are in
-the loss's weights: the loss is half of |b - image|^2.
+the loss's weights: the loss is half of |b - image|^2, or that of Huber with a limit for each datum.
 """
 
 from __future__ import annotations
@@ -28,6 +28,11 @@ class Forms(Protocol):
     @property
     def b(self) -> FloatArray:
         """The data, in the loss's weights."""
+        ...
+
+    @property
+    def limits(self) -> FloatArray | None:
+        """Sizes of residuals beyond which the loss is linear; None where it is half the squares."""
         ...
 
     def image(self, v: FloatArray, k: int) -> FloatArray:
@@ -83,6 +88,7 @@ class SymmetricForms:
 
     Z: Array
     b: FloatArray
+    limits: FloatArray | None = None
 
     @property
     def n(self) -> int:
@@ -131,6 +137,7 @@ class QuadraticForms:
 
     A: Array
     b: FloatArray
+    limits: FloatArray | None = None
 
     @property
     def n(self) -> int:
@@ -180,6 +187,7 @@ class PairForms:
 
     T: FloatArray
     b: FloatArray
+    limits: FloatArray | None = None
 
     def _pair(self, v: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
         _, p, q = self.T.shape
@@ -205,10 +213,42 @@ class PairForms:
         return core
 
 
+def loss_of(forms: Forms, r: FloatArray) -> float:
+    """The loss of a residual, in its weights."""
+    if forms.limits is None:
+        return 0.5 * float(r @ r)
+    size = np.abs(r)
+    small = np.minimum(size, forms.limits)
+    return float(small @ (size - 0.5 * small))
+
+
+def slope_of(forms: Forms, r: FloatArray) -> FloatArray:
+    """The gradient of the loss at a residual."""
+    return r if forms.limits is None else np.clip(r, -forms.limits, forms.limits)
+
+
+def parabola(forms: Forms, r: FloatArray) -> FloatArray | None:
+    """Square roots of weights whose least squares touch the loss at a residual and are nowhere below it; None where
+    they are the loss."""
+    if forms.limits is None:
+        return None
+    return np.sqrt(np.minimum(1.0, forms.limits / np.maximum(np.abs(r), 1e-300)))
+
+
+def _suits(problem: Problem) -> bool:
+    """Whether the loss is half the squares of residuals, or Huber's."""
+    return problem.loss.squares or problem.loss.linear_beyond is not None
+
+
+def _limits(problem: Problem, root: FloatArray) -> FloatArray | None:
+    """Where the loss turns linear, for residuals in its weights, of which `root` are the square roots."""
+    return None if problem.loss.squares else float(problem.loss.linear_beyond or 0.0) * root
+
+
 def writes_out(problem: Problem) -> bool:
-    """Whether a problem is one of least squares over semidefinite matrices, with forms of a sensible size."""
+    """Whether a problem is one over semidefinite matrices whose loss forms know, with forms of a sensible size."""
     n = problem.atoms.shape[0]
-    suits = problem.loss.squares and problem.atoms.offers(Semidefinite) is not None
+    suits = _suits(problem) and problem.atoms.offers(Semidefinite) is not None
     return suits and problem.m * n * (1 if problem.M.offers(Intensities) else n) <= ROOM
 
 
@@ -218,29 +258,31 @@ def semiforms(problem: Problem) -> Semiforms:
     root = np.ones(m) if w is None else np.sqrt(w)
     intensities, columns = M.offers(Intensities), M.offers(ColumnBlocks)
     if intensities is not None:
-        return QuadraticForms(np.sqrt(root)[:, None] * intensities.vectors(), root * problem.b)
+        return QuadraticForms(np.sqrt(root)[:, None] * intensities.vectors(), root * problem.b, _limits(problem, root))
     if columns is not None:
         Z = linalg.dense(columns.read(np.arange(n * n))).reshape(m, n, n)
     else:
         Z = M.adjoint_block(np.eye(m)).T.reshape(m, n, n)
     Z = 0.5 * (Z + Z.conj().transpose(0, 2, 1))
     Z = root[:, None, None] * (Z if M.complex else Z.real)
-    return SymmetricForms(np.ascontiguousarray(Z, dtype=np.complex128 if M.complex else np.float64), root * problem.b)
+    Z = np.ascontiguousarray(Z, dtype=np.complex128 if M.complex else np.float64)
+    return SymmetricForms(Z, root * problem.b, _limits(problem, root))
 
 
 def reads_pairs(problem: Problem) -> bool:
-    """Whether a problem is one of least squares over rank-one pairs, with an M that is an array of a sensible size."""
+    """Whether a problem is one over rank-one pairs whose loss forms know, with an M that is an array of a sensible
+    size."""
     pairs, columns = problem.atoms.offers(RankOnePairs), problem.M.offers(ColumnBlocks)
-    suits = problem.loss.squares and pairs is not None and not pairs.nonnegative and len(problem.atoms.shape) == 2
+    suits = _suits(problem) and pairs is not None and not pairs.nonnegative and len(problem.atoms.shape) == 2
     return suits and columns is not None and problem.m * problem.M.shape[1] <= ARRAY_ROOM
 
 
 def pair_forms(problem: Problem) -> PairForms:
     """The data of such a problem. No products: M is read."""
     columns, (p, q), w = need(problem.M, ColumnBlocks), problem.atoms.shape, problem.loss.weights
-    T, b = linalg.dense(columns.read(np.arange(p * q))), problem.b
-    T, b = (T, b) if w is None else (np.sqrt(w)[:, None] * T, np.sqrt(w) * b)
-    return PairForms(np.ascontiguousarray(T, dtype=np.float64).reshape(problem.m, p, q), b)
+    T, root = linalg.dense(columns.read(np.arange(p * q))), np.ones(problem.m) if w is None else np.sqrt(w)
+    T = np.ascontiguousarray(T if w is None else root[:, None] * T, dtype=np.float64)
+    return PairForms(T.reshape(problem.m, p, q), root * problem.b, _limits(problem, root))
 
 
 def enough(m: int, n: int, complex_: bool) -> int:

@@ -84,3 +84,20 @@ def test_each_rank_of_a_path_is_as_good_as_by_itself(seed):
     path = fa.fit_path(M, b, k=range(1, 5), **words)
     for k in path:
         assert path[k].loss <= fa.fit(M, b, k=k, **words).loss * (1 + 1e-4)
+
+
+def test_weights_over_orders_of_magnitude_take_few_sweeps():
+    """More atoms than the data have: descents crept, thousands of sweeps, and were begun three times."""
+    rng = np.random.default_rng(7)
+    X = rng.random((14, 2)) @ rng.random((2, 10))
+    rows, cols = np.divmod(np.arange(140), 10)
+    weights = 10.0 ** rng.uniform(-3, 3, 140)
+    s = fa.fit(
+        fa.Sampling(rows, cols, (14, 10)),
+        X.ravel(),
+        atoms=fa.RankOne(14, 10, nonnegative=True),
+        k=10,
+        loss=fa.LeastSquares(weights),
+    )
+    assert s.misfit < 1e-6
+    assert s.iterations < 500

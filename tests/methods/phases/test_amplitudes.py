@@ -139,3 +139,11 @@ def test_a_descent_that_is_stopped_hands_on_where_it_is():
         assert spent.ticks == steps + 1
         losses.append(spent.found.loss)
     assert losses[2] < losses[1] < losses[0] < LeastSquares().value(b)
+
+
+def test_a_start_that_has_faded_stays_nothing():
+    A, _, b = planted(3, 6, False, 1)
+    amplitudes = amplitudes_of(A, b)
+    with np.errstate(all="raise"):
+        left = amplitudes.descended(np.zeros((3, 1)), amplitudes.units)
+    assert not left.any()

@@ -210,8 +210,10 @@ def test_whose_a_problem_is():
     assert opened(M, b) is not None
     assert opened(M, b, k=None, misfit=0.1) is not None
     assert opened(fa.Identity((8, 8)), np.eye(8)) is not None
-    for other in ({"k": None}, {"ridge": 0.1}, {"loss": fa.Huber(1.0)}, {"atoms": fa.RankOne(8, 8)}):
+    assert opened(M, b, loss=fa.Huber(1.0)) is not None
+    for other in ({"k": None}, {"ridge": 0.1}, {"loss": fa.Huber(1.0), "free": "intercept"}):
         assert opened(M, b, **other) is None
+    assert opened(M, b, atoms=fa.RankOne(8, 8)) is None
     assert opened(M, b, atoms=-1.0 * fa.PSDRankOne(8)) is None
     with pytest.raises(ValueError, match="b must have a positive entry"):
         opened(M, -b)
@@ -287,3 +289,83 @@ def test_one_atom_more_leaves_no_more_over(seed):
     losses = [fa.fit(M, b, k=k, atoms=fa.PSDRankOne(n), loss=loss).loss for k in range(1, 6)]
     for fewer, more in pairwise(losses):
         assert more <= fewer * (1 + 1e-3)
+
+
+def test_one_atom_more_leaves_no_more_over_where_there_is_noise():
+    """Numbers of atoms up to k are climbed, so that the way to one more begins with that to k."""
+    for seed in (1, 6, 17):
+        rng = np.random.default_rng(seed)
+        A, _, b = planted(rng, 9, 20, noise=0.5)
+        A, b = A * (units := 10.0 ** rng.uniform(-2, 2, (20, 1))), np.abs(b) * units[:, 0] ** 2
+        losses = [solved(A, b, k).loss for k in range(1, 6)]
+        for fewer, more in pairwise(losses):
+            assert more <= fewer * (1 + 1e-9) + 1e-20 * (b @ b)
+
+
+def test_columns_to_spare_do_not_keep_exact_data_from_being_met():
+    """A factor with more columns than its matrix has rank nears exact data by shares: it would stop at its last
+    step."""
+    A, L, b = planted(np.random.default_rng(11), 14, 80, k=2)
+    s = solved(A, b, 14)
+    assert s.loss <= 1e-28 * b @ b
+    assert s.products < 500
+    np.testing.assert_allclose(s.x, L @ L.T, atol=1e-9 * np.abs(L @ L.T).max())
+
+
+# Huber's loss ---------------------------------------------------------------------------------------------------------
+
+
+def gross(rng, n, m, complex_):
+    """Intensities, a few of them far off."""
+    A, L, b = planted(rng, n, m, complex_, noise=1e-3)
+    far = rng.permutation(m)[: m // 10]
+    b[far] = np.abs(b[far] * rng.choice([20.0, 0.1], far.size))
+    return A, L, b
+
+
+@pytest.mark.parametrize("complex_", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_gross_errors_are_left_to_hubers_loss(complex_, weighted):
+    rng = np.random.default_rng(12)
+    A, L, b = gross(rng, 8, 90, complex_)
+    w = 10.0 ** rng.uniform(-1, 1, 90) if weighted else None
+    loss = fa.Huber(0.05 * np.abs(b).mean(), weights=w)
+    s = solved(A, b, 2, loss=loss)
+    residual = b - np.einsum("ij,jk,ik->i", A, s.x, A.conj()).real
+    assert s.loss == pytest.approx(loss.value(residual), rel=1e-9)
+    assert s.loss <= loss.value(b - np.sum(np.abs(A @ L) ** 2, axis=1))  # of what was planted
+    slope = np.einsum("m,mi,mj->ij", loss.gradient(residual), A.conj(), A) @ s.left
+    least = np.einsum("m,mi,mj->ij", loss.gradient(b), A.conj(), A) @ s.left
+    assert np.linalg.norm(slope) <= 1e-4 * np.linalg.norm(least)
+    assert s.products < 2000
+
+
+def test_hubers_loss_with_units_far_apart_takes_no_longer():
+    """Rows over orders of magnitude took descents by slopes alone hundreds of thousands of products."""
+    rng = np.random.default_rng(13)
+    A, _, b = gross(rng, 8, 60, False)
+    A, b = A * (units := 10.0 ** rng.uniform(-1.5, 1.5, (60, 1))), b * units[:, 0] ** 2
+    loss = fa.Huber(0.1 * b.mean())
+    s = solved(A, b, 3, loss=loss)
+    assert s.products < 5000
+    assert s.loss <= solved(A, b, 2, loss=loss).loss * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+def test_bounds_of_hubers_loss_are_those_of_the_relaxation(bounded):
+    cp = pytest.importorskip("cvxpy")
+    rng = np.random.default_rng(14)
+    A, _, b = gross(rng, 4, 20, False)
+    w = rng.random(20) + 0.5
+    loss = fa.Huber(0.1 * b.mean(), weights=w)
+    alpha = 0.8 * loss.value(b) if bounded else None
+    s = solved(A, b, 2, loss=loss, **({"alpha": alpha} if bounded else {}))
+    c = s.certificate
+    X = cp.Variable((4, 4), symmetric=True)
+    value = 0.5 * cp.sum(cp.multiply(w, cp.huber(b - cp.hstack([a @ X @ a for a in A]), loss.delta)))
+    if bounded:
+        least = cp.Problem(cp.Minimize(cp.trace(X)), [X >> 0, value <= alpha]).solve(solver=cp.CLARABEL)
+        assert 0.9 * least <= c.tau_lower <= least * (1 + 1e-6)
+    else:
+        least = cp.Problem(cp.Minimize(value + c.relaxation.lam * cp.trace(X)), [X >> 0]).solve(solver=cp.CLARABEL)
+        assert 0.99 * least <= -c.dual <= least * (1 + 1e-6)

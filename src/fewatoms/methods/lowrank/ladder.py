@@ -55,6 +55,7 @@ class Ladder:
     powers: tuple[float, ...] = (0.0, 0.5)
     unsigned: Unsigned = field(default_factory=Unsigned)
     enough: float = 2.0
+    nothing: float = 1e-12
 
     def abounds(self, run: Sweeps) -> bool:
         """Whether there are many entries for each unknown."""
@@ -86,7 +87,7 @@ class Ladder:
             at = yield from _part("way", run, way)
         down = partial(_down, run, awake(run.F, at, lam), lam, self.amply * tol if ample else tol)
         at = yield from _part("down", run, down)
-        if begin is None and run.F.uneven:
+        if begin is None and run.F.uneven and run.objective > self.nothing * run.asked.problem.reference:
             at = yield from _part("evenly", run, partial(self._evenly, run, at, tol))
         if lam > 0 and at.rank and (fewer := run.without_the_least(at, lam)) is not None:
             at = fewer

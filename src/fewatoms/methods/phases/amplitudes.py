@@ -195,7 +195,8 @@ class Amplitudes:
         M, b = self.M, self.intensities
         goal, total = np.sqrt(2.0 * b), max(float(np.dot(units, b)), 1e-300)
         image, pull = M.measure_factor(left)
-        length = math.sqrt(total / max(float(np.dot(units, image)), 1e-300))
+        seen = float(np.dot(units, image))
+        length = math.sqrt(total / seen) if seen > 0 else 1.0  # a start that has faded stays nothing
         at_hand = [(length**2 * image, lambda y: length * pull(y))]  # what the start's own measurement tells
 
         def measured(v: FloatArray) -> tuple[FloatArray, Callable[[FloatArray], Array]]:

@@ -6,8 +6,9 @@ barrier it is smooth, and Newton's method follows its solutions as mu falls:
     minimise  -<b, y> + |y|^2 / 2  -  mu log det(lam I - M*y)        (P1)
     minimise  -<b, y> + delta |y|  -  mu log det(I - M*y)            (P3), delta = sqrt(2 alpha)
 
-Every y on the way is feasible. X = mu (lam I - M*y)^-1 is the primal point that goes with it: it is positive definite,
-b - M(X) is y (or delta y / |y|) once a step is exact, and what both leave open is n mu.
+For Huber's loss y stays within its limits d, with -mu log(1 - y_j^2 / d_j^2) for each. Every y on the way is feasible.
+X = mu (lam I - M*y)^-1 is the primal point that goes with it: it is positive definite, b - M(X) is y (or
+delta y / |y|) once a step is exact, and what both leave open is n mu, and 2 mu for each limit.
 
 Reference: Boyd, Vandenberghe, "Convex Optimization" (2004), 11.6.
 """
@@ -22,7 +23,7 @@ import scipy.linalg
 
 from fewatoms import ledger, linalg
 from fewatoms._types import Array, FloatArray
-from fewatoms.retrieval.forms import Semiforms
+from fewatoms.retrieval.forms import Semiforms, loss_of, slope_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,27 +75,29 @@ class Barrier:
         return self._solved(forms, lam, None)
 
     def bounded(self, forms: Semiforms, delta: float) -> Central | None:
-        """(P3) for |b - M(X)| <= delta."""
+        """(P3) for |b - M(X)| <= delta, of losses without limits."""
         return self._solved(forms, 1.0, self.inside * delta)
 
     def _solved(self, forms: Semiforms, lam: float, delta: float | None) -> Central | None:
-        """In units in which |b| = 1 and its own alignment is 1."""
-        size = float(np.linalg.norm(forms.b))
-        b = forms.b / size
-        top = float(linalg.top_eigh(forms.adjoint(b), 1)[0][0])
+        """In units in which the slope of the loss at X = 0 has length 1, and an alignment of 1."""
+        y = slope_of(forms, forms.b)
+        size = float(np.linalg.norm(y))
+        top = float(linalg.top_eigh(forms.adjoint(y / size), 1)[0][0])
         if top <= 0:
             return None
-        walk = _Walk(forms, top, b, lam if delta is not None else lam / (top * size), delta and delta / size)
+        limits = None if forms.limits is None else forms.limits / size
+        start, lam = y / size, lam if delta is not None else lam / (top * size)
+        walk = _Walk(forms, top, forms.b / size, start, lam, delta and delta / size, limits)
         with ledger.stage("solving the relaxation"), linalg.single_thread():
             solved, endless = self._followed(walk)
         X = walk.X * (size / top)
         r = forms.b - forms.of_matrix(X)
         y = walk.y * (size if delta is None else 1.0 / top)
-        return Central(y, X, 0.5 * float(r @ r), float(np.trace(X).real), solved, endless)
+        return Central(y, X, loss_of(forms, r), float(np.trace(X).real), solved, endless)
 
     def _followed(self, walk: _Walk) -> tuple[bool, bool]:
         """Follow the solutions down to the gap; whether it was reached, and whether the value went out of sight."""
-        n, first = len(walk.S), walk.value
+        n, first = walk.sides, walk.value
         mu, risen = max(first, 1e-3) / n, False
         for _ in range(self.steps):
             ledger.tick()
@@ -115,9 +118,18 @@ class Barrier:
 class _Walk:
     """The moving state: y, S = lam I - M*y, and the primal point of the last step."""
 
-    def __init__(self, forms: Semiforms, unit: float, b: FloatArray, lam: float, delta: float | None) -> None:
-        self.forms, self.unit, self.b, self.delta, self.lam = forms, unit, b, delta, lam
-        self.y = 0.5 * min(lam, 1.0) * b  # half way to where the constraint is met with equality
+    def __init__(
+        self,
+        forms: Semiforms,
+        unit: float,
+        b: FloatArray,
+        start: FloatArray,
+        lam: float,
+        delta: float | None,
+        limits: FloatArray | None,
+    ) -> None:
+        self.forms, self.unit, self.b, self.delta, self.lam, self.limits = forms, unit, b, delta, lam, limits
+        self.y = 0.5 * min(lam, 1.0) * start  # half way to where the constraint is met with equality
         self.S = self._slack()
         self.X = np.zeros_like(self.S)
 
@@ -127,6 +139,11 @@ class _Walk:
     def _slack(self) -> Array:
         S = self.lam * np.eye(self.forms.n) - self._adjoint(self.y)
         return 0.5 * (S + S.conj().T)
+
+    @property
+    def sides(self) -> int:
+        """How many logarithms there are: what is left open is mu times that, at most."""
+        return len(self.S) + (0 if self.limits is None else 2 * self.b.size)
 
     @property
     def value(self) -> float:
@@ -147,6 +164,10 @@ class _Walk:
         slope, H = self._plain()
         slope = slope + (mu / self.unit) * traces
         H += (mu / self.unit**2) * gram
+        if self.limits is not None:
+            room = self.limits**2 - self.y**2
+            slope = slope + 2 * mu * self.y / room
+            H.flat[:: len(H) + 1] += 2 * mu * (self.limits**2 + self.y**2) / room**2
         move = _solved(H, -slope)
         length = -float(slope @ move)
         if not length >= 0:  # nothing that could be computed with is left
@@ -171,18 +192,27 @@ class _Walk:
     def _move(self, move: FloatArray, values: FloatArray, mu: float, slope: float) -> None:
         """Along a step as far as the barrier lets it, and the value falls."""
         top = float(values.max(initial=0.0))
+        if self.limits is not None:  # of the way to a limit, like that to where S is singular
+            top = max(top, float((np.abs(move) / (self.limits - np.sign(move) * self.y)).max(initial=0.0)))
         t = 1.0 if top < 0.95 else 0.95 / top
         here = -self.value
         y = self.y
         for _ in range(40):
             self.y = y + t * move
-            lost = -mu * float(np.log1p(-t * values).sum())
+            lost = -mu * float(np.log1p(-t * values).sum()) - mu * self._nearer(y)
             if -self.value + lost <= here + 1e-4 * t * slope:
                 break
             t *= 0.5
         else:
             self.y = y
         self.S = self._slack()
+
+    def _nearer(self, before: FloatArray) -> float:
+        """By how much the logarithms of the limits have changed on the way from another y."""
+        if self.limits is None:
+            return 0.0
+        here, there = (y / self.limits for y in (self.y, before))
+        return float((np.log1p(-here) + np.log1p(here) - np.log1p(-there) - np.log1p(there)).sum())
 
 
 def _solved(H: FloatArray, h: FloatArray) -> FloatArray:

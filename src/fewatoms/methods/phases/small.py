@@ -24,17 +24,17 @@ from fewatoms.faces import Face, SymmetricTurning
 from fewatoms.methods.base import Job, Method, Pace
 from fewatoms.methods.general import General, GeneralJob, Growing
 from fewatoms.methods.phases import Phases, PhasesJob, refuse_negative
-from fewatoms.methods.phases.barrier import Barrier, Central
+from fewatoms.methods.phases.barrier import Barrier
+from fewatoms.methods.phases.relaxed import Relaxed, flat, root
 from fewatoms.problem import EXACT, Problem
-from fewatoms.relaxations import P1, P3
 from fewatoms.retrieval import reduced_fit
 from fewatoms.retrieval.damped import Damped
-from fewatoms.retrieval.forms import Semiforms, enough, semiforms, writes_out
+from fewatoms.retrieval.forms import enough, slope_of, writes_out
 
 
 @dataclass(frozen=True, eq=False)
 class SmallSemidefinite(Method):
-    """Least squares over semidefinite matrices where M, written out, is small.
+    """Least squares, or Huber's loss, over semidefinite matrices where M, written out, is small.
 
     With a bound, whoever meets it with k atoms meets it with more: what was tried for fewer atoms is tried too. So it
     is without one, where data leave over more than any number of atoms must, for as long as fewer atoms do better.
@@ -47,7 +47,9 @@ class SmallSemidefinite(Method):
     nearly : share of f(b): a loss that is smaller, and not rounding, may be one that should be 0: the search goes on
     spread : descents from anywhere, at most, where others do not agree
     agree : relative; losses this close are one answer
-    cheap : slopes of an image up to which, without a bound, fewer atoms are tried as if they had been asked for
+    climbs : multiplications of steps with each number of atoms up to which all of them are tried; else those next to k
+    first : steps of a descent after which it is seen whether its factor has columns to spare
+    gap : times as large as the next: singular values of a factor that stand out
     larger : times the gauge of an answer: how large others may be of which it is said that they are no better
     """
 
@@ -59,8 +61,10 @@ class SmallSemidefinite(Method):
     nearly: float = 1e-6
     spread: int = 3
     agree: float = 1e-5
-    cheap: float = 1e5
+    climbs: float = 1.2e7
     larger: float = 3.0
+    first: int = 25
+    gap: float = 10.0
 
     def open(self, problem: Problem, budgets: Sequence[Budget]) -> Job | None:
         inside = problem.atoms.unwrapped()
@@ -100,23 +104,16 @@ class SmallJob(GeneralJob):
         if self.inside.M.offers(Intensities) is None or not self.inside.plain:
             return None
         job = PhasesJob(self.inside, budgets, self.method.phases)
-        job.settle = lambda problem, found: (by_products if self._forms is None else self._settled)(problem, found)
+        job.settle = lambda problem, found: (self._settled if self.relaxed.written else by_products)(problem, found)
         by_products = job.by_factors.settle
         return job
 
     def forget(self) -> None:
-        self._forms: Semiforms | None = None
-        self._central: Central | None = None
-        self._relaxed, self._least = False, -math.inf
+        method = self.method
+        self.relaxed = Relaxed(self.inside, method.barrier, method.proof, method.lightest)
+        self._least = -math.inf
         if self.phases is not None:
             self.phases.forget()
-
-    @property
-    def forms(self) -> Semiforms:
-        """M and b written out, when they are first needed."""
-        if self._forms is None:
-            self._forms = semiforms(self.inside)
-        return self._forms
 
     def courses(self) -> list[list[Budget]]:
         return [[k] for k in self.budgets]
@@ -130,7 +127,7 @@ class SmallJob(GeneralJob):
             self.phases.dice = self.dice
         if budget.nothing_said:
             few = Growing(self.inside)
-            if self._top() > 0 and self._relaxation() is not None and self._hopeless:
+            if self.relaxed.top > 0 and self.relaxed.solved() is not None and self._hopeless:
                 few.asks = few.most
             found: Iterator[Candidate] = iter([few.retrieve(self._best)])
         else:
@@ -159,45 +156,63 @@ class SmallJob(GeneralJob):
         return min(self._tried(asked), key=lambda candidate: candidate.loss)
 
     def _searched(self, problem: Problem) -> Iterator[Candidate]:
-        """With a bound that is not met, or data that are nearly met, fewer atoms are tried too: another landscape."""
+        """With data that are not met, fewer atoms are tried too: another landscape, and what few do more must."""
         best, most = math.inf, min(problem.budget.single, sufficient(problem))
-        for k in range(most, 0, -1):
-            asked = self._asked(Budget(k))
-            tries = 1 if problem.alpha is None and k < most else None  # without a bound the first of each will do
-            for candidate in islice(self._tried(asked), tries):
-                best = min(best, candidate.loss)
-                yield candidate
-            if k == most and problem.alpha is None and not self._settled_on(asked, best):
-                for candidate in self._from_fewer(asked, best):
-                    best = min(best, candidate.loss)
-                    yield candidate
-            worthwhile = problem.alpha is not None or best <= self.method.nearly * problem.reference
-            if not worthwhile or self._settled_on(problem, best) or self._hopeless:
+        asked = self._asked(Budget(most))
+        for candidate in self._tried(asked):
+            best = min(best, candidate.loss)
+            yield candidate
+        climbs = self._work(most) <= self.method.climbs
+        enough = self._ends if climbs else self._settled_on  # what nobody of a sensible size beats others may
+        if enough(asked, best) or self._hopeless:
+            return
+        for candidate in (self._climbed if climbs else self._from_fewer)(asked, best):
+            best = min(best, candidate.loss)
+            yield candidate
+            if enough(asked, best):
                 return
 
+    def _work(self, most: int) -> float:
+        """About how many multiplications a step of Newton's method takes with each number of atoms up to this one."""
+        m, wide = self.inside.m, 2 if self.inside.M.complex else 1
+        sides = [wide * self.n * k for k in range(1, most + 1)]
+        return float(sum(min(m, side) * m * side for side in sides))
+
+    def _climbed(self, problem: Problem, reached: float) -> Iterator[Candidate]:
+        """From one atom upwards, each number from its own starts and from the best of those before: so that the way up
+        to more atoms begins with this one, and ends no higher."""
+        before: Candidate | None = None
+        for k in range(1, problem.budget.single + 1) if problem.budget.single > 1 else ():
+            asked, found = self._asked(Budget(k)), [] if before is None else [before]
+            if k < problem.budget.single:
+                found += self._tried(asked)
+            if before is not None and before.face.size:
+                found.append(self._descended(asked, self._widened(before, k)))
+            before = min(found, key=lambda candidate: candidate.loss)
+            yield before
+
     def _from_fewer(self, problem: Problem, reached: float) -> Iterator[Candidate]:
-        """What is reached with fewer atoms, and from there, as long as that is lower: with more it must be as low."""
-        k = problem.budget.single
-        tries = None if problem.m * self.n * k <= self.method.cheap else 1
+        """What is reached with fewer atoms, and from there, as long as that is lower; with a bound down to one."""
+        k, bounded = problem.budget.single, problem.alpha is not None
         for few in range(k - 1, 0, -1):
-            least = min(islice(self._tried(self._asked(Budget(few))), tries), key=lambda candidate: candidate.loss)
-            if least.loss >= reached * (1 - self.method.agree):
-                return
+            found = islice(self._tried(self._asked(Budget(few))), None if bounded else 1)
+            least = min(found, key=lambda candidate: candidate.loss)
             yield least
-            found = self._descended(problem, self._widened(least, k))
-            yield found
-            reached = min(least.loss, found.loss)
-            if self._settled_on(problem, reached):
+            if least.loss < reached * (1 - self.method.agree) and least.face.size:
+                wider = self._descended(problem, self._widened(least, k))
+                yield wider
+                reached = min(least.loss, wider.loss)
+            elif not bounded:
                 return
 
     def _widened(self, found: Candidate, k: int) -> Array:
         """Its factor, with the atoms best aligned with what it leaves over."""
-        forms = self.forms
+        forms = self.relaxed.forms
         left: Array = found.face.factors(found.c)[0].astype(self.kind)
-        r = forms.b - forms.image(_flat(left), left.shape[1])
+        r = slope_of(forms, forms.b - forms.image(flat(left), left.shape[1]))
         values, vectors = linalg.top_eigh(forms.adjoint(r), k - left.shape[1])
         more: Array = vectors.astype(self.kind) * np.sqrt(np.maximum(values, 1e-3 * max(float(values[0]), 1e-300)))
-        image = forms.image(_flat(more), more.shape[1])
+        image = forms.image(flat(more), more.shape[1])
         size = max(float(image @ r), 0.0) / max(float(image @ image), 1e-300)
         return np.concatenate([left, math.sqrt(size) * more], axis=1)
 
@@ -207,25 +222,13 @@ class SmallJob(GeneralJob):
         for candidate in self._starts(problem):
             yield candidate
             losses.append(candidate.loss)
-            self._bounded_by(candidate)
+            if candidate.face.dim:
+                self._least = max(self._least, self.relaxed.bound(candidate, self.method.larger))
             alike = sum(loss <= min(losses) * (1 + self.method.agree) for loss in losses)
-            if self._settled_on(problem, min(losses)) or alike >= 3 or self._hopeless:
+            if self._settled_on(problem, min(losses)) or alike >= 3 or self.relaxed.top == 0:
                 return
-            if candidate.isolated and problem.alpha is None:
-                return
-
-    def _bounded_by(self, found: Candidate) -> None:
-        """The loss is convex in X: f(X') >= f(X) - <M*y, X' - X>. That is what a point says of all X' up to some size;
-        where no atom is aligned with what it leaves over, that none is better."""
-        if not found.face.dim:
-            return
-        weights, r = self.inside.loss.weights, found.residual
-        z = self.forms.adjoint(r if weights is None else np.sqrt(weights) * r)
-        left = found.face.factors(found.c)[0]
-        inside = float(np.vdot(left, z @ left).real)
-        top = max(float(linalg.top_eigh(z, 1)[0][0]), 0.0)
-        size = self.method.larger * max(found.gauge, self._gauge())
-        self._least = max(self._least, found.loss + inside - top * size)
+            if candidate.isolated and problem.alpha is None and problem.loss.squares:
+                return  # amplitudes agree: of gross errors they know nothing
 
     def _settled_on(self, problem: Problem, loss: float) -> bool:
         """Whether a loss will do, or nobody does better with any number of atoms."""
@@ -234,8 +237,8 @@ class SmallJob(GeneralJob):
     @property
     def _hopeless(self) -> bool:
         """Whether nothing, of a sensible size, is any better than nothing, or meets the bound."""
-        endless = self._central is not None and self._central.endless
-        return self._top() == 0 or endless or (self.inside.alpha is not None and not self.inside.meets(self._least))
+        beyond = self.relaxed.top == 0 or self.relaxed.endless
+        return beyond or (self.inside.alpha is not None and not self.inside.meets(self._least))
 
     def _ends(self, problem: Problem, loss: float) -> bool:
         return problem.meets(loss) or problem.exact(loss)
@@ -243,19 +246,19 @@ class SmallJob(GeneralJob):
     def _starts(self, problem: Problem) -> Iterator[Candidate]:
         """What data leave open is settled by the relaxation; elsewhere it comes second."""
         k = problem.budget.single
-        if self._top() == 0:  # no X is better than none, whatever the loss leaves
+        if self.relaxed.top == 0:  # no X is better than none, whatever the loss leaves
             yield self._candidate(problem, np.zeros((self.n, 1), dtype=self.kind))
             return
         face = self.atoms.spanned(np.eye(self.n, k, dtype=self.kind))
         determined = face.freedom < problem.m
         if determined:
             yield self._aligned(problem, k) if self.phases is None else self._phased(problem, self.phases)
-        relaxed = self._relaxation()
+        relaxed = self.relaxed.solved()
         if relaxed is not None:
-            yield self._descended(problem, _root(relaxed.X, k))
+            yield self._descended(problem, root(relaxed.X, k))
         if not determined:
             yield self._aligned(problem, k)
-        rng, size = self.dice(), math.sqrt(max(self._gauge(), 1e-300) / (self.n * k))
+        rng, size = self.dice(), math.sqrt(max(self.relaxed.gauge, 1e-300) / (self.n * k))
         for _ in range(self.method.spread):
             left = rng.standard_normal((2, self.n, k))
             yield self._descended(problem, size * (left[0] + 1j * left[1] if problem.M.complex else left[0]))
@@ -272,9 +275,9 @@ class SmallJob(GeneralJob):
         """From the atoms best aligned with the data."""
         values, vectors = self._leading(k)
         left = vectors * np.sqrt(np.maximum(values, 1e-3 * max(float(values[0]), 1e-300)))
-        image = self.forms.image(_flat(left), k)
+        image = self.relaxed.forms.image(flat(left), k)
         length = max(linalg.length(image), 1e-300)
-        size = max(float((image / length) @ self.forms.b), 0.0) / length
+        size = max(float((image / length) @ self.relaxed.forms.b), 0.0) / length
         return self._descended(problem, math.sqrt(size) * left)
 
     def _phased(self, problem: Problem, phases: PhasesJob) -> Candidate:
@@ -282,6 +285,8 @@ class SmallJob(GeneralJob):
         found = phases.turned(
             problem, reduced_fit(problem, self.atoms.spanned(self._leading(problem.budget.single)[1]))
         )
+        if found.isolated and found.face.size < problem.budget.single:  # atoms have faded: it is an answer of fewer
+            found = replace(found, isolated=False)
         return found if found.isolated or self._ends(problem, found.loss) else self._settled(problem, found)
 
     def _leading(self, k: int) -> tuple[FloatArray, Array]:
@@ -305,91 +310,53 @@ class SmallJob(GeneralJob):
 
         def work() -> Candidate:
             with ledger.stage("descending on factors"), linalg.single_thread():
-                v, _ = self.method.newton.descend(self.forms, _flat(left), left.shape[1], target=target)
-            return self._candidate(problem, v.view(self.kind).reshape(left.shape))
+                return self._candidate(problem, self._newton(left, target, problem.reference))
 
         found = found_once("descent", problem, work)
         ledger.keep(self._around(found))
         return found
 
+    def _newton(self, left: Array, target: float, reference: float) -> Array:
+        """A factor, descended from another. One with more columns than its matrix has rank comes to exact data by ever
+        smaller shares: without those columns it is there at once."""
+        method, forms = self.method, self.relaxed.forms
+        for newton in (replace(method.newton, steps=method.first), method.newton):
+            v, value = newton.descend(forms, flat(left), left.shape[1], target=target)
+            left = v.view(self.kind).reshape(left.shape)
+            if value <= target:
+                break
+            fewer = _outstanding(left, method.gap) if value <= method.nearly * reference else None
+            if fewer is not None:
+                v, few = method.newton.descend(forms, flat(fewer), fewer.shape[1], target=target)
+                if few < value:
+                    return v.view(self.kind).reshape(fewer.shape)
+        return left
+
     def _candidate(self, problem: Problem, left: Array) -> Candidate:
         """The point of a factor, its loss from a product with M."""
         left = np.ascontiguousarray(left)
-        face, c = SymmetricTurning(self.atoms.spanned(left)).fold(_flat(left))
+        face, c = SymmetricTurning(self.atoms.spanned(left)).fold(flat(left))
         face, c = face.prune(c, problem.k)
         residual = problem.b - (face.measure(problem.M, c) if face.dim else 0.0)
         return Candidate.of(face, c, residual, problem.loss.value(residual))
 
-    # The relaxation ---------------------------------------------------------------------------------------------------
-
-    def _relaxation(self) -> Central | None:
-        """Solved once, for all numbers of atoms; None where that is dear."""
-        if not self._relaxed and self.method.barrier.affordable(self.forms):
-            self._central = self._solved(self.method.barrier)
-        self._relaxed = True
-        return self._central
-
-    def _solved(self, barrier: Barrier) -> Central | None:
-        """(P3) with a bound; where nothing meets it, and without one, (P1) at a small penalty."""
-        alpha = self.inside.alpha
-        found = None if alpha is None else barrier.bounded(self.forms, math.sqrt(2 * alpha))
-        if found is not None and found.solved:
-            return found
-        light = barrier.penalised(self.forms, self.method.lightest * self._top())
-        return light if found is None or light is None else replace(light, endless=found.endless)
-
-    def _top(self) -> float:
-        """The penalty at which the answer is zero; 0 where, up to rounding, no atom is aligned with the data."""
-        z = self.forms.adjoint(self.forms.b)
-        top = float(linalg.top_eigh(z, 1)[0][0])
-        return top if top > self.n * np.finfo(float).eps * float(np.linalg.norm(z)) else 0.0
-
-    def _gauge(self) -> float:
-        """About that of an answer."""
-        if self._central is not None:
-            return self._central.gauge
-        return float(np.linalg.norm(self.forms.b)) ** 2 / max(self._top(), 1e-300)
-
-    # What is proven ---------------------------------------------------------------------------------------------------
-
     def evaluate(self, iterate: Iterate) -> DualPoint:
-        """The relaxation solved, to what the proof asks: (P3), or (P1) at the penalty that the answer's residual is
-        feasible for, if that is not next to nothing."""
-        problem, at = self.problem, iterate.primal
-        assert at is not None
-        proof = self.method.proof
-        able = proof.affordable(self.forms)
-        if problem.alpha is not None:
-            central = proof.bounded(self.forms, math.sqrt(2 * problem.alpha)) if able else None
-            return self._dual(problem, central, P3(problem), at)
-        y = problem.loss.gradient(at.residual)
-        lam = max(problem.atoms.ceiling(problem.M.adjoint(y)), self.method.lightest * self.scale * self._top())
-        central = proof.penalised(self.forms, lam / self.scale) if able else None
-        return self._dual(problem, central, P1(problem, lam), at)
-
-    def _dual(self, problem: Problem, central: Central | None, relaxation: P1 | P3, at: Candidate) -> DualPoint:
-        if central is None:
-            y = problem.loss.gradient(at.residual)
-            z = problem.M.adjoint(y)
-            return DualPoint(y, z, problem.atoms.ceiling(z), relaxation, at.loss, at.gauge)
-        w = problem.loss.weights
-        y = central.y if w is None else np.sqrt(w) * central.y
-        z = problem.M.adjoint(y)
-        return DualPoint(y, z, problem.atoms.ceiling(z), relaxation, central.loss, central.gauge / self.scale)
+        assert iterate.primal is not None
+        return self.relaxed.proven(self.problem, iterate.primal, self.scale)
 
     def notes(self, problem: Problem, face: Face) -> list[str]:
         told = super().notes(problem, face)
         return told if self.phases is None else [*told, *self.phases.notes(problem, face)]
 
 
-def _flat(left: Array) -> FloatArray:
-    return np.ascontiguousarray(left).ravel().view(np.float64)
-
-
-def _root(X: Array, k: int) -> Array:
-    """The k leading directions of a positive definite matrix, with their sizes."""
-    values, vectors = linalg.top_eigh(X, k)
-    return vectors * np.sqrt(np.maximum(values, 0.0))
+def _outstanding(left: Array, gap: float) -> Array | None:
+    """The leading directions of a factor before the largest gap among its singular values; None where there is none."""
+    u, s, _ = np.linalg.svd(left, full_matrices=False)
+    gaps = s[:-1] / np.maximum(s[1:], 1e-300)
+    if not gaps.size or gaps.max() < gap:
+        return None
+    few = int(np.argmax(gaps)) + 1
+    return np.ascontiguousarray((u * s)[:, :few])
 
 
 __all__ = ["SmallJob", "SmallSemidefinite"]
