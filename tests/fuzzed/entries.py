@@ -135,9 +135,7 @@ def _in_blocks(it: Drawn) -> Any:
     )
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "x.csv").write_text(text)
-        M, b = fa.EntryBlocks.of(
-            Path(folder) / "x.csv", engine="serial", entries=1 + it.b.size // 5, folder=folder
-        )
+        M, b = fa.EntryBlocks.of(Path(folder) / "x.csv", engine="serial", entries=1 + it.b.size // 5, folder=folder)
         with M:
             words = _words(it) | {"atoms": fa.RankOne(*shape)}
             s = fa.fit(M, b, k=it.k, **words)

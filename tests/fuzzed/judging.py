@@ -72,9 +72,7 @@ def complaints(asked: Asked, s: Any) -> list[str]:
         "a loss that is not its own": abs(s.loss - own) > CLOSE * own + rounded,
         "a misfit that is not its own": misfits and abs(s.misfit - np.sqrt(fit / nothing)) > CLOSE * (1 + s.misfit),
         "success without the bound": bound is not None and s.success and own > bound * (1 + 1e-6) + rounded,
-        "failure with the bound met": bound is not None
-        and name in NO_SUCCESS
-        and own < bound * (1 - 1e-6) - rounded,
+        "failure with the bound met": bound is not None and name in NO_SUCCESS and own < bound * (1 - 1e-6) - rounded,
         "a status of bounds without a bound": bound is None and name in SAYS_BOUND,
         "success that is none": s.success and name in NO_SUCCESS,
         "zero that is not": name == "ZERO" and bool(x.any()),

@@ -41,7 +41,9 @@ def drawn(seed: int) -> Drawn:
     rng = np.random.default_rng([seed, 3])
     way, (p, q) = str(rng.choice(WAYS)), (int(n) for n in rng.integers(3, 31, 2))
     r, s = int(rng.integers(1, 3)), int(rng.integers(1, 1 + p * q // 6))
-    X = rng.standard_normal((p, r)) @ rng.standard_normal((r, q)) + 10 ** rng.uniform(-6, 0) * rng.standard_normal((p, q))
+    X = rng.standard_normal((p, r)) @ rng.standard_normal((r, q)) + 10 ** rng.uniform(-6, 0) * rng.standard_normal(
+        (p, q)
+    )
     block = int(rng.integers(1, p + 1)), int(rng.integers(1, q + 1))
     if way == "two scales":
         X[: block[0], : block[1]] += 3.0 * rng.standard_normal((block[0], 1)) * rng.standard_normal(block[1])

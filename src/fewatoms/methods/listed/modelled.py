@@ -31,7 +31,9 @@ from fewatoms.methods.listed.support import Support, SupportFits
 from fewatoms.reduced import Bordered
 
 BELOW = 1e3  # a parabola may fall below 0, an engine's loss not: so many times what it is without atoms is added
-FLAT = 1e-200  # where classes lie so far apart that the loss bends no more than this, no atom is of use in a model of it
+FLAT = (
+    1e-200  # where classes lie so far apart that the loss bends no more than this, no atom is of use in a model of it
+)
 
 
 class Model:
