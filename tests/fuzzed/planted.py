@@ -282,7 +282,7 @@ def _objective(it: Drawn, b: np.ndarray, image: Callable[[Any], Any]) -> Callabl
         columns = np.stack([p.forward(one.reshape(np.shape(x))) for one in np.eye(np.size(x))], axis=1)
         root = np.ones(b.size) if it.weights is None else np.sqrt(it.weights)
         if it.free is not None:
-            beside, R = np.linalg.qr(root[:, None] * it.free)
+            beside, _ = np.linalg.qr(root[:, None] * it.free)
             columns = root[:, None] * columns
             return np.linalg.norm(columns - beside @ (beside.T @ columns), axis=0)
         return np.linalg.norm(root[:, None] * columns, axis=0)

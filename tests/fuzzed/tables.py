@@ -1,4 +1,4 @@
-"""Tables of features: several outcomes, classes, groups, features that must be in; in blocks of rows; the estimators."""
+"""Tables of features: several outcomes, classes, groups, features that must be in; blocks of rows; the estimators."""
 
 from __future__ import annotations
 
