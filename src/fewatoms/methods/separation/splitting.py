@@ -127,8 +127,8 @@ class Splitting:
                     stalled = stalled + 1 if run.gap > self.falls * before else 0
                     if self._ends(run, before) or stalled == self.patience:
                         break
-                    if here.live:
-                        here.mark(run.noted(stalled))
+                if here.live and step % self.every == 0:
+                    here.mark(run.noted(stalled))
         if not run.sure:
             dual = run.point(last=True)
             yield Iterate(dual, dual.primal)
@@ -195,7 +195,7 @@ class Multipliers:
         return self.mixture.data
 
     def noted(self, stalled: int) -> Callable[[], Kept]:
-        """Note where it is after a look, for a checkpoint: copies of what is written over."""
+        """Note where it is, for a checkpoint: copies of what is written over."""
         arrays, ends = {"Y": self.Y.copy(), "T": self.T.copy()} | self._subspaces(), self.ends
         told: dict[str, Plain] = {"steps": self.steps, "stalled": stalled, "not low": ends.not_low, "sure": self.sure}
         arrays["numbers"] = np.array([self.mu, self.cut, self.gap, ends.lower, ends.upper])
@@ -204,15 +204,16 @@ class Multipliers:
     def go_on(self, it: Kept) -> int:
         """Be there again: for how many looks the gap has not fallen."""
         told, arrays, ends = it.told, it.arrays, self.ends
-        self.D, self.L = self.data.D, np.empty_like(self.data.D)
         self.Y, self.T = (np.array(kept.numbers(arrays[name], 2)) for name in "YT")
+        if self.T.dtype == self.data.D.dtype:
+            self.D, self.L = self.data.D, np.empty_like(self.T)
         self.mu, self.cut, gap, ends.lower, ends.upper = kept.reals(arrays["numbers"], 5).tolist()
         self.steps, ends.not_low = kept.whole(told["steps"]), told["not low"] is True
         self._follow(arrays, gap, told["sure"] is True)
         return kept.whole(told["stalled"])
 
     def _subspaces(self) -> dict[str, Array]:
-        """What the next look begins with."""
+        """What the next step begins with."""
         return {}
 
     def _follow(self, arrays: Mapping[str, Array], gap: float, sure: bool) -> None:
