@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
 
 import fewatoms as fa
+from fewatoms import ledger
 from fewatoms.beside import FittedBiases, RowsAndColumns
 from methods.listed.small import (
     FREE,
@@ -20,7 +21,7 @@ from methods.listed.small import (
     smooth_refit,
     with_offset,
 )
-from sampled import biases_by_hand, fit_of, paid, plant
+from sampled import Entries, biases_by_hand, fit_of, objective, paid, plant
 
 # Free columns ---------------------------------------------------------------------------------------------------------
 
@@ -271,6 +272,23 @@ def test_one_of_the_two_may_be_chosen_alone(options):
     assert s.ridge[given] == (0.5, 0.4)[given]
     assert s.ridge[1 - given] > 0
     assert s.held_out > 0
+
+
+def stop(progress):
+    raise StopIteration
+
+
+def test_biases_that_pay_a_trace_say_so(monkeypatch):
+    """A run that is stopped before anything is chosen: the loss is what the answer leaves and what its biases pay."""
+    monkeypatch.setattr(ledger, "EVERY", 0.0)
+    rng = np.random.default_rng(0)
+    rows, cols = np.nonzero(rng.random((9, 8)) < 0.4)
+    b = (10 * rng.standard_normal(9))[rows] + (10 * rng.standard_normal(8))[cols]
+    e = Entries(rows, cols, b, np.zeros((9, 8)))
+    s = e.fit(2, free="biases", callback=stop)
+    assert s.status is fa.Status.STOPPED
+    assert 0 < s.ridge[1] < 1e-7
+    assert s.loss == pytest.approx(objective(e, s), rel=1e-6)
 
 
 @pytest.mark.parametrize(

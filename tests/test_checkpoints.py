@@ -10,12 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse.linalg import aslinearoperator
 
 import fewatoms as fa
 from answers import NAMES, answer, cases
 from fewatoms import checkpoints, files, ledger
 from fewatoms.callbacks import Checkpoint, Deadline
 from fewatoms.checkpoints import read
+from fewatoms.methods.listed.many import ManyAtoms
 from fewatoms.ranks import best_rank
 from killed import After, Killed, counted, gone_on_with, resume
 
@@ -85,6 +87,15 @@ def frames():
     return X
 
 
+def black_box():
+    rng = np.random.default_rng(4)
+    D, w = rng.standard_normal((200, 500)), np.zeros(500)
+    w[rng.choice(500, 20, replace=False)] = 3.0 * rng.standard_normal(20)
+    return aslinearoperator(D), D @ w + 0.5 * rng.standard_normal(200)
+
+
+MANY = ManyAtoms(many=20, boxed=10, room=1000)
+BOX = fa.SignedOneHot(500)
 LONG = {
     "thorough": (M, B, {"atoms": ONE, "k": 8, "effort": "thorough"}),
     "many atoms": (*regression(200, 300, 70, 6.0), {"atoms": fa.SignedOneHot(300), "k": 70}),
@@ -94,7 +105,14 @@ LONG = {
     "scarce entries": (*completion(60, 50, 4, 0.3), {"atoms": fa.RankOne(60, 50), "k": 6}),
     "rank left open": (S, V, {"atoms": LOW, "misfit": 0.1}),
     "frames": (fa.Identity((40, 30)), frames(), {"atoms": LOW + fa.SignedOneHot((40, 30)), "k": (None, None)}),
-}
+    "pursuit": (fa.Identity((40, 30)), frames(), {"atoms": LOW | fa.SignedOneHot((40, 30)), "misfit": 0.02}),
+    "products alone": (*black_box(), {"atoms": BOX, "k": 25, "method": MANY}),
+    "products alone, bound": (*black_box(), {"atoms": BOX, "misfit": 0.3, "method": MANY}),
+    "paper": (M, B, {"atoms": ONE, "k": 10, "misfit": 0.4, "method": fa.Paper()}),
+    "paper, sum": (
+        M, B, {"atoms": ONE + 2.0 * fa.NonnegativeOneHot(100), "k": (6, 3), "misfit": 0.4, "method": fa.Paper()},
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", LONG)
@@ -103,10 +121,37 @@ def test_what_was_done_is_not_done_again(name, tmp_path):
     M, b, words = LONG[name]
     expected, calls = counted(lambda clock: fa.fit(M, b, **words, callback=clock))
     assert calls > 10
-    late = calls - 2
-    found, seen = gone_on_with(lambda c: fa.fit(M, b, **words, callback=c), tmp_path / "run.ckpt", resume(M, b), [late])
+    late, again = calls - 2, resume(M, b, method=words.get("method"))
+    found, seen = gone_on_with(lambda c: fa.fit(M, b, **words, callback=c), tmp_path / "run.ckpt", again, [late])
     assert_same(found, expected)
     assert seen < 0.75 * calls
+    assert (found.products, found.iterations) == (expected.products, expected.iterations)
+
+
+@pytest.mark.parametrize("name", ["pursuit", "products alone", "products alone, bound", "paper", "paper, sum"])
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.6])
+def test_loops_without_end_go_on_from_where_they_were(name, share, tmp_path):
+    M, b, words = LONG[name]
+    expected, calls = counted(lambda clock: fa.fit(M, b, **words, callback=clock))
+    again, kills = resume(M, b, method=words.get("method")), [int(share * calls), calls // 5]
+    found, _ = gone_on_with(lambda c: fa.fit(M, b, **words, callback=c), tmp_path / "run.ckpt", again, kills)
+    assert_same(found, expected)
+    assert found.products == expected.products
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+def test_a_large_pursuit_goes_on_with_its_subspaces(share, tmp_path):
+    """Long sides, single precision at first."""
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((1050, 3)) @ rng.standard_normal((3, 1010))
+    X.flat[rng.choice(X.size, 50_000, replace=False)] += 5.0
+    M, words = fa.Identity(X.shape), {"atoms": fa.RankOne(*X.shape) | fa.SignedOneHot(X.shape)}
+    expected, calls = counted(lambda clock: fa.fit(M, X, **words, callback=clock))
+    kills = [int(share * calls), calls // 5]
+    found, seen = gone_on_with(lambda c: fa.fit(M, X, **words, callback=c), tmp_path / "run.ckpt", resume(M, X), kills)
+    assert_same(found, expected)
+    assert seen < calls
 
 
 # Doors ---------------------------------------------------------------------------------------------------------------

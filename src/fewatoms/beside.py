@@ -242,6 +242,7 @@ class RowsAndColumns:
     shape: tuple[int, int]
     shrink: float | None
     center: float = 0.0
+    trace: float = 0.0  # what they pay as long as nothing is chosen
     centred: FloatArray | None = field(
         default=None, repr=False
     )  # the data less the centre, shared by all that are alike
@@ -257,9 +258,8 @@ class RowsAndColumns:
         return self
 
     def eliminated(self, M: Operator, b: FloatArray, loss: Loss) -> Seen:
-        total = float(b.size if loss.weights is None else loss.weights.sum())
         # where it is still to be chosen, a trace: nothing is asked of the loss yet, and without any it is dear
-        shrink = TRACE * total / sum(self.shape) if self.shrink is None else self.shrink
+        shrink = self._trace(b, loss) if self.shrink is None else self.shrink
         entries = by_lines(M)
         assert entries is not None
         biased = Biased(loss, Margins(M, entries), shrink)
@@ -271,7 +271,16 @@ class RowsAndColumns:
 
     def told(self, v: FloatArray) -> Told:
         p = self.shape[0]
-        return Told(np.zeros(0), False, FittedBiases(self.center, v[:p], v[p:]), self.shrink or 0.0)
+        return Told(
+            np.zeros(0),
+            False,
+            FittedBiases(self.center, v[:p], v[p:]),
+            self.trace if self.shrink is None else self.shrink,
+        )
+
+    def _trace(self, b: FloatArray, loss: Loss) -> float:
+        """A trace of what an average line weighs."""
+        return TRACE * float(b.size if loss.weights is None else loss.weights.sum()) / sum(self.shape)
 
     def predicted(self, told: Told, M: Operator, held: IntArray, rest: IntArray) -> FloatArray:
         assert told.biases is not None
@@ -282,7 +291,7 @@ class RowsAndColumns:
 
     def for_data(self, b: FloatArray, loss: Loss) -> RowsAndColumns:
         center = float(b.mean() if loss.weights is None else np.average(b, weights=loss.weights))
-        return replace(self, center=center, centred=b - center)
+        return replace(self, center=center, centred=b - center, trace=self._trace(b, loss))
 
     def subset(self, rows: IntArray) -> RowsAndColumns:
         return replace(self, centred=None)

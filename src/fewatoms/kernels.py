@@ -254,11 +254,13 @@ def row_solves_nonnegative(
     starts: Array,
     others: Array,
     begin: FloatArray,
+    often: bool = False,
 ) -> tuple[FloatArray, FloatArray]:
-    """As `row_solves` over x[a] >= 0 where bound[a], by coordinate descent from `begin`: never worse than that."""
+    """As `row_solves` over x[a] >= 0 where bound[a], by coordinate descent from `begin`: never worse than that. `often`
+    says that small ones have been asked for so many times that compiled loops repay the import too."""
     rows, r = starts.size - 1, features.shape[1]
     out, left = np.array(begin), np.empty(rows)
-    if others.size >= WORTHWHILE or r * r * (others.size + DESCENDED * rows) >= REGRESSED:
+    if often or others.size >= WORTHWHILE or r * r * (others.size + DESCENDED * rows) >= REGRESSED:
         head = (values, weights, offset, _table(features), ridge, bound, starts, others)
         narrow = values.dtype == np.float32
         _run("row_solves_nonnegative", starts, 0.5 * (r + 1) ** 2, head, (out, left), narrow=narrow)

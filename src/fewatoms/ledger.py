@@ -23,6 +23,7 @@ from fewatoms.kept import Kept, Plain
 if TYPE_CHECKING:
     from fewatoms.candidates import Candidate
 
+COUNTED = ("products", "svd_products", "passes", "regressed")  # and gone on with after a kill
 EVERY = 0.1  # seconds at least from one call of the clock to the next
 
 
@@ -51,6 +52,7 @@ class Ledger:
     svd_products : with M*y inside partial decompositions
     passes : how often all of M was gone through: a product, a block of them, a sum over its rows, columns read out of
         blocks of rows
+    regressed : how often small regressions were made line by line, which repays machine code in the end
     ticks : how often the run has said that it is alive
     stage : what it is doing
     hear : called by the clock; may raise Stopped
@@ -62,6 +64,7 @@ class Ledger:
     products: int = 0
     svd_products: int = 0
     passes: int = 0
+    regressed: int = 0
     ticks: int = 0
     stage: str = ""
     hear: Callable[[], None] | None = None
@@ -78,15 +81,15 @@ class Ledger:
         """Note what has been counted and drawn so far, and what whoever looks on knows."""
         rng = vars(self).get("rng")
         state = None if rng is None else kept.drawn(rng)
-        told: dict[str, Plain] = {"products": self.products, "svd_products": self.svd_products, "rng": state}
+        told: dict[str, Plain] = {name: getattr(self, name) for name in COUNTED} | {"rng": state}
         more = None if self.witness is None else self.witness.noted()
         return lambda: Kept("tally", told, {}, () if more is None else (more(),))
 
     def go_on(self, tally: Kept) -> None:
         """Count and draw as whoever was interrupted would have done."""
         known = tally.told
-        self.products = kept.whole(known["products"])
-        self.svd_products = kept.whole(known["svd_products"])
+        for name in COUNTED:
+            setattr(self, name, kept.whole(known.get(name, 0)))
         if known["rng"] is not None:
             kept.draw_on(self.rng, known["rng"])
         if self.witness is not None and tally.inner:
@@ -186,6 +189,13 @@ def go_through() -> None:
     account = _current.get()
     if account is not None:
         account.passes += 1
+
+
+def regressed() -> int:
+    """Charge small regressions, one for each line: how often there were some in this run."""
+    account = current()
+    account.regressed += 1
+    return account.regressed
 
 
 @contextmanager

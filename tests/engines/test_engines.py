@@ -2,6 +2,9 @@
 
 import os
 import signal
+import socket
+import subprocess
+import sys
 import threading
 import time
 from functools import partial
@@ -206,6 +209,108 @@ def test_a_worker_that_dies_is_replaced(client, when):
     again = next(derived.map(np.copy))
     np.testing.assert_allclose(again, loaders(1)[0]() @ np.arange(7.0), rtol=1e-14, atol=1e-14)
     client.wait_for_workers(2, timeout=30)
+
+
+def slow_there(A, long, victim):
+    """One of the workers takes a hundred times as long as the others."""
+    time.sleep(0.5 if os.getpid() == victim else 0.005)
+    return A.sum(axis=0) + long[:7]
+
+
+def test_a_slow_worker_changes_nothing_but_the_time(client):
+    there, long = engine_of(client).place(loaders(6)), np.zeros(100_000)
+    list(there.map(lengths))
+    expected = summed(slow_there(load(), long, 0) for load in loaders(6))
+    slow = next(iter(client.run(os.getpid).values()))
+    for _ in range(2):
+        np.testing.assert_allclose(there.sum(slow_there, long, slow), expected, rtol=1e-13, atol=1e-13)
+
+
+tries = []
+
+
+def at_last(seed, failures):
+    """A loader that fails so many times where it runs."""
+    tries.append(seed)
+    if len(tries) <= failures:
+        raise OSError("the network is away")
+    return block(seed)
+
+
+def test_loaders_that_fail_now_and_then_are_tried_again(client):
+    client.run(tries.clear)
+    there = engine_of(client).place([partial(at_last, 0, 1)])
+    np.testing.assert_array_equal(next(there.map(np.copy)), block(0))
+    client.run(tries.clear)
+    with pytest.raises(OSError, match="the network is away") as caught:
+        list(engine_of(client).place([partial(at_last, 0, 99)]).map(lengths))
+    assert "block 0 was loaded" in " ".join(caught.value.__notes__)
+
+
+@pytest.mark.parametrize("when", [pytest.param(None, marks=pytest.mark.soak), 0.1])
+def test_a_scheduler_that_is_restarted_is_asked_for_blocks_again(client, when):
+    """Before a pass, or in the middle of one: it has forgotten blocks, what was derived of them, and all work."""
+    there, long = engine_of(client).place(loaders(6)), np.random.default_rng(0).standard_normal(100_000)
+    expected = summed(slow_sum(load(), long) for load in loaders(6))
+    derived = there.derive(row_sums, np.arange(7.0))
+    alone = engine_of(client).place(loaders(2)).derive(row_sums, np.arange(7.0))
+    list(alone.map(np.copy))
+    thread = threading.Thread(target=client.restart)
+    if when is not None:
+        threading.Timer(when, thread.start).start()
+    else:
+        thread.run()
+    for _ in range(4):
+        np.testing.assert_allclose(there.sum(slow_sum, long), expected, rtol=1e-13, atol=1e-13)
+    if when is not None:
+        thread.join()
+    for seen in (derived, alone):
+        again = next(seen.map(np.copy))
+        np.testing.assert_allclose(again, loaders(1)[0]() @ np.arange(7.0), rtol=1e-14, atol=1e-14)
+    there.release()
+    np.testing.assert_array_equal(next(derived.map(np.copy)), next(alone.map(np.copy)))
+    client.wait_for_workers(2, timeout=60)
+
+
+def _started(what, *words):
+    return subprocess.Popen(
+        [sys.executable, "-m", f"distributed.cli.dask_{what}", *words, "--no-dashboard"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )  # fmt: skip
+
+
+@pytest.mark.soak
+def test_a_scheduler_that_dies_and_comes_back(tmp_path):
+    """At the same address, with other workers."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        port = held.getsockname()[1]
+    address = f"tcp://127.0.0.1:{port}"
+
+    def cluster():
+        started = [_started("scheduler", "--host", "127.0.0.1", "--port", str(port))]
+        words = ("--nthreads", "1", "--no-nanny", "--local-directory", str(tmp_path))
+        return started + [_started("worker", address, *words) for _ in range(2)]
+
+    def down(processes):
+        for process in processes:
+            process.kill()
+            process.wait()
+
+    running = cluster()
+    try:
+        with distributed.Client(address, timeout="120s", set_as_default=False) as own:
+            own.wait_for_workers(2, timeout=120)
+            there = engine_of(own).place([partial(np.full, (3, 7), float(seed)) for seed in range(4)])
+            expected = there.sum(np.sum)
+            assert expected == 126.0
+            for _ in range(2):
+                down(running)
+                running = cluster()
+                assert there.sum(np.sum) == expected
+    finally:
+        down(running)
 
 
 # Which engine is meant ------------------------------------------------------------------------------------------------

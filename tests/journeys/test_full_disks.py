@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import fewatoms as fa
-from fewatoms import io
+from fewatoms import io, ledger
+from fewatoms.callbacks import Checkpoint
 
 M = np.random.default_rng(0).standard_normal((40, 30))
 ONE = fa.fit(M, M[:, :4].sum(axis=1), atoms=fa.SignedOneHot(30), k=4)
@@ -109,6 +110,27 @@ def test_a_small_disk_that_fills_up(small_disk, name):
     (small_disk / "other").write_bytes(bytes(62 * 1024))
     refused(WRITERS[name], small_disk / name)
     assert [p.name for p in small_disk.iterdir()] == ["other"]
+
+
+@pytest.mark.parametrize("size", [0, 1000])
+def test_a_checkpoint_on_a_full_disk(tmp_path, monkeypatch, size):
+    """The run goes on, and the last one that was whole stays and can be gone on with."""
+    monkeypatch.setattr(ledger, "EVERY", 0.0)
+    b, file = M[:, :4].sum(axis=1), tmp_path / "run.ckpt"
+    words, calls = {"atoms": fa.SignedOneHot(30), "k": 4, "effort": "thorough"}, []
+
+    def stops(progress):
+        calls.append(1)
+        if len(calls) == 6:
+            raise StopIteration
+
+    fa.fit(M, b, **words, callback=[Checkpoint(file, 0.0), stops])
+    before = content(tmp_path)
+    with quota(size), pytest.warns(UserWarning, match=r"cannot be written: .*File too large"):
+        s = fa.fit(M, b, **words, callback=Checkpoint(file, 0.0, go_on=True))
+    assert content(tmp_path) == before
+    assert s.loss == ONE.loss
+    assert fa.resume(file, M, b).loss == ONE.loss
 
 
 def test_a_device_is_no_file():

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from fewatoms import Sampling, _loops, kernels
+import fewatoms as fa
+from fewatoms import Sampling, _loops, kernels, ledger, sides
 from fewatoms.faces import Factors
 from kernels.grids import GRIDS, Grid, everything
 
@@ -122,3 +123,28 @@ def test_loops_are_taken_from_some_number_of_entries_on(monkeypatch):
     for found, expected in zip(results(), plain, strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-13)
     assert taken == ["sampled_products", "row_grams", "row_grams"]
+
+
+def test_small_regressions_that_come_often_are_compiled(monkeypatch):
+    """With the same answer; and a run that went on after a kill changes over where it would have by itself."""
+    rng = np.random.default_rng(0)
+    X = np.outer(rng.uniform(0.2, 1.0, 12), rng.uniform(0.2, 1.0, 9))
+    rows, cols = np.nonzero(rng.random(X.shape) < 0.7)
+    M, b = fa.Sampling(rows, cols, X.shape), X[rows, cols] + 0.05 * rng.standard_normal(rows.size)
+    seen = []
+    loop = kernels.row_solves_nonnegative
+    monkeypatch.setattr(kernels, "row_solves_nonnegative", lambda *args: seen.append(args[-1]) or loop(*args))
+
+    def fitted(often):
+        seen.clear()
+        monkeypatch.setattr(sides, "OFTEN", often)
+        return fa.fit(M, b, atoms=fa.RankOne(12, 9, nonnegative=True), k=1)
+
+    twins, both = fitted(10**9), fitted(3)
+    assert seen == [False] * 3 + [True] * (len(seen) - 3)
+    assert len(seen) > 3
+    assert both.loss == pytest.approx(twins.loss, rel=1e-6)
+    with ledger.opened() as one, ledger.opened() as other:
+        one.passes, one.regressed = 3, 500
+        other.go_on(one.tally()())
+        assert (other.passes, other.regressed) == (3, 500)

@@ -3,13 +3,15 @@
 Blocks are made by tasks on the workers and stay there as long as somebody holds them: a worker that dies takes its
 blocks along, and they are made again by the same tasks elsewhere. Nothing that lives long depends on data that were
 scattered from here, which would be lost for good. Long vectors that go with one pass are scattered, since the scheduler
-should not carry them; a pass whose vectors were lost is made again.
+should not carry them; a pass whose vectors were lost is made again. A scheduler that was started anew has forgotten all
+of this: blocks are asked of it as they were the first time.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError as Dropped
 from concurrent.futures import wait
 from operator import add
@@ -45,7 +47,7 @@ WENT_DOWN = (
     CancelledError,
     Dropped,
     CommClosedError,
-)  # what was scattered, or its place, went down with a worker
+)  # what was scattered, or its place, went down with a worker, or all that the scheduler knew with it
 LOST = f"workers were lost {TRIED_AGAIN} times in one pass over the data: their logs say why"
 RETRIES = 3  # of one task that failed because of where it ran
 
@@ -97,9 +99,11 @@ class Dask(Engine):
         parts: Sequence[object] | None = None,
     ) -> Placed:
         parts = checked(parts, len(loaders))
-        _refuse_closed(self.client)
-        made = [self._made(loader, i, ready, part_of(parts, i)) for i, loader in enumerate(loaders)]
-        return DaskBlocks(self.client, made)
+
+        def make() -> list[Future]:
+            return [self._made(loader, i, ready, part_of(parts, i)) for i, loader in enumerate(loaders)]
+
+        return DaskBlocks(self.client, make)
 
     def _made(self, loader: Loader, i: int, ready: Task, part: tuple[object, ...]) -> Future:
         """A block, made by its loader on a worker, or of what Dask itself makes."""
@@ -113,10 +117,11 @@ class Dask(Engine):
 
 
 class DaskBlocks(Placed):
-    """Blocks on the workers."""
+    """Blocks on the workers, asked for by `make`, again where the scheduler has forgotten them."""
 
-    def __init__(self, client: Client, futures: Sequence[Future]) -> None:
-        self._client, self._futures = client, list(futures)
+    def __init__(self, client: Client, make: Callable[[], list[Future]]) -> None:
+        _refuse_closed(client)
+        self._client, self._make, self._futures = client, make, make()
 
     def __len__(self) -> int:
         return len(self._futures)
@@ -164,15 +169,32 @@ class DaskBlocks(Placed):
 
     def _begun(self, task: Task, shared: Sequence[object], parts: Sequence[object] | None, first: int) -> list[Future]:
         """A future for each block from `first` on."""
-        _refuse_closed(self._client)
+        blocks = self._standing()
         given = [self._sent(thing) for thing in shared]
         return [
-            self._submitted(task, i, tuple(map(self._sent, part_of(parts, i))), given) for i in range(first, len(self))
+            self._submitted(task, blocks[i], i, tuple(map(self._sent, part_of(parts, i))), given)
+            for i in range(first, len(self))
         ]
 
-    def _submitted(self, task: Task, i: int, part: tuple[object, ...], shared: Sequence[object]) -> Future:
+    def _standing(self) -> list[Future]:
+        """The blocks; a scheduler that was started anew is asked for them once more, when it has workers."""
+        _refuse_closed(self._client)
+        let_go = not self._futures  # those that were derived of them live on
+        if let_go or any(future.cancelled() for future in self._futures):
+            while not self._client.nthreads():
+                ledger.tick()
+                time.sleep(POLL)
+            made = self._make()
+            if let_go:
+                return made
+            self._futures = made
+        return self._futures
+
+    def _submitted(
+        self, task: Task, block: Future, i: int, part: tuple[object, ...], shared: Sequence[object]
+    ) -> Future:
         how = {"pure": False, "retries": RETRIES}
-        return self._client.submit(capped, task, self._futures[i], i, part, *shared, **how)
+        return self._client.submit(capped, task, block, i, part, *shared, **how)
 
     def _sent(self, thing: object) -> object:
         """A long array as a future, so that it does not go through the scheduler; other things as they are."""
@@ -181,15 +203,22 @@ class DaskBlocks(Placed):
 
     def derive(self, task: Task, *shared: object, parts: Sequence[object] | None = None) -> Placed:
         parts = checked(parts, len(self))
-        _refuse_closed(self._client)
-        futures = [self._submitted(task, i, part_of(parts, i), shared) for i in range(len(self))]
-        return DaskBlocks(self._client, futures)
+
+        def make() -> list[Future]:
+            blocks = enumerate(self._standing())
+            return [self._submitted(task, block, i, part_of(parts, i), shared) for i, block in blocks]
+
+        return DaskBlocks(self._client, make)
 
     def release(self) -> None:
         self._futures.clear()
 
 
 def _refuse_closed(client: Client) -> None:
+    """One that has lost its scheduler looks for it a while by itself."""
+    while client.status == "connecting":
+        ledger.tick()
+        time.sleep(POLL)
     if client.status != "running":
         raise ConnectionError(f"engine must be a Dask client that is open; this one is {client.status}")
 

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, lsmr
 
-from fewatoms import _checks, ledger
+from fewatoms import _checks, kept, ledger
 from fewatoms._types import FloatArray, ModelDual
+from fewatoms.asked import plain_budget, read_budget
 from fewatoms.budget import Budget, none_of
 from fewatoms.candidates import Candidate, DualPoint, Iterate
+from fewatoms.continued import candidate_again, candidate_kept
 from fewatoms.faces import Face
+from fewatoms.kept import Kept, Plain
 from fewatoms.methods.base import Job, Method, Pace
 from fewatoms.methods.general import nonnegative_pairs
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P3
 
+MOVING = ("tau", "newton", "iterations", "promise", "lower")  # of a walk, beside its images
 UNPROMISING = math.sqrt(np.finfo(np.float64).eps)  # a step that promises less than this is not taken
 
 
@@ -97,14 +101,14 @@ class Paper(Method):
     def steps(self, problem: Problem) -> Iterator[Step]:
         """Every step of the walk: without end, unless tau can grow no more or the root is reached up to epsilon."""
         walk = Walk(problem, self)
-        while walk.grow():
-            walk.step()
-            yield walk.seen()
-            while not walk.closes:
+        with ledger.step("walk") as here:
+            if here.found is not None:
+                walk.go_on(here.found)
+            while not walk.closes or (not walk.solved and walk.grow()):
                 walk.step()
                 yield walk.seen()
-            if walk.solved:
-                return
+                if here.live:
+                    here.mark(walk.noted())
 
     def retrieve(self, problem: Problem, step: Step) -> Candidate:
         """The k atoms best aligned with M*r, fitted to b less a residual of loss alpha that points as r does."""
@@ -157,6 +161,18 @@ class PaperJob(Job):
             self.latest[budget] = Candidate.of(nothing, np.zeros(0), problem.b, problem.at_zero)
         return self.latest[budget]
 
+    def noted(self) -> Callable[[], Kept] | None:
+        """What was retrieved last."""
+        latest = dict(self.latest)
+        return lambda: Kept(
+            "latest", {"k": [plain_budget(k) for k in latest]}, {}, tuple(map(candidate_kept, latest.values()))
+        )
+
+    def go_on(self, it: Kept) -> None:
+        for k, known in zip(kept.rows(it.told["k"]), it.inner, strict=True):
+            budget = read_budget(k)
+            self.latest[budget] = candidate_again(known, self.problem.with_budget(budget))
+
     def finish(self, problem: Problem, leaders: Sequence[Candidate], *, last: bool) -> Candidate:
         """A walk that was cut off in the middle of a Newton step has one more look at its last point."""
         if self.step is None or self.step.closes:
@@ -189,6 +205,20 @@ class Walk:
         exposed = [part.extreme(self.z, self.tie) for part in self.parts]
         self.support = sum(value for value, _ in exposed)
         self.faces = [face for _, face in exposed]
+
+    def noted(self) -> Callable[[], Kept]:
+        """Note where it is, for a checkpoint."""
+        images = self.images.copy()
+        told: dict[str, Plain] = {name: getattr(self, name) for name in MOVING}
+        return lambda: Kept("walk", told, {"images": images})
+
+    def go_on(self, it: Kept) -> None:
+        """Be there again."""
+        self.images = np.array(kept.numbers(it.arrays["images"], 2))
+        self.newton, self.iterations = kept.whole(it.told["newton"]), kept.whole(it.told["iterations"])
+        self.tau, self.promise, self.lower = (kept.real(it.told[name]) for name in ("tau", "promise", "lower"))
+        with ledger.elsewhere():  # it was paid for
+            self._look()
 
     def grow(self) -> bool:
         """A Newton step on tau, the point growing with it; False where the bound's slope leads nowhere."""

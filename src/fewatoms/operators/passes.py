@@ -78,7 +78,8 @@ def images(A: Foreign, X: Array) -> Array:
         kernels.streams().image(A, np.ascontiguousarray(X[:, 0], dtype=np.float64), out[:, 0])
         return out
     for some, piece in pieces(A):
-        out[some] = (piece @ X[:, 0])[:, None] if X.shape[1] == 1 else piece @ X
+        with np.errstate(invalid="ignore", over="ignore"):  # what comes is looked at when all of it is there
+            out[some] = (piece @ X[:, 0])[:, None] if X.shape[1] == 1 else piece @ X
     return out
 
 
@@ -89,7 +90,8 @@ def pulled(A: Foreign, Y: Array) -> Array:
         kernels.streams().pulled(A, np.ascontiguousarray(Y, dtype=np.float64), total)
         return total
     for some, piece in pieces(A):
-        total += piece.T @ Y[some]
+        with np.errstate(invalid="ignore", over="ignore"):
+            total += piece.T @ Y[some]
     return total
 
 
@@ -129,8 +131,8 @@ def surveyed(A: Foreign, y: FloatArray, weights: FloatArray | None) -> Terms:
         return Terms((squares, z))
     for some in slices(A):
         piece = np.asarray(A[some], dtype=np.float64)
-        z += piece.T @ y[some]
-        with np.errstate(over="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
+            z += piece.T @ y[some]
             squares += np.einsum("ij,ij->j", piece if weights is None else piece * weights[some, None], piece)
     return Terms((squares, z))
 
@@ -139,6 +141,14 @@ def refuse_odd(rows: RowWise, m: int) -> None:
     """Say where a matrix holds something else than finite numbers: one more pass, if sums have told that it does."""
     rows.over_rows(refused, parts=(np.arange(m),))
     raise ValueError("M must hold finite numbers only, of sizes whose squares are finite; some are not")
+
+
+def refuse_infinite(rows: RowWise, m: int, found: Array) -> None:
+    """The same where what came of a pass is not finite, and what went in was."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        suspect = not np.isfinite(found.sum())
+    if suspect and not np.isfinite(found).all():
+        refuse_odd(rows, m)
 
 
 def refused(A: Foreign, places: IntArray) -> int:

@@ -100,20 +100,26 @@ class RowBlocks(Operator):
         out = np.empty((self.shape[0], X.shape[1]))
         for (a, b), image in zip(pairwise(self.starts), self._placed.map(passes.images, X), strict=True):
             out[a:b] = image
-        return out
+        return self._finite(out)
 
     def adjoint(self, y: FloatArray) -> FloatArray:
-        z = self._placed.sum(passes.pulled, parts=self._cut(y))
-        return np.asarray(z)
+        return self.adjoint_block(y)
 
     def adjoint_block(self, Y: Array) -> Array:
-        return np.asarray(self._placed.sum(passes.pulled, parts=self._cut(Y)))
+        return self._finite(np.asarray(self._placed.sum(passes.pulled, parts=self._cut(Y))))
 
     def columns(self, indices: IntArray) -> Matrix:
         blocks = list(self._placed.map(passes.taken, indices))
         if any(sp.issparse(block) for block in blocks):
-            return sp.csc_array(sp.vstack(blocks))
-        return np.concatenate(blocks)
+            found = sp.csc_array(sp.vstack(blocks))
+            self._finite(found.data)
+            return found
+        return self._finite(np.concatenate(blocks))
+
+    def _finite(self, found: Array) -> Array:
+        """What came of a pass. Blocks are loaded again and again, and may be others than the first look has seen."""
+        passes.refuse_infinite(self, self.shape[0], found)
+        return found
 
     # What it offers ---------------------------------------------------------------------------------------------------
 

@@ -90,6 +90,17 @@ def test_separable_classes_are_found_and_said_to_be():
     assert set(s.indices.tolist()) == {3, 8}
 
 
+def test_no_model_is_made_where_the_loss_is_a_plane():
+    """Classes that are far apart leave a Hessian of squares of numbers that are nearly none."""
+    rng = np.random.default_rng(38)
+    A = rng.standard_normal((20, 15))
+    b = (A[:, :3] + 0.1 * rng.standard_normal((20, 3))).argmax(axis=1)
+    b[:3] = [0, 1, 2]
+    s = fa.fit(A, b, atoms=fa.SignedOneHot(15), k=5, loss=fa.Multinomial(), free="intercept")
+    assert s.status is fa.Status.SEPARABLE
+    assert np.isfinite(s.x).all()
+
+
 def wide(seed=0, m=150, n=400):
     rng = np.random.default_rng(seed)
     A = design("autoregressive", rng, m, n)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from fewatoms import ledger
+from fewatoms import kept, ledger
 from fewatoms._types import FloatArray
 from fewatoms.candidates import Candidate, DualPoint
+from fewatoms.continued import candidate_again, candidate_kept
+from fewatoms.kept import Kept, Plain
 from fewatoms.methods.listed.space import Descent, Fit, Space
 from fewatoms.problem import Problem
 
@@ -25,6 +28,8 @@ class Search(ABC):
     done : whether further rungs are no use
     spent : whether exchanges are no use either
     """
+
+    counts: ClassVar[tuple[str, ...]] = ("done", "spent", "idle")
 
     def __init__(self, problem: Problem, space: Space, method: ManyAtoms) -> None:
         self.problem, self.space, self.method = problem, space, method
@@ -60,6 +65,24 @@ class Search(ABC):
     def answer(self) -> Candidate | None:
         return None if self.best is None else self.space.candidate(self.best)
 
+    @property
+    @abstractmethod
+    def fits(self) -> dict[str, Fit | None]:
+        """What it has found, by the names of its attributes."""
+
+    def kept(self) -> Kept:
+        """All of it, for a checkpoint."""
+        found = {name: fit for name, fit in self.fits.items() if fit is not None}
+        told: dict[str, Plain] = {name: int(getattr(self, name)) for name in self.counts}
+        return Kept("search", {**told, "fits": [*found]}, {}, tuple(fit.kept() for fit in found.values()))
+
+    def go_on(self, it: Kept) -> None:
+        """Know that again."""
+        for name in self.counts:
+            setattr(self, name, type(getattr(self, name))(kept.whole(it.told[name])))
+        for found, fit in zip(kept.rows(it.told["fits"]), it.inner, strict=False):
+            setattr(self, str(found), self.space.again(fit))
+
     def _fit(self, u: FloatArray, pulled: FloatArray, k: int, low: float = -math.inf) -> Fit:
         """The k atoms that contribute most to u, fitted, down to a loss that is low enough."""
         space = self.space
@@ -78,6 +101,8 @@ class Allowed(Search):
     final : the answer, fitted closely
     """
 
+    counts = (*Search.counts, "rungs", "exchanges")
+
     def __init__(self, problem: Problem, space: Space, method: ManyAtoms) -> None:
         super().__init__(problem, space, method)
         self.lowest: Fit | None = None
@@ -85,6 +110,20 @@ class Allowed(Search):
         self.final: Fit | None = None
         self._begun: Candidate | None = None
         self.rungs = self.exchanges = 0  # since then
+
+    @property
+    def fits(self) -> dict[str, Fit | None]:
+        return {"lowest": self.lowest, "full": self.full, "final": self.final}
+
+    def kept(self) -> Kept:
+        """With the first answer, which exchanges begin with."""
+        mine = super().kept()
+        return mine if self._begun is None else replace(mine, inner=(*mine.inner, candidate_kept(self._begun)))
+
+    def go_on(self, it: Kept) -> None:
+        super().go_on(it)
+        for known in it.inner[len(kept.rows(it.told["fits"])) :]:
+            self._begun = candidate_again(known, self.problem)
 
     @property
     def k(self) -> int:
@@ -186,6 +225,10 @@ class Unlimited(Search):
     """As few atoms as meet the bound."""
 
     fewest: Fit | None = None
+
+    @property
+    def fits(self) -> dict[str, Fit | None]:
+        return {"fewest": self.fewest}
 
     @property
     def best(self) -> Fit | None:

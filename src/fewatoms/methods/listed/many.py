@@ -15,17 +15,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
-from fewatoms import ledger
+from fewatoms import kept, ledger
 from fewatoms._types import FloatArray
+from fewatoms.asked import plain_budget, read_budget
 from fewatoms.atoms import Listing
 from fewatoms.budget import Budget
 from fewatoms.candidates import Candidate, DualPoint, Iterate
 from fewatoms.capabilities import ColumnBlocks
 from fewatoms.effort import QUICK, THOROUGH, Effort
 from fewatoms.goals import FewestAtoms, Goal, LowestLoss, MeetBound
+from fewatoms.journal import Step
+from fewatoms.kept import Kept, Plain
 from fewatoms.methods.base import Job, Method, Pace
 from fewatoms.methods.listed.budgeted import Allowed, Search, Unlimited
 from fewatoms.methods.listed.images import IMAGE_ROOM
@@ -147,6 +151,7 @@ class Unhurried(MeetBound):
         return self.problem.exact(best.loss)
 
 
+SETTLED, EXCHANGING = 2, 3  # what is done: the first answers, and what follows from them; the ladder
 Asking = Callable[[Search], Candidate | None]
 
 
@@ -194,25 +199,61 @@ class ManyJob(Job):
         return space.candidate(space.descend(fit, method.last))
 
     def iterates(self, course: Sequence[Budget]) -> Iterator[Iterate]:
-        space, problem, method = self._seen(), self.problem, self.method
+        space = self._seen()
         at_zero = space.start(np.empty(0, dtype=np.intp), np.zeros(space.size))
-        lam = start = float(space.sizes(at_zero.pulled).max(initial=0.0))
+        start = float(space.sizes(at_zero.pulled).max(initial=0.0))
         first = self._dual(at_zero)
-        yield self._posed(first, lambda search: search.first(first))
-        yield self._posed(first, lambda search: search.settled())
+        with ledger.step("ladder") as here:
+            done, lam, descent = self._taken_up(here.found, at_zero, start)
+            for i, ask in enumerate((lambda search: search.first(first), lambda search: search.settled())):
+                if i >= done:
+                    yield self._posed(first, ask)
+                    self._mark(here, i + 1, lam)
+            if done < EXCHANGING:
+                yield from self._down(here, start, lam, descent, at_zero)
+            while live := [search for search in self._live() if not search.spent]:
+                yield self._posed(
+                    self._dual(live[0].best or at_zero), lambda search: search.exchange() or search.answer()
+                )
+                self._mark(here, EXCHANGING, lam)
+
+    def _down(self, here: Step, start: float, lam: float, descent: Descent | None, at_zero: Fit) -> Iterator[Iterate]:
+        """The ladder."""
+        space, problem, method = self._seen(), self.problem, self.method
         live = [search for search in self._live() if not search.done]
-        descent = Descent(space, at_zero, method.relief) if live else None
+        if live and descent is None:
+            descent = Descent(space, at_zero, method.relief)
         while descent and live and lam > max(method.floor * start, 0.0):
             near = any(search.near(descent) for search in live)
             lam *= method.near if near else method.far
             descent.rung(lam, method.steps, method.tol, method.weighings if near else 1)
             rung = descent.here
-            yield self._posed(self._dual(rung), lambda search: search.see(descent) or search.answer())
+            yield self._posed(self._dual(rung), partial(_shown, descent))
             if rung.classes.size >= 0.95 * problem.m or problem.exact(1e-3 * rung.loss):
                 break
+            self._mark(here, SETTLED, lam, descent)
             live = [search for search in self._live() if not search.done]
-        while live := [search for search in self._live() if not search.spent]:
-            yield self._posed(self._dual(live[0].best or at_zero), lambda search: search.exchange() or search.answer())
+
+    def _mark(self, here: Step, done: int, lam: float, descent: Descent | None = None) -> None:
+        """Note what is done, and what was found by then, for a checkpoint."""
+        if here.live:
+            asked = [budget for budget in self._searches if budget in self._asked]
+            told: dict[str, Plain] = {"done": done, "lam": lam, "asked": [plain_budget(budget) for budget in asked]}
+            inner = [self._searches[budget].kept() for budget in asked]
+            inner += [] if descent is None else [descent.kept()]
+            here.mark(lambda: Kept("many", told, {}, tuple(inner)))
+
+    def _taken_up(self, found: Kept | None, at_zero: Fit, start: float) -> tuple[int, float, Descent | None]:
+        """What was done before a kill, the penalty that was reached, and the point there."""
+        if found is None:
+            return 0, start, None
+        budgets = [read_budget(k) for k in kept.rows(found.told["asked"])]
+        self._asked = set(budgets)
+        for budget, known in zip(budgets, found.inner, strict=False):
+            self._search(budget).go_on(known)
+        more = found.inner[len(budgets) :]
+        descent = Descent(self._seen(), at_zero, self.method.relief, more[0]) if more else None
+        return kept.whole(found.told["done"]), kept.real(found.told["lam"]), descent
 
     def _live(self) -> list[Search]:
         """Of the budgets that are still asked for."""
@@ -248,6 +289,12 @@ class ManyJob(Job):
     def forget(self) -> None:
         self._space = None
         self._searches = {}
+
+
+def _shown(descent: Descent, search: Search) -> Candidate | None:
+    """What a search makes of a rung."""
+    search.see(descent)
+    return search.answer()
 
 
 def _comparable(space: Space, method: ManyAtoms) -> FloatArray:

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fewatoms import ledger, linalg
+from fewatoms import kept, ledger, linalg
 from fewatoms._types import Array, FloatArray, IntArray, ModelDual
 from fewatoms.candidates import Candidate
+from fewatoms.kept import Kept
 from fewatoms.losses import Loss
 from fewatoms.methods.listed.view import View
 from fewatoms.problem import Problem
@@ -40,6 +41,10 @@ class Fit:
     y: FloatArray
     z: ModelDual
     pulled: FloatArray
+
+    def kept(self) -> Kept:
+        """For a checkpoint: what one product makes a fit of again."""
+        return Kept("fit", {}, {"classes": self.classes, "c": self.c, "residual": self.residual})
 
 
 class Ends(NamedTuple):
@@ -215,6 +220,14 @@ class Space:
     def at(self, classes: IntArray, spots: IntArray, c: FloatArray, residual: FloatArray) -> Fit:
         return Fit(classes, spots, c, residual, self.loss.value(residual), *self.look(residual))
 
+    def again(self, it: Kept) -> Fit:
+        """A fit that was kept."""
+        classes = kept.places(it.arrays["classes"], self.view.count)
+        spots = self.view.coordinates(classes)
+        c, residual = kept.reals(it.arrays["c"], spots.size), kept.reals(it.arrays["residual"], self.problem.m)
+        with ledger.elsewhere():  # it was paid for
+            return self.at(classes, spots, c, residual)
+
     def descend(self, fit: Fit, ends: Ends) -> Fit:
         """Conjugate gradients on the classes of a fit, two products a step."""
         direction, before = np.zeros(fit.spots.size), np.zeros(fit.spots.size)
@@ -292,10 +305,19 @@ class Descent:
     here : the point at the end of the last rung
     """
 
-    def __init__(self, space: Space, at_zero: Fit, relief: float) -> None:
+    def __init__(self, space: Space, at_zero: Fit, relief: float, found: Kept | None = None) -> None:
         self.space, self.relief, self.here = space, relief, at_zero
         self.u, self.residual = np.zeros(space.size), at_zero.residual
-        self.bend = space.curvature(at_zero.pulled)
+        if found is None:
+            self.bend = space.curvature(at_zero.pulled)
+        else:  # where an earlier one was
+            self.here = space.again(found.inner[0])
+            self.u, self.residual = space.spread(self.here.spots, self.here.c), self.here.residual
+            self.bend = kept.real(found.told["bend"])
+
+    def kept(self) -> Kept:
+        """Where it is at the end of a rung, for a checkpoint."""
+        return Kept("descent", {"bend": float(self.bend)}, {}, (self.here.kept(),))
 
     @property
     def held(self) -> int:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 
-from fewatoms import _checks, kernels, ledger
+from fewatoms import _checks, kept, kernels, ledger
 from fewatoms._types import Array, FloatArray
 from fewatoms.candidates import Candidate, Compact, DualPoint, Iterate
+from fewatoms.kept import Kept, Plain
 from fewatoms.methods.separation.matrix import Mixture, Separated, cut_to, decomposed, gram
 from fewatoms.methods.separation.partial import Leading, at_most
 from fewatoms.methods.separation.steps import Trims
@@ -113,24 +114,31 @@ class Splitting:
         ends = Ends() if ends is None else ends
         way = Multipliers if mixture.data.D.shape[1] <= self.full else PartialMultipliers
         run = way(mixture, self, ends)
-        stalled = 0
-        for step in range(1, self.steps + 1):
-            run.step(whole=self._looks(step))
-            mixture.problem.M.charge(2)
-            self._tick(run, first=ends.upper == math.inf)
-            if self._looks(step):
-                before = run.gap
-                dual = run.point()
-                yield Iterate(dual, dual.primal)
-                far = run.gap > self.beyond * self.tol or run.gap > self.fast * before
-                stalled = stalled + 1 if run.gap > self.falls * before else 0
-                ends.not_low = run.full
-                if run.gap <= self.tight or (run.gap <= self.tol and far) or stalled == self.patience or run.full:
-                    break
+        with ledger.step("multipliers") as here:
+            stalled = 0 if here.found is None else run.go_on(here.found)
+            for step in range(run.steps + 1, self.steps + 1):
+                run.step(whole=self._looks(step))
+                mixture.problem.M.charge(2)
+                self._tick(run, first=ends.upper == math.inf)
+                if self._looks(step):
+                    before = run.gap
+                    dual = run.point()
+                    yield Iterate(dual, dual.primal)
+                    stalled = stalled + 1 if run.gap > self.falls * before else 0
+                    if self._ends(run, before) or stalled == self.patience:
+                        break
+                if here.live and step % self.every == 0:
+                    here.mark(run.noted(stalled))
         if not run.sure:
             dual = run.point(last=True)
             yield Iterate(dual, dual.primal)
         yield from self._to_the_point(mixture, run)
+
+    def _ends(self, run: Multipliers, before: float) -> bool:
+        """Whether the gap is as small as was asked for, and falls no faster than from so much before."""
+        run.ends.not_low = run.full
+        far = run.gap > self.beyond * self.tol or run.gap > self.fast * before
+        return run.gap <= self.tight or (run.gap <= self.tol and far) or run.full
 
     def _looks(self, step: int) -> bool:
         return (step >= self.wait and step % self.every == 0) or step == self.steps
@@ -185,6 +193,31 @@ class Multipliers:
     @property
     def data(self) -> Separated:
         return self.mixture.data
+
+    def noted(self, stalled: int) -> Callable[[], Kept]:
+        """Note where it is, for a checkpoint: copies of what is written over."""
+        arrays, ends = {"Y": self.Y.copy(), "T": self.T.copy()} | self._subspaces(), self.ends
+        told: dict[str, Plain] = {"steps": self.steps, "stalled": stalled, "not low": ends.not_low, "sure": self.sure}
+        arrays["numbers"] = np.array([self.mu, self.cut, self.gap, ends.lower, ends.upper])
+        return lambda: Kept("multipliers", told, arrays)
+
+    def go_on(self, it: Kept) -> int:
+        """Be there again: for how many looks the gap has not fallen."""
+        told, arrays, ends = it.told, it.arrays, self.ends
+        self.Y, self.T = (np.array(kept.numbers(arrays[name], 2)) for name in "YT")
+        if self.T.dtype == self.data.D.dtype:
+            self.D, self.L = self.data.D, np.empty_like(self.T)
+        self.mu, self.cut, gap, ends.lower, ends.upper = kept.reals(arrays["numbers"], 5).tolist()
+        self.steps, ends.not_low = kept.whole(told["steps"]), told["not low"] is True
+        self._follow(arrays, gap, told["sure"] is True)
+        return kept.whole(told["stalled"])
+
+    def _subspaces(self) -> dict[str, Array]:
+        """What the next step begins with."""
+        return {}
+
+    def _follow(self, arrays: Mapping[str, Array], gap: float, sure: bool) -> None:
+        """Begin with that."""
 
     def step(self, *, whole: bool) -> None:
         """L from T; S, the error and Y from L; T for the next stiffness.
@@ -290,6 +323,13 @@ class PartialMultipliers(Multipliers):
         self._of_T, self._of_Y = Leading(q, most), Leading(q, most)
         self.sure, self._gap = False, math.inf
         super().__init__(mixture, settings, ends)
+
+    def _subspaces(self) -> dict[str, Array]:
+        return {"of T": self._of_T.V, "of Y": self._of_Y.V}
+
+    def _follow(self, arrays: Mapping[str, Array], gap: float, sure: bool) -> None:
+        self._of_T.V, self._of_Y.V = (kept.numbers(arrays[name], 2) for name in ("of T", "of Y"))
+        self._gap, self.sure = gap, sure
 
     @property
     def full(self) -> bool:

@@ -135,10 +135,13 @@ class BentJob(Job):
     def _bent(self, x: FloatArray, v: FloatArray) -> Bent:
         scale = self._units()
         value, slope, H = self.rows.over_rows(sums.parabola, x, v, scale, parts=self._parts())
+        passes.refuse_infinite(self.rows, self.problem.m, H)
         return Bent(x, v, value, slope, H, scale)
 
     def _losses(self, X: FloatArray, V: FloatArray) -> FloatArray:
-        return np.asarray(self.rows.over_rows(sums.along, X, V, parts=self._parts()))
+        losses = np.asarray(self.rows.over_rows(sums.along, X, V, parts=self._parts()))
+        passes.refuse_infinite(self.rows, self.problem.m, losses)
+        return losses
 
     # Turns ------------------------------------------------------------------------------------------------------------
 

@@ -108,9 +108,10 @@ def parabola(
     root = np.sqrt(np.maximum(bend, 0.0))
     for some in _few(A.shape[0], n + q + 1):
         Z = _stacked(A, np.zeros(len(b)), F, None, some)[:, :-1] * scale
-        slope -= Z.T @ y[some]
-        Z *= root[some, None]
-        H += Z.T @ Z
+        with np.errstate(invalid="ignore", over="ignore"):  # whoever asks looks at the sum
+            slope -= Z.T @ y[some]
+            Z *= root[some, None]
+            H += Z.T @ Z
     return Terms((loss.value(left), slope, H))
 
 
@@ -118,7 +119,8 @@ def _left(A: Foreign, b: Array, F: Array | None, x: FloatArray, v: FloatArray) -
     """b - Ax - Fv."""
     inside = np.flatnonzero(x)
     block = A[:, inside]
-    left = b - np.asarray(block @ x[inside], dtype=np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        left = b - np.asarray(block @ x[inside], dtype=np.float64)
     return left if F is None else left - F @ v
 
 
