@@ -84,14 +84,14 @@ def made(problem: Any, ready: Any) -> Support:
     return Support.of(s.indices, s.coefficients, unit=False, **told)
 
 
-def _least(call: Callable[[], Any], times: int = 3) -> float:
-    """Wall seconds of the quickest of some calls, after one."""
+def _least(call: Callable[[], Any], times: int = 3, clock: Callable[[], float] = time.perf_counter) -> float:
+    """Seconds of the quickest of some calls, after one."""
     call()
     seconds = []
     for _ in range(times):
-        began = time.perf_counter()
+        began = clock()
         call()
-        seconds.append(time.perf_counter() - began)
+        seconds.append(clock() - began)
     return min(seconds)
 
 
@@ -108,7 +108,7 @@ def _steps(M: Any, y: Any) -> dict[str, Callable[[], Any]]:
 
 @needs("fewatoms")
 def passes(problem: Any, ready: Any) -> dict[str, float]:
-    """Each kind of pass over the mapped file beside a sum of the same file in chunks; one thread for both."""
+    """Each kind of pass over the mapped file beside a sum of the same file in chunks: CPU seconds of one thread."""
     from fewatoms.engines import Serial
     from fewatoms.operators import RowBlocks
 
@@ -120,7 +120,7 @@ def passes(problem: Any, ready: Any) -> dict[str, float]:
     seconds = dict.fromkeys(calls, np.inf)
     for _ in range(IN_TURN):
         for key, call in calls.items():
-            seconds[key] = min(seconds[key], _least(call, 1))
+            seconds[key] = min(seconds[key], _least(call, 1, time.thread_time))
     double, single = ({key[1]: s for key, s in seconds.items() if key[0] == kind} for kind in ("double", "single"))
     found = {name: spent / seconds["sum", ""] for name, spent in double.items()}
     return {**found, "single": sum(single.values()) / sum(double.values())}

@@ -73,7 +73,7 @@ def streamed(A: Foreign) -> bool:
 
 def images(A: Foreign, X: Array) -> Array:
     """A X."""
-    out = np.empty((A.shape[0], X.shape[1]))
+    out = np.zeros((A.shape[0], X.shape[1]))
     if X.shape[1] == 1 and streamed(A):
         kernels.streams().image(A, np.ascontiguousarray(X[:, 0], dtype=np.float64), out[:, 0])
         return out
