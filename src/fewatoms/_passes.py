@@ -14,7 +14,7 @@ from fewatoms._types import Array
 
 STRIP = 1 << 14  # columns
 STEP = 2 * LANES  # columns at a time; in single precision they are one line of a cache
-ASKED = 256  # columns ahead
+FETCHED = 256  # columns ahead
 
 
 @jit
@@ -37,7 +37,7 @@ def pulled(A: Array, y: Array, z: Array) -> None:
         for i in range(0, whole, 4):
             r, a, b, c, d = i * n, spread(y, i), spread(y, i + 1), spread(y, i + 2), spread(y, i + 3)
             for j in range(low, even, STEP):
-                _ask(flat, r + j + ASKED, n)
+                _ask(flat, r + j + FETCHED, n)
                 for k in range(j, j + STEP, LANES):
                     p = more(load(z, k), a, load(flat, r + k))
                     p = more(p, b, load(flat, r + n + k))
@@ -67,7 +67,7 @@ def surveyed(A: Array, y: Array, w: Array, z: Array, squares: Array) -> None:
             r, a, b, c, d = i * n, spread(y, i), spread(y, i + 1), spread(y, i + 2), spread(y, i + 3)
             e, f, g, h = spread(w, i), spread(w, i + 1), spread(w, i + 2), spread(w, i + 3)
             for j in range(low, even, STEP):
-                _ask(flat, r + j + ASKED, n)
+                _ask(flat, r + j + FETCHED, n)
                 for k in range(j, j + STEP, LANES):
                     v, q = load(flat, r + k), load(flat, r + n + k)
                     s, u = load(flat, r + 2 * n + k), load(flat, r + 3 * n + k)
@@ -102,7 +102,7 @@ def image(A: Array, x: Array, out: Array) -> None:
             r, a, b, c, d = i * n, same(0.0), same(0.0), same(0.0), same(0.0)
             e, f, g, h = same(0.0), same(0.0), same(0.0), same(0.0)
             for j in range(low, even, STEP):
-                _ask(flat, r + j + ASKED, n)
+                _ask(flat, r + j + FETCHED, n)
                 p, q, k = load(x, j), load(x, j + LANES), r + j + LANES
                 a, e = more(a, p, load(flat, r + j)), more(e, q, load(flat, k))
                 b, f = more(b, p, load(flat, r + n + j)), more(f, q, load(flat, k + n))
