@@ -29,4 +29,51 @@ entries = Part(
     remarks=("The planted values need double precision: 12 bytes an entry and order; ratings take 8.",),
 )  # fmt: skip
 
-PARTS = (entries,)
+TWO_THREADS = Who("two threads", "ours_clusters.cluster", {"ridge": 1.0})
+TWO_WORKERS = Who("two workers", "ours_clusters.cluster", {"ridge": 1.0, "workers": 2})
+
+
+def _beside_threads(times: float) -> tuple[Bar, ...]:
+    return (
+        Bar("fit", Limit(rival=TWO_THREADS.name, times=times), TWO_WORKERS.name, full=True),
+        Bar("over_ideal", Limit(rival=TWO_THREADS.name, times=1 + 1e-6), TWO_WORKERS.name),
+    )
+
+
+cluster = Part(
+    "scale.cluster",
+    "entries in blocks on two workers of Dask on this machine, beside two threads: CPU seconds of all processes",
+    tuple(
+        Case(
+            name, "matrices.planted", {"p": p, "q": q, "k": k, "count": 20_000_000}, (TWO_THREADS, TWO_WORKERS),
+            _beside_threads(times), quick={"p": 4000, "q": 2000, "k": min(k, 10), "count": 800_000},
+        )
+        for name, p, q, k, times in (("rank 10", 100_000, 20_000, 10, 1.6), ("rank 50", 30_000, 10_000, 50, 1.2))
+    ),
+    draws=1,
+    remarks=("Wall seconds stand beside them, and say something where nobody else uses the machine.",),
+)  # fmt: skip
+
+UNHARMED = (Bar("right", Limit(1.0), at_least=True), Bar("halted", Limit(10.0), full=True))
+
+killed = Part(
+    "scale.killed",
+    "fits on two workers during each of which one is killed at a random moment",
+    (
+        Case(
+            "completion", "clusters.entries", {"p": 20_000, "q": 5000, "k": 10, "count": 4_000_000, "kills": 20},
+            (Who("fewatoms", "ours_clusters.killed", {"ridge": 1.0}),), UNHARMED,
+            quick={"p": 2000, "q": 1000, "k": 5, "count": 200_000, "kills": 2},
+        ),
+        *(
+            Case(
+                name, "clusters.rows", {"m": 400_000, "n": 200, "k": 10, "classes": classes, "kills": 20},
+                (Who("fewatoms", "ours_clusters.killed_rows"),), UNHARMED, quick={"m": 20_000, "kills": 2},
+            )
+            for name, classes in (("least squares", False), ("logistic", True))
+        ),
+    ),
+    draws=1,
+)  # fmt: skip
+
+PARTS = (entries, cluster, killed)
