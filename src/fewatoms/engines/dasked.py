@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError as Dropped
 from concurrent.futures import wait
+from itertools import chain, islice
 from operator import add
 from threading import Event
 
@@ -165,19 +166,24 @@ class DaskBlocks(Placed):
     def _begun(self, task: Task, shared: Sequence[object], parts: Sequence[object] | None, first: int) -> list[Future]:
         """A future for each block from `first` on."""
         _refuse_closed(self._client)
-        given = [self._sent(thing) for thing in shared]
-        return [
-            self._submitted(task, i, tuple(map(self._sent, part_of(parts, i))), given) for i in range(first, len(self))
-        ]
+        each = [part_of(parts, i) for i in range(first, len(self))]
+        sent = iter(self._sent([*shared, *chain.from_iterable(each)]))
+        given = [next(sent) for _ in shared]
+        return [self._submitted(task, i, tuple(islice(sent, len(part))), given) for i, part in enumerate(each, first)]
 
     def _submitted(self, task: Task, i: int, part: tuple[object, ...], shared: Sequence[object]) -> Future:
         how = {"pure": False, "retries": RETRIES}
         return self._client.submit(capped, task, self._futures[i], i, part, *shared, **how)
 
-    def _sent(self, thing: object) -> object:
-        """A long array as a future, so that it does not go through the scheduler; other things as they are."""
-        long = sizeof(thing) > INLINE
-        return self._client.scatter(thing, hash=False, broadcast=False) if long else thing
+    def _sent(self, things: Sequence[object]) -> list[object]:
+        """Long arrays as futures, so that they do not go through the scheduler, all on one way there and back; other
+        things as they are."""
+        found, long = list(things), [i for i, thing in enumerate(things) if sizeof(thing) > INLINE]
+        if long:
+            futures = self._client.scatter([things[i] for i in long], hash=False, broadcast=False)
+            for i, future in zip(long, futures, strict=True):
+                found[i] = future
+        return found
 
     def derive(self, task: Task, *shared: object, parts: Sequence[object] | None = None) -> Placed:
         parts = checked(parts, len(self))
