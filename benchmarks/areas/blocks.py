@@ -91,18 +91,4 @@ large = Part(
 
 millions = Part("blocks.millions", "five million rows", _tall(5_000_000, quick=None), draws=1)
 
-model = Part(
-    "blocks.model",
-    "what a pass costs: bytes, products, blocks, the way there and back",
-    tuple(
-        Case(
-            name, "blocks.tall", {"m": 400_000, "n": 200, "k": 10, "classes": False, "rows": 25_000},
-            (Who("fewatoms", "ours_blocks.model", {"workers": workers}),), quick={"m": 20_000, "rows": 5000},
-        )
-        for name, workers in (("one thread", 0), ("1 worker", 1), ("2 workers", 2))
-    ),
-    draws=1,
-    remarks=("A pass takes at least bytes / stream + products / flops + trip + task times the blocks.",),
-)  # fmt: skip
-
-PARTS = (dense, passes, tall, large, millions, model)
+PARTS = (dense, passes, tall, large, millions)

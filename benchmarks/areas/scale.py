@@ -76,4 +76,54 @@ killed = Part(
     draws=1,
 )  # fmt: skip
 
-PARTS = (entries, cluster, killed)
+OFF = 0.25  # of what is played
+NETWORKS = tuple(
+    (
+        f"{workers} workers, {1e3 * latency:g} ms, {wire / 1e6:g} MB/s",
+        {"workers": workers, "latency": latency, "wire": wire},
+    )
+    for workers in (1, 10, 100)
+    for latency, wire in ((1e-4, 1e9), (5e-3, 1e8), (5e-2, 1e7))
+)
+
+model = Part(
+    "scale.model",
+    "what passes cost, measured here; the formula beside whole fits on networks that are played event by event",
+    (
+        *(
+            Case(
+                name, "blocks.tall", {"m": 400_000, "n": 200, "k": 10, "classes": False, "rows": 25_000},
+                (Who("fewatoms", "ours_model.constants", {"workers": workers}),), quick={"m": 20_000, "rows": 5000},
+            )
+            for name, workers in (("one thread", 0), ("1 worker", 1), ("2 workers", 2))
+        ),
+        *(
+            Case(
+                name, "clusters.three", {"m": 100_000, "count": 1_000_000, **network},
+                (Who("fewatoms", "ours_model.played"),),
+                tuple(Bar(f"{which}_off", Limit(OFF)) for which in ("tall", "long", "planted")),
+                quick={"m": 20_000, "count": 200_000},
+            )
+            for name, network in NETWORKS
+        ),
+    ),
+    draws=1,
+)  # fmt: skip
+
+larger = Part(
+    "scale.larger",
+    "by that formula, with what one thread does here and what the scheduler takes: 1000 columns, blocks of 128 MB; "
+    "entries, 10,000 in each line",
+    tuple(
+        Case(
+            f"{entries:g} on {workers}", "clusters.nothing", {},
+            (Who("fewatoms", "ours_model.larger", {"workers": workers, "entries": entries}),),
+        )
+        for entries in (1e8, 1e9, 1e10)
+        for workers in (10, 100, 1000)
+    ),
+    draws=1,
+    remarks=("Extrapolated: 0.5 ms one way and 1 GB/s out of each machine are assumed, the rest is measured here.",),
+)  # fmt: skip
+
+PARTS = (entries, cluster, killed, model, larger)

@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError as Dropped
 from concurrent.futures import wait
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from operator import add
 from threading import Event
 
@@ -40,6 +40,7 @@ from fewatoms.engines.base import (
 POLL = 0.1  # seconds between two looks at the clock while workers work
 ANSWERED = "10s"  # how long a scheduler may take to answer
 PATIENCE = 1.0  # seconds until a result is asked for anew, twice as long each time
+GATHERED = 16  # results that come on one way at most: they are as long as images of blocks
 INLINE = 1 << 18  # bytes up to which an array goes along with the task itself
 TRIED_AGAIN = 5  # of one pass, when what was scattered for it was lost
 WENT_DOWN = (
@@ -130,11 +131,12 @@ class DaskBlocks(Placed):
             try:
                 pending += self._begun(task, shared, parts, first)
                 while pending:
-                    result = _waited(self._client, pending[0])
-                    pending.pop(0)
-                    first += 1
-                    yield result
-                    ledger.tick()
+                    results = _waited(self._client, pending)
+                    del pending[: len(results)]
+                    for result in results:
+                        first += 1
+                        yield result
+                        ledger.tick()
                 return
             except WENT_DOWN:
                 continue
@@ -153,7 +155,7 @@ class DaskBlocks(Placed):
                     paired = [self._added(a, b) for a, b in zip(level[0::2], level[1::2], strict=False)]
                     level = paired + level[len(paired) * 2 :]
                     made += paired
-                return _waited(self._client, level[0]) if level else None
+                return _waited(self._client, level)[0] if level else None
             except WENT_DOWN:
                 continue
             finally:
@@ -200,21 +202,23 @@ def _refuse_closed(client: Client) -> None:
         raise ConnectionError(f"engine must be a Dask client that is open; this one is {client.status}")
 
 
-def _waited(client: Client, future: Future) -> Foreign:
-    """The result of a future; the clock goes on in the meantime.
+def _waited(client: Client, futures: Sequence[Future]) -> list[Foreign]:
+    """The result of the first of these futures, and of those after it that are over by then: a few, which come on one
+    way there and back. The clock goes on in the meantime.
 
     Dask's own time limits drop the error of a future that is over just then. A result that does not come is asked for
     anew: who had it may be gone, and found out to be gone long before the way there is given up.
     """
-    over, patience = Event(), PATIENCE
-    future.add_done_callback(lambda _: over.set())
+    over, patience, first = Event(), PATIENCE, futures[0]
+    first.add_done_callback(lambda _: over.set())
     try:
-        while not future.done():
+        while not first.done():
             over.wait(POLL)
             ledger.tick()
-        while (found := _fetched(client, future, patience)) is None:
+        ready = [first, *takewhile(lambda future: future.status == "finished", futures[1:GATHERED])]
+        while (found := _fetched(client, ready, patience)) is None:
             patience *= 2
-        return found[0]
+        return found
     except KilledWorker as error:
         raise RuntimeError(
             "workers died of the same piece of work several times, most likely for want of memory: make blocks "
@@ -222,14 +226,14 @@ def _waited(client: Client, future: Future) -> Foreign:
         ) from error
 
 
-def _fetched(client: Client, future: Future, patience: float) -> tuple[Foreign] | None:
-    """What a future has found, from whoever has it; None where that takes longer."""
+def _fetched(client: Client, futures: list[Future], patience: float) -> list[Foreign] | None:
+    """What futures have found, from whoever has it; None where that takes longer."""
     _refuse_closed(client)
-    coming = asyncio.run_coroutine_threadsafe(client.gather(future, asynchronous=True), client.loop.asyncio_loop)
+    coming = asyncio.run_coroutine_threadsafe(client.gather(futures, asynchronous=True), client.loop.asyncio_loop)
     try:
         for _ in range(round(patience / POLL)):
             if wait([coming], POLL).done:
-                return (coming.result(),)
+                return list(coming.result())
             ledger.tick()
         return None
     finally:

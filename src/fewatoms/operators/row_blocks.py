@@ -110,10 +110,16 @@ class RowBlocks(Operator):
         return np.asarray(self._placed.sum(passes.pulled, parts=self._cut(Y)))
 
     def columns(self, indices: IntArray) -> Matrix:
-        blocks = list(self._placed.map(passes.taken, indices))
-        if any(sp.issparse(block) for block in blocks):
-            return sp.csc_array(sp.vstack(blocks))
-        return np.concatenate(blocks)
+        out, spans, sparse = np.zeros((self.shape[0], indices.size)), list(pairwise(self.starts)), {}
+        for i, ((a, b), block) in enumerate(zip(spans, self._placed.map(passes.taken, indices), strict=True)):
+            if sp.issparse(block):
+                sparse[i] = block
+            else:
+                out[a:b] = block
+        if not sparse:
+            return out
+        whole = [sparse[i] if i in sparse else sp.csr_array(out[a:b]) for i, (a, b) in enumerate(spans)]
+        return sp.csc_array(sp.vstack(whole))
 
     # What it offers ---------------------------------------------------------------------------------------------------
 
