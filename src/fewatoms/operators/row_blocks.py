@@ -15,6 +15,7 @@ from fewatoms.engines import Engine, Loader, Placed, engine_of
 from fewatoms.names import Names
 from fewatoms.operators import passes
 from fewatoms.operators.base import Operator
+from fewatoms.operators.picked import Picked
 from fewatoms.operators.sources import read, told_of
 from fewatoms.rounding import Summed, gamma
 
@@ -174,12 +175,13 @@ class RowBlocks(Operator):
         return self._placed.sum(passes.spread, task, *shared, parts=cut or [()] * (len(self.starts) - 1))
 
     def subset(self, rows: IntArray) -> Operator:
-        """Some of the rows, read into memory, or seen through these blocks where they are too many for that."""
+        """Some of the rows, read into memory; where they are too many for that, picked out of these blocks in every
+        pass."""
+        if float(rows.size) * self.shape[1] > passes.READ_AT_MOST:
+            return self._picked(rows) if (np.diff(rows) > 0).all() else super().subset(rows)
         order = np.argsort(rows, kind="stable")
         inside = np.searchsorted(rows[order], self.starts)
         parts = [rows[order[a:b]] - start for (a, b), start in zip(pairwise(inside), self.starts, strict=False)]
-        if float(rows.size) * self.shape[1] > passes.READ_AT_MOST:
-            return super().subset(rows)
         from fewatoms.operators.matrix import MatrixOperator
 
         ledger.go_through()
@@ -188,6 +190,17 @@ class RowBlocks(Operator):
         back = np.empty(rows.size, dtype=np.intp)
         back[order] = np.arange(rows.size)
         return MatrixOperator(whole[back], self.names)
+
+    def _picked(self, rows: IntArray) -> RowBlocks:
+        """Rows in ascending order, where they are."""
+        inside = np.zeros(self.shape[0], dtype=bool)
+        inside[rows] = True
+        picks = [inside[a:b] for a, b in pairwise(self.starts)]
+        some = RowBlocks.__new__(RowBlocks)
+        some.engine, some._placed, some.names = self.engine, Picked(self._placed, picks), self.names
+        some.starts = [0, *np.cumsum([np.count_nonzero(pick) for pick in picks]).tolist()]
+        some.shape = rows.size, self.shape[1]
+        return some
 
     def release(self) -> None:
         """Let go of blocks that are kept here or on the workers. They are loaded again when they are needed."""
