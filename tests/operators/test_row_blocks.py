@@ -190,7 +190,7 @@ def test_what_is_not_finite_is_found(whole):
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
-@pytest.mark.parametrize("shape", [(1, 3000), (3, 1), (5, 1024), (6, 2049), (57, 9)])
+@pytest.mark.parametrize("shape", [(1, 3000), (3, 1), (5, 1024), (6, 2049), (57, 9), (7, (1 << 14) + 21)])
 def test_compiled_passes_are_what_they_stand_for(monkeypatch, kind, shape):
     rng = np.random.default_rng(0)
     A, x, y = rng.standard_normal(shape).astype(kind), rng.standard_normal(shape[1]), rng.standard_normal(shape[0])

@@ -330,6 +330,8 @@ def _order(
         made = engine.place(making)
         built: list[stored.Built] = list(made.map(stored.told))
         made.release()
+    for bucket in buckets:
+        Path(bucket).unlink(missing_ok=True)
     here = engine.here
     placed = engine.place([place.mapped if here else place.loaded for place in places], keep=True)
     each = np.concatenate([b.lengths for b in built]).astype(np.intp)
