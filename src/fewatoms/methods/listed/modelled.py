@@ -31,9 +31,7 @@ from fewatoms.methods.listed.support import Support, SupportFits
 from fewatoms.reduced import Bordered
 
 BELOW = 1e3  # a parabola may fall below 0, an engine's loss not: so many times what it is without atoms is added
-NO_BEND = (
-    1e-200  # where classes lie so far apart that the loss bends no more than this, no atom is of use in a model of it
-)
+NO_BEND = 1e-200  # of a loss as flat as this, since classes lie so far apart, no parabola is made
 
 
 class Model:
