@@ -50,8 +50,8 @@ def ask(m, n):
         """
 def ask(m, n):
     import scipy.sparse as sp
-    A = sp.csc_array((rng.standard_normal(3 * n), rng.integers(m, size=3 * n), np.arange(0, 3 * n + 1, 3)), shape=(m, n))
-    A.sum_duplicates()
+    rows = (rng.integers(m - 3, size=(n, 1)) + np.arange(3)).ravel()
+    A = sp.csc_array((rng.standard_normal(3 * n), rows, np.arange(0, 3 * n + 1, 3)), shape=(m, n))
     b = A[:, [1, 5, 9]] @ [1.0, 2.0, -1.0] + 0.1 * rng.standard_normal(m)
     return lambda: fa.fit(A, b, atoms=fa.SignedOneHot(n), k=3)
 """,

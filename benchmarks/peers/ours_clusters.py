@@ -18,7 +18,7 @@ from benchmarks.peers.answers import Ours
 from benchmarks.peers.ours_scale import filed
 
 SAME = 1e-9  # relative difference of losses of the same answer
-PATIENCE = 60  # seconds for a worker to come back
+PATIENCE = 300  # seconds for a worker to come back
 
 
 def numbered(problem: Any, **words: Any) -> Path:

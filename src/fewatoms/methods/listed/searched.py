@@ -49,8 +49,8 @@ class SearchJob(ListedJob):
     _searching: Stages | None = None
 
     def needs(self) -> dict[str, float]:
-        """Numbers for each atom, and its inner products with those inside, which matter where atoms are many. Images have
-        their room."""
+        """Numbers for each atom, and its inner products with those inside: they matter where atoms are many. Images
+        have their room."""
         known, atoms = super().needs(), float(self.problem.M.shape[1])
         most = max((0 if budget.nothing_said else min(budget.single, atoms) for budget in self.budgets), default=0)
         crossed = min(most * atoms, CROSSING)
