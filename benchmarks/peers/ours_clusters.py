@@ -142,8 +142,8 @@ def killed_rows(problem: Any, ready: Any) -> dict[str, float]:
 
 
 def _killed(fitted: Any, kills: int) -> dict[str, float]:
-    """How many answers are right, and how much longer than the middle one the slowest step took. Each kill has workers of
-    its own: where a machine is busy, some that are begun again do not come back."""
+    """How many answers are right, and how much longer than the middle one the slowest step took. Each kill has workers
+    of its own: where a machine is busy, some that are begun again do not come back."""
     from fewatoms.engines import engine_of
 
     quiet, steps, right, rng = Stepwise(), Stepwise(), 0, np.random.default_rng(0)
