@@ -18,7 +18,6 @@ from benchmarks.peers.answers import Ours
 from benchmarks.peers.ours_scale import filed
 
 SAME = 1e-9  # relative difference of losses of the same answer
-PATIENCE = 60  # seconds for a worker to come back
 
 
 def numbered(problem: Any, **words: Any) -> Path:
@@ -115,7 +114,6 @@ class Stepwise:
 def killed(problem: Any, ready: Any, **words: Any) -> dict[str, float]:
     """Fits to entries during each of which a worker is killed at a random moment."""
     import fewatoms as fa
-    from fewatoms.engines import engine_of
 
     planted = problem.problem
 
@@ -124,15 +122,13 @@ def killed(problem: Any, ready: Any, **words: Any) -> dict[str, float]:
         with M:
             return fa.fit(M, b, atoms=fa.RankOne(*M.matrix_shape), k=planted.k, **words)
 
-    with local_cluster() as client:
-        return _killed(client, engine_of(client), fitted, problem.kills)
+    return _killed(fitted, problem.kills)
 
 
 @needs("distributed")
 def killed_rows(problem: Any, ready: Any) -> dict[str, float]:
     """The same of fits to blocks of rows."""
     import fewatoms as fa
-    from fewatoms.engines import engine_of
     from fewatoms.operators import RowBlocks
 
     made = problem.problem
@@ -142,26 +138,28 @@ def killed_rows(problem: Any, ready: Any) -> dict[str, float]:
         M = RowBlocks(made.loaders, made.rows, made.n, engine=engine)
         return fa.fit(M, made.b, atoms=fa.SignedOneHot(made.n), k=made.k, loss=loss)
 
+    return _killed(fitted, problem.kills)
+
+
+def _killed(fitted: Any, kills: int) -> dict[str, float]:
+    """How many answers are right, and how much longer than the middle one the slowest step took. Each kill has workers
+    of its own: where a machine is busy, some that are begun again do not come back."""
+    from fewatoms.engines import engine_of
+
+    quiet, steps, right, rng = Stepwise(), Stepwise(), 0, np.random.default_rng(0)
     with local_cluster() as client:
-        return _killed(client, engine_of(client), fitted, problem.kills)
-
-
-def _killed(client: Any, engine: Any, fitted: Any, kills: int) -> dict[str, float]:
-    """How many answers are right, and how much longer than the middle one the slowest step took."""
-    fitted(engine)  # loops are compiled
-    began, quiet = time.perf_counter(), Stepwise()
-    expected = fitted(quiet.around(engine)).loss
-    usual, rng = time.perf_counter() - began, np.random.default_rng(0)
-    steps, right = Stepwise(), 0
+        fitted(engine_of(client))  # loops are compiled
+        began = time.perf_counter()
+        expected = fitted(quiet.around(engine_of(client))).loss
+        usual = time.perf_counter() - began
     for _ in range(kills):
-        client.wait_for_workers(2, timeout=PATIENCE)
-        victim = rng.choice(list(client.run(os.getpid).values()))
-        timer = threading.Timer(rng.uniform(0.0, usual), os.kill, (int(victim), signal.SIGKILL))
-        timer.start()
-        try:
-            right += abs(fitted(steps.around(engine)).loss / expected - 1) <= SAME
-        finally:
-            timer.join()
-        time.sleep(1.0)  # until its death is noticed
+        with local_cluster() as client:
+            victim = rng.choice(list(client.run(os.getpid).values()))
+            timer = threading.Timer(rng.uniform(0.0, usual), os.kill, (int(victim), signal.SIGKILL))
+            timer.start()
+            try:
+                right += abs(fitted(steps.around(engine_of(client))).loss / expected - 1) <= SAME
+            finally:
+                timer.join()
     each, slowest = steps.seconds or quiet.seconds, max(steps.seconds, default=0.0)
     return {"right": right / max(1, kills), "halt": slowest, "halted": slowest / float(np.median(each))}

@@ -276,19 +276,14 @@ def ahead(losses: FloatArray) -> list[int]:
 
 def _of_part(parts: Parts, i: int, budgets: Sequence[Budget], prices: Sequence[Price], way: Way) -> FloatArray | None:
     """The same by a small problem, where that tells enough."""
-    part, way = parts(i), way.comparing(QUICK)
+    part, way, ridges = parts(i), way.comparing(QUICK), [price.ridge or 0.0 for price in prices]
     if part is None:
         return None
-    if all(price.ridge is not None for price in prices):
-        ridges = [price.ridge or 0.0 for price in prices]
-        sketch = sketched(part.problem.paying(prices[0]), budgets, ridges, way)
-        if sketch is not None:
-            return np.array([[part.loss(answer) for answer in sketch[ridge]] for ridge in ridges])
-    found = []
-    for j, paid in enumerate(prices):
-        with ledger.counted("ridge", j, len(prices)), ledger.step("ridge"):
-            found.append([part.loss(answer.compact) for answer in solve(part.problem.paying(paid), budgets, way)])
-    return np.array(found)
+    sketch = sketched(part.problem.paying(prices[0]), budgets, ridges, way)
+    answers = None if sketch is None else [sketch[ridge] for ridge in ridges]
+    if answers is None:
+        answers = [[s.compact for s in solve(part.problem.paying(paid), budgets, way)] for paid in prices]
+    return np.array([[part.loss(answer) for answer in row] for row in answers])
 
 
 def _left_out(

@@ -254,3 +254,15 @@ def test_files_are_mapped_once_and_not_pickled(tmp_path, whole, monkeypatch):
     kept = pickle.dumps(sources.read(str(name)).loaders[0])
     assert len(kept) < 500 + len(str(name))
     np.testing.assert_array_equal(pickle.loads(kept)(), whole)
+
+
+def test_a_path_is_a_matrix_in_blocks(tmp_path, whole):
+    np.save(tmp_path / "rows.npy", whole)
+    b = whole[:, 1] - whole[:, 2]
+    s = fa.fit(tmp_path / "rows.npy", b, atoms=fa.SignedOneHot(N), k=2)
+    assert sorted(s.indices) == [1, 2]
+    assert isinstance(fa.operators.as_operator(tmp_path / "rows.npy"), RowBlocks)
+    with pytest.raises(TypeError, match=r"RowBlocks\.of\(name\) for a file; got str"):
+        fa.fit(str(tmp_path / "rows.npy"), b, atoms=fa.SignedOneHot(N), k=2)
+    with pytest.raises(FileNotFoundError, match="no file or folder is called"):
+        fa.fit(tmp_path / "none.npy", b, atoms=fa.SignedOneHot(N), k=2)

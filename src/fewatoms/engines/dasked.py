@@ -42,7 +42,7 @@ from fewatoms.engines.base import (
 POLL = 0.1  # seconds between two looks at the clock while workers work
 ANSWERED = "10s"  # how long a scheduler may take to answer
 PATIENCE = 1.0  # seconds until a result is asked for anew, twice as long each time
-GATHERED = 16  # results that come on one way at most: they are as long as images of blocks
+IN_A_BATCH = 16  # results that come on one way at most: they are as long as images of blocks
 INLINE = 1 << 18  # bytes up to which an array goes along with the task itself
 TRIED_AGAIN = 5  # of one pass, when what was scattered for it was lost
 WENT_DOWN = (
@@ -246,7 +246,7 @@ def _waited(client: Client, futures: Sequence[Future]) -> list[Foreign]:
         while not first.done():
             over.wait(POLL)
             ledger.tick()
-        ready = [first, *takewhile(lambda future: future.status == "finished", futures[1:GATHERED])]
+        ready = [first, *takewhile(lambda future: future.status == "finished", futures[1:IN_A_BATCH])]
         while (found := _fetched(client, ready, patience)) is None:
             patience *= 2
         return found

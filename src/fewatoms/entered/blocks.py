@@ -203,8 +203,8 @@ class EntryBlocks(Operator):
 
     def subset(self, rows: IntArray) -> Operator:
         raise TypeError(
-            "some of the data alone are not had of EntryBlocks: ridges are chosen by ridge='auto', ranks by "
-            "MatrixCompletion(rank=None)"
+            "some of the data alone are not had of EntryBlocks: ridges are chosen by ridge='auto', ranks beside that "
+            "by choose_k('held-out') or MatrixCompletion(rank=None)"
         )
 
     def bound_of_sizes(self, b: Vector, y: Vector) -> float:
