@@ -45,6 +45,7 @@ LAYERS = [
     {"records"},
     {"run"},
     {"methods"},
+    {"proofs"},
     {"choosing"},
     {"datasets", "doors", "recommended"},
     {"path", "testing"},
