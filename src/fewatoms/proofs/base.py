@@ -11,12 +11,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from fewatoms._types import Array, IntArray
 from fewatoms.kept import Kept, Plain
 from fewatoms.problem import Problem
+from fewatoms.proofs.paying import Paying
 
 MARGIN = 1e-3  # share of the gap asked for that is left to rounding, between a search's figures and those told
 
@@ -50,6 +52,11 @@ class Question:
     memory: float = 1e9
     cap: float | None = None
     frobenius: float = 0.0
+
+    @cached_property
+    def paying(self) -> Paying | None:
+        """What coefficients pay and what dual vectors gain; None where atoms cannot be listed."""
+        return Paying.of(self.problem)
 
     def enough(self, upper: float | None = None) -> float:
         """The lower bound that suffices below such an objective: where that is rounding of f(b), 0 does."""

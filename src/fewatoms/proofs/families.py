@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fewatoms.proofs.base import Checker, Prover
+from fewatoms.proofs.roots import ROOT, Roots, RootsChecker
 
-PROVERS: tuple[Prover, ...] = ()
-CHECKERS: Mapping[str, Checker] = {}
+PROVERS: tuple[Prover, ...] = (Roots(),)
+CHECKERS: Mapping[str, Checker] = {ROOT: RootsChecker()}

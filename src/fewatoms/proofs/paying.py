@@ -21,12 +21,12 @@ from fewatoms import doubts, linalg
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.atoms import Listing
 from fewatoms.capabilities import ColumnBlocks
-from fewatoms.norms import dense
+from fewatoms.norms import TOGETHER, dense
 from fewatoms.operators import Operator
 from fewatoms.problem import Problem
 from fewatoms.rounding import gamma
 from fewatoms.spread import length_of
-from fewatoms.units import image_lengths, in_coefficients
+from fewatoms.units import image_lengths, in_coefficients, some_lengths
 
 HELD = 1.0 + 16 * 2.0**-53  # an upward factor for a handful of roundings
 
@@ -45,10 +45,16 @@ class Paying:
 
     @classmethod
     def of(cls, problem: Problem) -> Paying | None:
-        """None where atoms cannot be listed, or the lengths of their images cannot be read."""
+        """None where atoms cannot be listed. Columns that are not at hand cost a product each."""
         listing = problem.atoms.listing()
-        lengths = None if listing is None else image_lengths(problem, listing)
-        return None if listing is None or lengths is None else cls(problem, listing, lengths)
+        if listing is None:
+            return None
+        lengths = image_lengths(problem, listing)
+        if lengths is None:
+            every = np.arange(listing.atoms.n)
+            pieces = np.array_split(every, max(1, every.size // TOGETHER))
+            lengths = np.concatenate([some_lengths(problem, listing, some) for some in pieces])
+        return cls(problem, listing, lengths)
 
     @property
     def ridge(self) -> float:
@@ -79,6 +85,13 @@ class Paying:
     def bounded(self) -> bool:
         """Whether every y gives a bound: there is a ridge, or a cap."""
         return self.ridge > 0 or self.caps is not None
+
+    def coordinates(self, classes: IntArray) -> IntArray:
+        """Those of some classes, class after class."""
+        blocks = self.listing.blocks
+        if blocks is None:
+            return classes
+        return np.concatenate([blocks[g] for g in classes]) if classes.size else np.empty(0, dtype=np.intp)
 
     # The images -------------------------------------------------------------------------------------------------------
 
@@ -173,9 +186,18 @@ class Paying:
 
     def worth(self, y: FloatArray) -> float:
         """<b, y> - f*(y), rounded down; minus infinity outside dom f*."""
-        problem = self.problem
-        conjugate = problem.loss.conjugate(y)
-        if not np.isfinite(conjugate):
-            return -np.inf
-        value = float(problem.b @ y) - conjugate
-        return value - doubts.of_values(problem, y) - gamma(8) * (abs(value) + abs(conjugate))
+        return worth(self.problem, y)
+
+
+def worth(problem: Problem, y: FloatArray) -> float:
+    """<b, y> - f*(y), rounded down; minus infinity outside dom f*."""
+    conjugate = problem.loss.conjugate(y)
+    if not np.isfinite(conjugate):
+        return -np.inf
+    value = float(problem.b @ y) - conjugate
+    return value - doubts.of_values(problem, y) - gamma(8) * (abs(value) + abs(conjugate))
+
+
+def nothing(problem: Problem) -> float:
+    """The infimum of the loss, which bounds everything: 0 for the losses of the package."""
+    return worth(problem, np.zeros(problem.m))
