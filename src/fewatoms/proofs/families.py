@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from fewatoms.proofs.base import Checker, Prover
 from fewatoms.proofs.roots import ROOT, Roots, RootsChecker
+from fewatoms.proofs.smooth import NAME as SMOOTH
+from fewatoms.proofs.smooth import Smooth, SmoothChecker
 
-PROVERS: tuple[Prover, ...] = (Roots(),)
-CHECKERS: Mapping[str, Checker] = {ROOT: RootsChecker()}
+PROVERS: tuple[Prover, ...] = (Roots(), Smooth())
+CHECKERS: Mapping[str, Checker] = {ROOT: RootsChecker(), SMOOTH: SmoothChecker()}

@@ -1,0 +1,226 @@
+"""Best first: the node with the lowest bound is parted by the class whose share is most in doubt."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fewatoms import ledger, linalg
+from fewatoms._types import Array, FloatArray, IntArray
+from fewatoms.proofs.base import Question, Search, Standing, Tree
+from fewatoms.proofs.smooth.exact import Exact
+from fewatoms.proofs.smooth.given import FREE, IN, OUT, Posed
+from fewatoms.proofs.smooth.nodes import Bounded, Nodes
+from fewatoms.proofs.smooth.record import Record
+from fewatoms.proofs.smooth.table import NAME, NOBODY, TOGETHER, Evaluated, Visit, walked
+
+BREATH = 0.05  # seconds from one standing to the next
+TRIED = 100_000  # choices of classes that are remembered as fitted
+OFF = 1e-9  # share of f(b) by which figures of a search under way are put lower: what is told in the end is evaluated
+BETTER = 1e-10  # share by which another answer must be better to be one
+EVEN = 1e-6  # a share nearer to 0 or 1 than this is not in doubt
+
+
+@dataclass(order=True)
+class Open:
+    """A node that may be parted.
+
+    bound : what is known of it; depth, number : break ties, deep ones first
+    whole : whether nothing was left to choose
+    """
+
+    bound: float
+    depth: int
+    number: int
+    state: Array = field(compare=False)
+    known: Bounded = field(compare=False)
+    whole: bool = field(compare=False, default=False)
+
+    @property
+    def bytes(self) -> int:
+        return int(self.state.nbytes + self.known.x.nbytes + self.known.v.nbytes) + 400
+
+
+class SmoothSearch(Search):
+    """A search over classes of atoms with any loss whose conjugate is known.
+
+    repeated : nodes that were searched through without a record of it, for want of memory: whoever checks them does so
+        again
+    """
+
+    name = NAME
+
+    def __init__(self, question: Question, posed: Posed) -> None:
+        self.question, self.posed = question, posed
+        self.nodes = Nodes(posed)
+        self.record = Record(posed)
+        self.upper, self.best = question.upper, question.best
+        self._open: list[Open] = []
+        self._closed = np.inf  # the lowest bound of nodes that are done with
+        self._ended = False
+        self._tried: set[bytes] = set()
+        self._held = 0
+        self._off = OFF * max(question.problem.at_zero, 0.0)
+
+    # What is known ----------------------------------------------------------------------------------------------------
+
+    def standings(self) -> Iterator[Standing]:
+        if not self.posed.bounded:
+            self._ended = True
+            yield Standing(0.0, self.upper, self.best, 0, True)
+            return
+        with linalg.single_thread():
+            yield from self._searched()
+
+    def _searched(self) -> Iterator[Standing]:
+        self._begin()
+        yield self._standing()
+        before = time.monotonic()
+        while not self._ended:
+            ledger.tick()
+            self._step()
+            if self._ended or time.monotonic() - before >= BREATH:
+                yield self._standing()
+                before = time.monotonic()
+
+    def _standing(self) -> Standing:
+        return Standing(max(0.0, self._lowest() - self._off), self.upper, self.best, self.record.size, self._ended)
+
+    def _lowest(self) -> float:
+        return min(self._open[0].bound if self._open else np.inf, self._closed, self.upper)
+
+    def final(self) -> Standing:
+        lower = self._evaluated() if self.record.size else 0.0
+        return Standing(lower, self.upper, self.best, self.record.size, self._ended)
+
+    def _evaluated(self) -> float:
+        """The bounds of all leaves, from M and b."""
+        table, lowest, visits = self.record.table(), np.inf, []
+        evaluated = Evaluated(Exact(self.posed), table)
+
+        def done(some: list[Visit]) -> float:
+            return evaluated.lowest(some)
+
+        for visit in walked(table, self.posed.root_state, self.question.k):
+            visits.append(visit)
+            if len(visits) == TOGETHER:
+                lowest, visits = min(lowest, done(visits)), []
+        return max(0.0, min(lowest, done(visits) if visits else np.inf, self.upper))
+
+    def tree(self) -> Tree:
+        return self.record.table().tree({"k": int(self.question.k)})
+
+    def remedy(self) -> str:
+        if self.posed.bounded:
+            return ""
+        return (
+            "without a ridge or a cap nothing can be proven, unless the loss is least squares and columns are "
+            "independent: give fit(..., ridge=...) or cap=..."
+        )
+
+    # The search -------------------------------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        state = self.posed.root_state.copy()
+        kappa = self.question.k - int(np.count_nonzero(state == IN))
+        known = self.nodes.root(state, kappa, self.question.enough(self.upper))
+        self.record.add(-1, NOBODY, FREE, known)
+        self._better(known, state, kappa)
+        self._push(Open(known.bound, 0, 0, state, known))
+
+    def _push(self, node: Open) -> None:
+        if node.bound >= self.question.enough(self.upper):
+            self._closed = min(self._closed, node.bound)
+        else:
+            heapq.heappush(self._open, node)
+            self._held += node.bytes
+
+    def _step(self) -> None:
+        """Part the node with the lowest bound, or end."""
+        if not self._open or self._open[0].bound >= self.question.enough(self.upper):
+            self._ended = True
+            return
+        node = self._open[0]
+        children = [] if node.whole else self._children(node)
+        heapq.heappop(self._open)
+        self._held -= node.bytes
+        if node.whole:  # fitted as well as can be
+            self._closed = min(self._closed, node.bound)
+        for child in children:
+            self._push(child)
+
+    def _children(self, node: Open) -> list[Open]:
+        """The parts of a node, bounded, and noted."""
+        target = self.question.enough(self.upper)
+        kappa = self.question.k - int(np.count_nonzero(node.state == IN))
+        known = self.nodes.again(node.state, kappa, node.known)
+        state, fixed, sides = decided(node.state, kappa, known, max(known.bound, 0.0), target)
+        kappa -= int(np.count_nonzero(sides == IN))
+        parts = parted(state, kappa, known.shares)
+        bounded = []
+        for atom, side, after, left in parts:
+            child = self.nodes.near(after, left, known, target)
+            bounded.append((atom, side, after, left, child))
+        if fixed.size:
+            self.record.fix(node.number, fixed, sides)
+        found = []
+        for atom, side, after, left, child in bounded:
+            number = self.record.add(node.number, atom, side, child)
+            self._better(child, after, left)
+            found.append(Open(max(node.bound, child.bound), node.depth - 1, number, after, child, atom == NOBODY))
+        return found
+
+    # Better answers ---------------------------------------------------------------------------------------------------
+
+    def _better(self, known: Bounded, state: Array, kappa: int) -> None:
+        """Fit the classes that count most in a node; that is the answer if it is better."""
+        free = np.flatnonzero(state == FREE)
+        order = free[np.argsort(-known.shares[free] - 1e-9 * known.weight[free], kind="stable")][:kappa]
+        chosen = np.sort(np.concatenate([np.flatnonzero(state == IN), order]))
+        key = chosen.astype(np.int32).tobytes()
+        if key in self._tried:
+            return
+        if len(self._tried) < TRIED:
+            self._tried.add(key)
+        fit = self.nodes.fitted(chosen, known, self.upper)
+        if fit is None or not fit.above < self.upper * (1.0 - BETTER):
+            return
+        objective = self.posed.objective(fit.x, self.posed.free(fit.x, fit.v))
+        if objective < self.upper * (1.0 - BETTER):
+            self.upper, self.best = objective, chosen.astype(np.intp)
+
+
+def decided(state: Array, kappa: int, known: Bounded, bound: float, target: float) -> tuple[Array, IntArray, IntArray]:
+    """The states once all classes are fixed that the y of a node decides, which these are, and how."""
+    free = np.flatnonzero(state == FREE)
+    h = known.h[free]
+    nothing = np.empty(0, dtype=np.int64)
+    if not 0 < kappa < free.size:
+        return state.copy(), nothing, nothing
+    order = np.sort(h)[::-1]
+    out = free[bound + order[kappa - 1] - h >= target]
+    inside = free[bound + h - order[kappa] >= target][:kappa]
+    after = state.copy()
+    after[out], after[inside] = OUT, IN
+    return after, np.concatenate([out, inside]), np.repeat([OUT, IN], [out.size, inside.size])
+
+
+def parted(state: Array, kappa: int, shares: FloatArray) -> list[tuple[int, int, Array, int]]:
+    """What is left of a node in two parts, or as it is where there is nothing to choose: class, side, states and how
+    many more may be taken."""
+    free = np.flatnonzero(state == FREE)
+    if kappa <= 0 or free.size <= kappa:
+        after = state.copy()
+        after[free] = OUT if kappa <= 0 else IN
+        return [(NOBODY, FREE, after, max(0, kappa - free.size))]
+    doubt = np.minimum(shares[free], 1.0 - shares[free])
+    at = int(np.argmax(doubt))
+    if doubt[at] <= EVEN:
+        at = int(np.argmax(shares[free]))
+    taken, left = state.copy(), state.copy()
+    taken[free[at]], left[free[at]] = IN, OUT
+    return [(int(free[at]), IN, taken, kappa - 1), (int(free[at]), OUT, left, kappa)]
