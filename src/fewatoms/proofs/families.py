@@ -8,6 +8,7 @@ from fewatoms.proofs.base import Checker, Prover
 from fewatoms.proofs.roots import ROOT, Roots, RootsChecker
 from fewatoms.proofs.smooth import NAME as SMOOTH
 from fewatoms.proofs.smooth import Smooth, SmoothChecker
+from fewatoms.proofs.squares import Squares
 
-PROVERS: tuple[Prover, ...] = (Roots(), Smooth())
+PROVERS: tuple[Prover, ...] = (Roots(), Squares(), Smooth())
 CHECKERS: Mapping[str, Checker] = {ROOT: RootsChecker(), SMOOTH: SmoothChecker()}

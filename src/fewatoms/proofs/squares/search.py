@@ -1,0 +1,268 @@
+"""The search: what the root decides, stages of fewer and fewer atoms, and branch and bound over what is left."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from fewatoms import ledger
+from fewatoms._types import Array, FloatArray, IntArray
+from fewatoms.proofs.base import Question, Search, Standing, Tree
+from fewatoms.proofs.squares import root
+from fewatoms.proofs.squares.grown import EMPTY, NAME, NOTHING, NOWHERE, POINT, Grown
+from fewatoms.proofs.squares.shifted import shift
+from fewatoms.proofs.squares.table import Ground, Table
+from fewatoms.rounding import above
+
+BREATH = 0.05  # seconds between two standings
+ROUNDS, LAST_ROUNDS = 4, 40  # of the relaxation of a node; where it is a leaf, or the root
+SHRUNK = 0.85  # share of the atoms of a stage; with fewer the next begins
+
+
+class Open:
+    """A node that is not closed: its number, what it proves, and where its relaxation ended."""
+
+    __slots__ = ("branch", "low", "node", "s", "status", "who", "x")
+
+    def __init__(self, node: int, low: float, status: Array, who: IntArray, x: FloatArray, s: float, branch: int):
+        self.node, self.low, self.status = node, low, status
+        self.who, self.x, self.s, self.branch = who, x, s, branch
+
+    def __lt__(self, other: Open) -> bool:
+        return self.low < other.low
+
+
+class SquaresSearch(Search):
+    """Of one question.
+
+    upper, best : the objective of the best choice known, and its places in the table; None where it is the question's
+    closed : the least bound of the leaves so far
+    """
+
+    name = NAME
+
+    def __init__(self, question: Question) -> None:
+        self.question = question
+        self.table = Table.of(question)
+        self.grown = Grown()
+        self.upper, self.best = question.upper, question.best
+        self.target = question.enough()
+        self.nodes, self.closed, self.pending = 0, np.inf, 0.0
+        self.heap: list[Open] = []
+        self.hopeless = False
+
+    # What is told ---------------------------------------------------------------------------------------------------
+
+    @property
+    def lower(self) -> float:
+        """Of all leaves, and of what has not been looked at."""
+        known = min(self.closed, self.heap[0].low if self.heap else np.inf, self.pending)
+        return max(0.0, known)
+
+    def standing(self, ended: bool = False) -> Standing:
+        return Standing(min(self.lower, self.upper), self.upper, self.best, self.nodes, ended)
+
+    def final(self) -> Standing:
+        return self.standing(self.pending == np.inf and not self.heap)
+
+    def tree(self) -> Tree:
+        return self.grown.kept(self.lower, self.table.n)
+
+    # How it is found ------------------------------------------------------------------------------------------------
+
+    def standings(self) -> Iterator[Standing]:
+        table = self.table
+        if self.target <= 0.0 or table.n == 0 or table.k <= 0:
+            yield from self._nothing_to_choose()
+            return
+        status, node = table.start(), NOWHERE
+        if table.bounded:
+            for seen in root.looked_at(table, status, self.target):
+                self.nodes = 1
+                self.pending = max(self.pending, seen.low)
+                ledger.tick()
+                yield self.standing()
+            node = self.grown.add(NOWHERE, NOWHERE, 0, NOWHERE, POINT, seen.who, seen.x)
+            if self._decided(node, np.arange(table.n), status, seen.h.copy(), seen.low):
+                yield self._end()
+                return
+        yield from self._stages(status, node)
+
+    def _nothing_to_choose(self) -> Iterator[Standing]:
+        """Where 0 suffices as a bound, or no atom matters."""
+        if self.table.n == 0 or self.table.k <= 0:
+            self.pending = self.table.bb * (1.0 - 1e-12)
+        self.grown.add(NOWHERE, NOWHERE, 0, NOWHERE, POINT, EMPTY, np.empty(0, dtype=np.float32))
+        self.closed, self.pending, self.nodes = self.pending, np.inf, 1
+        yield self.standing(True)
+
+    def _end(self) -> Standing:
+        self.pending = np.inf
+        return self.standing(True)
+
+    def _decided(self, node: int, places: IntArray, status: Array, h: FloatArray, low: float) -> bool:
+        """What the bound of a point decides, in the place of status: whether nothing is left to try."""
+        from fewatoms.proofs.squares import _visit
+
+        if low >= self.target:
+            self.closed = min(self.closed, low)
+            return True
+        before = status.copy()
+        left = _visit.decide(status, self.table.k, h, low, self.target)
+        self._note(node, places, before, status)
+        return bool(left < 0)
+
+    def _note(self, node: int, places: IntArray, before: Array, status: Array) -> None:
+        changed = np.flatnonzero(before != status)
+        if changed.size:
+            self.grown.decide(node, places[changed], status[changed])
+            self.closed = min(self.closed, self.target)
+        if np.count_nonzero(status > 0) >= self.table.k:
+            status[status == 0] = -1
+
+    # Stages ---------------------------------------------------------------------------------------------------------
+
+    def _stages(self, status: Array, node: int) -> Iterator[Standing]:
+        """Fewer and fewer atoms, each time with as much as can be moved out of the diagonal; then the tree."""
+        before = self.table.n + 1
+        while True:
+            places = np.flatnonzero(status >= 0)
+            if 24.0 * places.size**2 > self.question.memory:
+                self.hopeless = True
+                return
+            ledger.tick()
+            stage = Stage.of(self, places)
+            ledger.tick()
+            if stage.d.min(initial=1.0) <= 0 and not np.isfinite(stage.C).all():
+                self.hopeless = True
+                return
+            first = stage.first(status[places], node)
+            yield self.standing()
+            if first is None:
+                yield self._end()
+                return
+            self.pending = max(self.pending, first.low)
+            status = np.full(self.table.n, -1, dtype=np.int8)
+            status[places] = first.status
+            left = np.count_nonzero(status >= 0)
+            if left > SHRUNK * places.size or before <= left:
+                break
+            before, node = places.size, first.node
+        self.pending = np.inf
+        self.heap = [first]
+        yield from self._branches(stage)
+
+    def _branches(self, stage: Stage) -> Iterator[Standing]:
+        breath = time.monotonic()
+        while self.heap:
+            if self.heap[0].low >= self.target:
+                break
+            self._branch(stage)
+            ledger.tick()
+            if time.monotonic() - breath >= BREATH:
+                yield self.standing()
+                breath = time.monotonic()
+        yield self.standing(True)
+
+    def _branch(self, stage: Stage) -> None:
+        """Both sides of the most promising node, which is given up when both are done."""
+        parent = self.heap[0]
+        new = []
+        for side in (1, -1):
+            child = stage.child(parent, side)
+            if child is not None:
+                new.append(child)
+        heapq.heappop(self.heap)
+        for child in new:
+            heapq.heappush(self.heap, child)
+
+    def better(self, upper: float, places: IntArray) -> None:
+        """A choice that may be the best so far."""
+        upper = above(upper, 64) + 1e-13 * self.table.bb
+        if upper < self.upper * (1.0 - 1e-12):
+            self.upper, self.best = upper, self.table.called(places)
+            self.target = self.question.enough(upper)
+
+
+class Stage:
+    """Nodes over the atoms that are left, with D moved out of their M'M."""
+
+    def __init__(self, search: SquaresSearch, ground: Ground, G: FloatArray) -> None:
+        from fewatoms.proofs.squares import _visit
+
+        table, p = search.table, ground.places.size
+        self.search, self.places, self.d, self.C = search, ground.places, ground.d, ground.C
+        self.number = search.grown.move(ground.places.astype(np.int32), ground.D)
+        Q = G - np.diag(ground.D)
+        c = table.A[:, ground.places].T @ table.b
+        self.space = _visit.Space(Q, c, table.bb, ground.d, ground.C, table.nonneg, table.size, table.off(p))
+        self.chosen = np.empty(max(1, table.k), dtype=np.int64)
+        self.h = np.empty(p)
+
+    @classmethod
+    def of(cls, search: SquaresSearch, places: IntArray) -> Stage:
+        G = search.table.gram(places)
+        return cls(search, Ground(search.table, places, shift(G, search.table.m)), G)
+
+    def first(self, status: Array, parent: int) -> Open | None:
+        """The root of the stage."""
+        x = np.zeros(status.size)
+        pull = np.maximum(self.space.c, 0.0) if self.space.nonneg else np.abs(self.space.c)
+        s = float(np.sort(pull / np.sqrt(np.maximum(self.d, 1e-12)))[-min(self.search.table.k, pull.size)])
+        return self._visited(status.copy(), x, s, parent, NOWHERE, 0, LAST_ROUNDS)
+
+    def child(self, parent: Open, side: int) -> Open | None:
+        """One side of a node; None where it is closed."""
+        status = parent.status.copy()
+        status[parent.branch] = side
+        if side > 0 and np.count_nonzero(status > 0) >= self.search.table.k:
+            status[status == 0] = -1
+        x = np.zeros(status.size)
+        x[parent.who] = parent.x
+        return self._visited(status, x, parent.s, parent.node, int(self.places[parent.branch]), side, ROUNDS)
+
+    def _visited(
+        self, status: Array, x: FloatArray, s: float, parent: int, atom: int, side: int, rounds: int
+    ) -> Open | None:
+        from fewatoms.proofs.squares import _visit
+
+        search, before = self.search, status.copy()
+        search.nodes += 1
+        most = rounds if (status == 0).any() else LAST_ROUNDS
+        low, s, left, found, branch = _visit.visit(
+            self.space, status, search.table.k, x, self.h, self.chosen, s, search.target, most
+        )
+        who = np.flatnonzero(x)
+        node = search.grown.add(
+            parent, atom, side, self.number, POINT, self.places[who].astype(np.int32), x[who].astype(np.float32)
+        )
+        if low >= search.target:
+            search.closed = min(search.closed, low)
+            return None
+        if found < search.upper:
+            search.better(found, self.places[self.chosen[self.chosen >= 0]])
+        search._note(node, self.places, before, status)
+        if left < 0:
+            return None
+        if not (status == 0).any():
+            return self._leaf(node, low, status, x, s)
+        branch = branch if status[branch] == 0 else int(np.flatnonzero(status == 0)[0])
+        return Open(node, low, status, who, x[who], s, branch)
+
+    def _leaf(self, node: int, low: float, status: Array, x: FloatArray, s: float) -> None:
+        """A single choice is left: its bound is its objective, but for rounding."""
+        from fewatoms.proofs.squares import _visit
+
+        search = self.search
+        low, s, _, found, _ = _visit.visit(
+            self.space, status, search.table.k, x, self.h, self.chosen, s, np.inf, LAST_ROUNDS
+        )
+        search.better(found, self.places[self.chosen[self.chosen >= 0]])
+        who = np.flatnonzero(x)
+        search.grown.add(
+            node, NOWHERE, 0, self.number, POINT, self.places[who].astype(np.int32), x[who].astype(np.float32)
+        )
+        search.closed = min(search.closed, low)
