@@ -41,6 +41,7 @@ class Question:
     memory : bytes that a search may keep
     cap, frobenius : of sets whose atoms cannot be listed: the largest singular value allowed, or None; rho in
         (rho / 2) |X|_F^2. Those of listed atoms are in `problem.price`
+    exact : whether the objective is 0, but for what rounding may have added
     """
 
     problem: Problem
@@ -52,6 +53,7 @@ class Question:
     memory: float = 1e9
     cap: float | None = None
     frobenius: float = 0.0
+    exact: bool = False
 
     @cached_property
     def paying(self) -> Paying | None:
@@ -61,7 +63,7 @@ class Question:
     def enough(self, upper: float | None = None) -> float:
         """The lower bound that suffices below such an objective: where that is rounding of f(b), 0 does."""
         upper = self.upper if upper is None else upper
-        if self.problem.loss.anchored and self.problem.exact(upper):
+        if self.exact or (self.problem.loss.anchored and self.problem.exact(upper)):
             return 0.0
         return upper - (1.0 - MARGIN) * self.gap * upper
 

@@ -37,13 +37,13 @@ def better(question: Question, answer: Solution, classes: IntArray) -> tuple[Que
         found = record.answer(ledger.current())
     found.products, found.held_out = answer.products, answer.held_out
     face, c = found.compact
-    upper = objective_above(problem, question.paying, face, c)
+    upper, exact = objective_above(problem, question.paying, face, c)
     if not upper < question.upper:
         return None
     listing = problem.atoms.listing()
     assert listing is not None
     best = np.union1d(listing.classes_of(face), listing.forced).astype(np.intp)
-    return replace(question, upper=upper, best=best), found
+    return replace(question, upper=upper, best=best, exact=exact), found
 
 
 def _status(problem: Problem, candidate: Candidate) -> Status:

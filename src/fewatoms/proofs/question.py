@@ -71,7 +71,8 @@ def posed(solution: Solution, *, gap: float, seconds: float, cap: float | None, 
     if best.size > k:
         raise ValueError(f"solution must have at most k = {k} atoms, with those included; this one has {best.size}")
     paying = Paying.of(problem)
-    question = Question(problem, k, objective_above(problem, paying, face, c), best, gap, seconds, _memory())
+    upper, exact = objective_above(problem, paying, face, c)
+    question = Question(problem, k, upper, best, gap, seconds, _memory(), exact=exact)
     vars(question)["paying"] = paying  # its lengths are read once
     return question
 
@@ -126,15 +127,19 @@ def _of_matrices(
         cap = max(cap, largest)
     rho = 0.0 if frobenius is None else _checks.number("frobenius", frobenius)
     size = float(values @ values) * (1.0 + gamma(4 * values.size + 64 + sum(face.shape)))
-    upper = objective_above(problem, None, face, c) + 0.5 * rho * size * (1.0 + gamma(8))
-    return Question(problem, k, upper, np.empty(0, dtype=np.intp), gap, seconds, _memory(), cap, rho)
+    upper, exact = objective_above(problem, None, face, c)
+    upper += 0.5 * rho * size * (1.0 + gamma(8))
+    return Question(
+        problem, k, upper, np.empty(0, dtype=np.intp), gap, seconds, _memory(), cap, rho, exact and not rho * size
+    )
 
 
 # Objectives ----------------------------------------------------------------------------------------------------------
 
 
-def objective_above(problem: Problem, paying: Paying | None, face: Face, c: FloatArray) -> float:
-    """What an answer leaves, and what its coefficients pay, recomputed from the compact point and rounded upwards."""
+def objective_above(problem: Problem, paying: Paying | None, face: Face, c: FloatArray) -> tuple[float, bool]:
+    """What an answer leaves, and what its coefficients pay, recomputed from the compact point and rounded upwards; and
+    whether that is nothing but rounding."""
     image = face.measure(problem.measured, c) if face.dim else problem.measured.nothing()
     loss = problem.loss.value(problem.b - problem.seen.image(image))
     u, paid = _in_units(paying, face, c), 0.0
@@ -142,13 +147,14 @@ def objective_above(problem: Problem, paying: Paying | None, face: Face, c: Floa
         paid = 0.5 * problem.price.on_squares * float(u @ u)
     elif problem.price.on_gauge:
         paid = problem.price.on_gauge * face.gauge(c)
+    exact = problem.loss.anchored and problem.exact(loss + paid)
     # a residual is summed of b and of images; the slope of a loss that is never negative is at most sqrt(2 L f)
     summed, terms = problem.measured.summed(), 2 * problem.m + 2 * max(1, face.dim) + 64
     longest = 1.0 if summed is None or summed.each is None else _unprojected(problem, paying, face, summed.each)
     sizes = linalg.length(problem.data) + linalg.length(image) + longest * float(np.abs(u).sum())
     off, bend = gamma(2 * terms) * sizes, problem.loss.smoothness
     loss += gamma(terms) * abs(loss) + math.sqrt(2.0 * bend * max(loss, 0.0)) * off + 0.5 * bend * off**2
-    return float((loss + paid * (1.0 + gamma(terms))) * (1.0 + gamma(8)))
+    return float((loss + paid * (1.0 + gamma(terms))) * (1.0 + gamma(8))), exact
 
 
 def _in_units(paying: Paying | None, face: Face, c: FloatArray) -> FloatArray:

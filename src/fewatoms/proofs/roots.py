@@ -37,13 +37,13 @@ RANKS, ALL_RANKS, SEEN = "ranks", "all ranks", "seen"  # what a bound rests on
 SETTLED = 1e-4  # share of the gap that is left between both ends of the relaxation
 STEPS = 10_000
 FAINT = 1e-9  # of the largest alignment: what is nothing but rounding
-REMEDY = (
-    "Without a price on singular values nothing can be proven about matrices of which not all entries are seen: "
-    "prove(..., cap=) bounds the largest one, prove(..., frobenius=rho) adds (rho / 2) |X|^2."
-)
-LITTLE = (
-    "About matrices there is this one bound, with no search behind it: a smaller cap, or a larger frobenius, helps."
-)
+REMEDIES = {
+    "": "Without a price on singular values nothing can be proven about matrices of which not all entries are seen: "
+    "prove(..., cap=) bounds the largest one, prove(..., frobenius=rho) adds (rho / 2) |X|^2.",
+    RANKS: "About matrices there is one bound, with no search behind it: a smaller cap, or a larger frobenius, helps.",
+    ALL_RANKS: "This is the bound of (P1), over all ranks: what a smaller rank must lose is not in it.",
+    SEEN: "",
+}
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ class OneBound(Search):
         return Tree(ROOT, {"kind": self.spectral.kind}, {"y": self.y})
 
     def remedy(self) -> str:
-        return LITTLE if self.spectral.kind else REMEDY
+        return REMEDIES[self.spectral.kind]
 
 
 def _share(problem: Problem, image: FloatArray, towards: FloatArray, paid: float, pays: float) -> float:
