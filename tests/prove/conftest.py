@@ -3,12 +3,13 @@
 import pytest
 
 from fewatoms.proofs import families
+from fewatoms.proofs.roots import Roots
 from prove.twin import Exhaustive, OneByOneChecker
 
 
 @pytest.fixture
 def exhaustive(monkeypatch):
     """Only the exhaustive prover, and the one for matrices."""
-    monkeypatch.setattr(families, "PROVERS", (Exhaustive(), families.PROVERS[-1]))
+    monkeypatch.setattr(families, "PROVERS", (Exhaustive(), Roots()))
     monkeypatch.setattr(families, "CHECKERS", {**families.CHECKERS, "one by one": OneByOneChecker()})
     return Exhaustive

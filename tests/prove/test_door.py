@@ -253,37 +253,37 @@ def test_a_bound_above_alpha_says_that_nothing_meets_it(exhaustive):
 # What is no question -------------------------------------------------------------------------------------------------
 
 
-def refused(error, match, *args, **words):
+def raises(error, match, *args, **words):
     with pytest.raises(error, match=match):
         fa.prove(*args, **words)
 
 
 def test_numbers_that_are_none(exhaustive):
     s = answer(np.random.default_rng(0))
-    refused(ValueError, r"seconds must be a positive number; got 0", s, seconds=0)
-    refused(ValueError, r"seconds must be a positive number; got -1", s, seconds=-1)
-    refused(TypeError, r"seconds must be a positive number; got None", s, seconds=None)
-    refused(ValueError, r"gap must be a positive finite number; got 0", s, gap=0)
-    refused(ValueError, r"gap must be a positive finite number; got nan", s, gap=math.nan)
-    refused(TypeError, r"gap must be a positive finite number; got '1e-4'", s, gap="1e-4")
-    refused(TypeError, r"callback must be callable", s, callback=3)
-    refused(ValueError, r"callback must be no Checkpoint", s, callback=[fa.callbacks.Checkpoint("never-written")])
+    raises(ValueError, r"seconds must be a positive number; got 0", s, seconds=0)
+    raises(ValueError, r"seconds must be a positive number; got -1", s, seconds=-1)
+    raises(TypeError, r"seconds must be a positive number; got None", s, seconds=None)
+    raises(ValueError, r"gap must be a positive finite number; got 0", s, gap=0)
+    raises(ValueError, r"gap must be a positive finite number; got nan", s, gap=math.nan)
+    raises(TypeError, r"gap must be a positive finite number; got '1e-4'", s, gap="1e-4")
+    raises(TypeError, r"callback must be callable", s, callback=3)
+    raises(ValueError, r"callback must be no Checkpoint", s, callback=[fa.callbacks.Checkpoint("never-written")])
 
 
 def test_what_is_no_answer(exhaustive):
     M, b = data(np.random.default_rng(0))
     words = {"atoms": fa.SignedOneHot(8)}
     path = fa.fit_path(M, b, k=[1, 2], **words)
-    refused(TypeError, r"got Path\(.*prove\(path\[k\]\)", path)
+    raises(TypeError, r"got Path\(.*prove\(path\[k\]\)", path)
     many = fa.fit_many(M, np.c_[b, b], k=2, **words)
-    refused(TypeError, r"prove\(answers\[i\]\)", many)
-    refused(TypeError, r"solution must be a Solution, the answer of fit; got 3", 3)
-    refused(TypeError, r"proof.solution is the answer", fa.prove(answer(np.random.default_rng(0))))
+    raises(TypeError, r"prove\(answers\[i\]\)", many)
+    raises(TypeError, r"solution must be a Solution, the answer of fit; got 3", 3)
+    raises(TypeError, r"proof.solution is the answer", fa.prove(answer(np.random.default_rng(0))))
     X = np.outer(np.arange(4.0), np.ones(3))
     low = fa.fit(*fa.Sampling.from_array(X), atoms=fa.RankOne(4, 3), k=1)
-    refused(TypeError, r"prove the Solution that it is from", low.model)
+    raises(TypeError, r"prove the Solution that it is from", low.model)
     bad = fa.fit_many(M, np.c_[b, np.full(30, np.nan)], k=2, **words)[1]
-    refused(ValueError, r"solution must be an answer; this one is none", bad)
+    raises(ValueError, r"solution must be an answer; this one is none", bad)
 
 
 def test_answers_without_their_problem(exhaustive, tmp_path):
@@ -291,27 +291,27 @@ def test_answers_without_their_problem(exhaustive, tmp_path):
     M, b = data(np.random.default_rng(0))
     s.save(tmp_path / "s.npz")
     loaded = fa.load(tmp_path / "s.npz")
-    refused(ValueError, r"M and b must be given where the solution has lost its problem", loaded)
-    refused(TypeError, r"M and b must be given together, or neither; got M alone", loaded, M)
-    refused(TypeError, r"got b alone", loaded, b=b)
-    refused(ValueError, r"b must be the one that this answer was fitted to", loaded, M, b + 1)
+    raises(ValueError, r"M and b must be given where the solution has lost its problem", loaded)
+    raises(TypeError, r"M and b must be given together, or neither; got M alone", loaded, M)
+    raises(TypeError, r"got b alone", loaded, b=b)
+    raises(ValueError, r"b must be the one that this answer was fitted to", loaded, M, b + 1)
     assert fa.prove(loaded, M, b).lower == fa.prove(s).lower
 
 
 def test_prices_that_contradict_the_answer(exhaustive):
     M, b = data(np.random.default_rng(0))
     s = fa.fit(M, b, atoms=fa.SignedOneHot(8), k=2, cap=2.0)
-    refused(ValueError, r"cap must be the one that the answer was fitted with, 2; got 3", s, cap=3.0)
+    raises(ValueError, r"cap must be the one that the answer was fitted with, 2; got 3", s, cap=3.0)
     assert fa.prove(s, cap=2.0).proven
     free = answer(np.random.default_rng(0))
-    refused(ValueError, r"cap must be the one that the answer was fitted with, none", free, cap=3.0)
-    refused(ValueError, r"frobenius must be left out where atoms can be listed", free, frobenius=1.0)
+    raises(ValueError, r"cap must be the one that the answer was fitted with, none", free, cap=3.0)
+    raises(ValueError, r"frobenius must be left out where atoms can be listed", free, frobenius=1.0)
 
 
 def test_questions_without_a_number_of_atoms(exhaustive):
     M, b = data(np.random.default_rng(0))
     s = fa.fit(M, b, atoms=fa.SignedOneHot(8), misfit=0.3)
-    refused(ValueError, r"fit\(..., k=...\); k was None: prove\(fit\(..., k=\d+\)\) tells whether fewer", s)
+    raises(ValueError, r"fit\(..., k=...\); k was None: prove\(fit\(..., k=\d+\)\) tells whether fewer", s)
     told = str(s.certificate)
     assert f"fewatoms.prove of the answer for k={s.cardinality - 1} may." in told
 
@@ -321,5 +321,5 @@ def test_sets_without_alignments(exhaustive):
     X = np.outer(rng.standard_normal(8), rng.standard_normal(7))
     X[2, 3] += 9.0
     both = fa.fit(fa.Identity((8, 7)), X, atoms=fa.RankOne(8, 7) + fa.SignedOneHot((8, 7)), k=(1, 1))
-    refused(ValueError, r"for sums and unions\s+solution.certificate tells what the relaxation proves", both)
+    raises(ValueError, r"for sums and unions\s+solution.certificate tells what the relaxation proves", both)
     assert "fewatoms.prove" not in str(both.certificate)

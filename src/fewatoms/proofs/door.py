@@ -90,7 +90,7 @@ def prove(
     seconds = _checks.number("seconds", seconds, positive=True, infinite=True)
     gap = _checks.number("gap", gap, positive=True)
     listens = callbacks.read(callback)
-    _refuse_checkpoints(callback)
+    _checked(callback)
     began = time.monotonic()
     answer = attached(solution, M, b)
     with ledger.opened():
@@ -107,7 +107,7 @@ def prove(
         return run.told(began, cap, frobenius)
 
 
-def _refuse_checkpoints(callback: object) -> None:
+def _checked(callback: object) -> None:
     for one in _checks.heard(callback):
         if isinstance(one, callbacks.Checkpoint):
             raise ValueError("callback must be no Checkpoint: a proof is not gone on with after a kill; got one")

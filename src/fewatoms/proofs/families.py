@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fewatoms.proofs.base import Checker, Prover
-from fewatoms.proofs.roots import ROOT, Roots, RootsChecker
+from fewatoms.proofs.roots import ROOT_BOUND, Roots, RootsChecker
 from fewatoms.proofs.smooth import NAME as SMOOTH
 from fewatoms.proofs.smooth import Smooth, SmoothChecker
 from fewatoms.proofs.squares import Squares
 
 PROVERS: tuple[Prover, ...] = (Roots(), Squares(), Smooth())
-CHECKERS: Mapping[str, Checker] = {ROOT: RootsChecker(), SMOOTH: SmoothChecker()}
+CHECKERS: Mapping[str, Checker] = {ROOT_BOUND: RootsChecker(), SMOOTH: SmoothChecker()}

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from fewatoms.display import ProofDisplay
 
-SAME = 1e-9  # share by which objectives that are computed again may differ
+SAME_OBJECTIVE = 1e-9  # share by which objectives that are computed again may differ
 AGAIN_OFF = 1e-12  # the same of bounds, beside what was left to rounding
 BROKEN = (IndexError, KeyError, TypeError, ValueError, OverflowError, FloatingPointError)
 
@@ -190,7 +190,9 @@ class Proof:
             found = _checked(question, self.tree, share, draw)
         whole, slack = found.share >= 1.0, (MARGIN * self.asked + AGAIN_OFF) * abs(question.upper)
         if not self.lower <= found.lower + slack:  # of a part of the leaves as well
-            raise Tampered(f"the leaves prove {found.lower:.9g} at most; the proof claims {self.lower:.9g}")
+            raise Tampered(
+                f"the proof does not hold: its leaves prove {found.lower:.9g} at most; the proof claims {self.lower:.9g}"
+            )
         lower = min(found.lower, question.upper)
         close = relative(question.upper, lower) <= self.asked * (1 + 2 * MARGIN) or question.enough() <= 0 <= lower
         return Verified(lower, question.upper, whole and self.proven and close, min(1.0, found.share))
@@ -216,7 +218,7 @@ class Proof:
         known = self.solution.certificate.decided
         if known is None or (known.lower, known.upper, known.gap) != (self.lower, self.upper, self.asked):
             raise Tampered("the certificate of the answer tells of another proof")
-        if not abs(question.upper - self.upper) <= SAME * question.upper + 1e-12 * question.problem.reference:
+        if not abs(question.upper - self.upper) <= SAME_OBJECTIVE * question.upper + 1e-12 * question.problem.reference:
             raise Tampered(f"the answer has an objective of {question.upper:.9g}; the proof claims {self.upper:.9g}")
         if known.proven and not (
             relative(self.upper, self.lower) <= self.asked or question.enough() <= 0 <= self.lower
@@ -228,15 +230,15 @@ def _checked(question: Question, tree: Tree, share: float, rng: np.random.Genera
     """What a tree proves; whatever is wrong in it is told in one way."""
     known = families.CHECKERS.get(tree.name)
     if known is None:
-        raise Tampered(f"nobody knows trees of the kind {tree.name!r}")
+        raise Tampered(f"the proof does not hold: nobody knows trees of the kind {tree.name!r}")
     try:
         found = known.check(question, tree, share, rng)
-    except Tampered:
-        raise
+    except Tampered as error:
+        raise Tampered(f"the proof does not hold: {error}") from error
     except BROKEN as error:
-        raise Tampered(f"the tree is not one: {error}") from error
+        raise Tampered(f"the proof does not hold: its tree is none, {error!r}") from error
     if math.isnan(found.lower):
-        raise Tampered("the leaves prove nothing")
+        raise Tampered("the proof does not hold: its leaves prove nothing")
     return found
 
 

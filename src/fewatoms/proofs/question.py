@@ -23,7 +23,7 @@ MEMORY = 2e9  # bytes that a search may keep at most
 OF_FREE = 0.25  # the share of what is free that it may keep
 
 # What is no answer itself, and where one is in it.
-INSIDE = {
+ASKED_INSTEAD = {
     "Path": "a path has several answers: prove(path[k]), or prove(path.best)",
     "Solutions": "prove(answers[i]) is about one data vector",
     "LowRank": "a model has no data: prove the Solution that it is from",
@@ -33,10 +33,7 @@ INSIDE = {
 
 def attached(solution: object, M: object, b: npt.ArrayLike | None) -> Solution:
     """The answer with its problem."""
-    if not isinstance(solution, Solution):
-        hint = INSIDE.get(type(solution).__name__)
-        told = "" if hint is None else f": {hint}"
-        raise TypeError(f"solution must be a Solution, the answer of fit; got {_checks.came(solution)}{told}")
+    solution = _checked(solution)
     if solution.status.name == "BAD_DATA":
         raise ValueError(f"solution must be an answer; this one is none: {solution.status.value}")
     if (M is None) != (b is None):
@@ -48,6 +45,14 @@ def attached(solution: object, M: object, b: npt.ArrayLike | None) -> Solution:
             "M and b must be given where the solution has lost its problem, as one that was loaded from a file has: "
             "prove(solution, M, b), or prove(solution.attach(M, b, ...)) where more has to be given again"
         )
+    return solution
+
+
+def _checked(solution: object) -> Solution:
+    if not isinstance(solution, Solution):
+        hint = ASKED_INSTEAD.get(type(solution).__name__)
+        told = "" if hint is None else f": {hint}"
+        raise TypeError(f"solution must be a Solution, the answer of fit; got {_checks.came(solution)}{told}")
     return solution
 
 

@@ -32,11 +32,11 @@ from fewatoms.relaxations import P1
 from fewatoms.rounding import DECOMPOSED, below, gamma
 from fewatoms.spread import length_of
 
-ROOT = "root"
+ROOT_BOUND = "root"
 RANKS, ALL_RANKS, SEEN = "ranks", "all ranks", "seen"  # what a bound rests on
-SETTLED = 1e-4  # share of the gap that is left between both ends of the relaxation
-STEPS = 10_000
-FAINT = 1e-9  # of the largest alignment: what is nothing but rounding
+NEARLY_CLOSED = 1e-4  # share of the gap that is left between both ends of the relaxation
+ASCENTS = 10_000
+FAINT_ALIGNMENT = 1e-9  # of the largest alignment: what is nothing but rounding
 REMEDIES = {
     "": "Without a price on singular values nothing can be proven about matrices of which not all entries are seen: "
     "prove(..., cap=) bounds the largest one, prove(..., frobenius=rho) adds (rho / 2) |X|^2.",
@@ -122,7 +122,7 @@ class Roots(Prover):
 class OneBound(Search):
     """The best dual vector that is found."""
 
-    name = ROOT
+    name = ROOT_BOUND
 
     def __init__(self, question: Question) -> None:
         self.question, self.spectral = question, Spectral.of(question)
@@ -159,18 +159,18 @@ class OneBound(Search):
         """Conditional gradients over averages of matrices of rank k."""
         problem, spectral, k = self.question.problem, self.spectral, self.question.k
         image, paid = np.zeros(problem.m), 0.0
-        for _ in range(STEPS):
+        for _ in range(ASCENTS):
             residual = problem.b - image
             y = problem.loss.clip(problem.loss.gradient(residual))
             z = self._see(y)
             yield self._standing()
             ledger.tick()
             highest = problem.loss.value(residual) + paid
-            if self._enough or highest - self.lower <= SETTLED * (self.question.upper - self.lower):
+            if self._enough or highest - self.lower <= NEARLY_CLOSED * (self.question.upper - self.lower):
                 return
             face = problem.atoms.expose(z, k)
             aligned = face.adjoint(z)  # singular values, and rounding beside them
-            c = spectral.best(np.where(aligned > FAINT * aligned.max(initial=0.0), aligned, 0.0))
+            c = spectral.best(np.where(aligned > FAINT_ALIGNMENT * aligned.max(initial=0.0), aligned, 0.0))
             towards = problem.seen.image(face.measure(problem.measured, c))
             pays = spectral.paid(np.abs(np.atleast_1d(face.values(c))))
             share = _share(problem, image, towards, paid, pays)
@@ -181,7 +181,7 @@ class OneBound(Search):
         problem, lam = self.question.problem, self.spectral.lam
         if problem.atoms.offers(Prox) is None:
             return
-        for _, point in zip(range(STEPS), ProximalGradient(lam).iterates(problem), strict=False):
+        for _, point in zip(range(ASCENTS), ProximalGradient(lam).iterates(problem), strict=False):
             relaxation = P1(problem, lam)
             y, value = relaxation.feasible(point.y, point.z, point.support)
             self.nodes += 1
@@ -189,7 +189,9 @@ class OneBound(Search):
                 self.lower, self.y = -value, y.copy()
             yield self._standing()
             ledger.tick()
-            if self._enough or point.loss + lam * point.gauge + value <= SETTLED * (self.question.upper - self.lower):
+            if self._enough or point.loss + lam * point.gauge + value <= NEARLY_CLOSED * (
+                self.question.upper - self.lower
+            ):
                 return
 
     def final(self) -> Standing:
@@ -198,7 +200,7 @@ class OneBound(Search):
         return self._standing(ended=not self.spectral.kind or self._enough)
 
     def tree(self) -> Tree:
-        return Tree(ROOT, {"kind": self.spectral.kind}, {"y": self.y})
+        return Tree(ROOT_BOUND, {"kind": self.spectral.kind}, {"y": self.y})
 
     def remedy(self) -> str:
         return REMEDIES[self.spectral.kind]

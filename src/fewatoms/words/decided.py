@@ -61,10 +61,10 @@ def undecided(found: Decided) -> str:
     """What is not, and what to do; "" where all is decided."""
     if found.proven:
         return ""
-    return f"Not proven: that no other {found.subject} has a lower {found.what}. {found.remedy or MORE}"
+    return f"Not proven: that no other {found.subject} has a lower {found.what}. {found.remedy or MORE_TIME}"
 
 
-MORE = "More seconds, or a larger gap, may decide it."
+MORE_TIME = "More seconds, or a larger gap, may decide it."
 
 
 def share(found: Decided) -> float:

@@ -48,13 +48,15 @@ def claims(proven: Certificate) -> list[Claim]:
     told = [*_out_of_reach(proven), *_recomputed(proven)]
     if not proven.knows_gap:
         lost = "What the relaxation proves was not asked for while M and b were there: attach(M, b) gives them back."
-        return [*told, Claim("unknown", lost)]
+        return [*told, Claim("unknown", lost), *_of_a_proof(proven)]
     relaxation = proven.relaxation  # first: it settles what the run has collected
     known = proven.known().relaxed
     assert known is not None
     if relaxation is None:
         told += [Claim("gauge", _least_gauge(known.tau_lower))] * (0 < known.tau_lower < math.inf)
-        return [*told, Claim("unknown", "No dual vector was computed, so nothing else is proven.")]
+        else_ = "" if proven.decided is None else " by duality"
+        lost = f"No dual vector was computed, so nothing else is proven{else_}."
+        return [*told, Claim("unknown", lost), *_of_a_proof(proven)]
     told += _of_the_relaxation(proven, known)
     return told + _about_k(proven)
 
@@ -75,9 +77,10 @@ def _about_k(proven: Certificate) -> list[Claim]:
 
 
 def _of_a_proof(proven: Certificate) -> list[Claim]:
-    """What is proven of all other choices of atoms, and what is not."""
+    """What is proven of all other choices of atoms, and what is not; nothing where there was no proof."""
     found, alpha = proven.decided, proven.asked.alpha
-    assert found is not None
+    if found is None:
+        return []
     told = [Claim("decided", text) for text in [decided(found)] if text]
     if alpha is not None and found.what == "loss" and found.lower > alpha * (1 + 1e-12):
         told.append(Claim("decided", f"So no {found.subject} meets the bound."))
