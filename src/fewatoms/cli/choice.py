@@ -131,7 +131,12 @@ def lines(path: Path, rule: str) -> list[str]:
     ]
 
 
+def sentence(path: Path, rule: str) -> str:
+    """Which k was chosen, and why."""
+    return f"k = {path.chosen} was chosen: {said(path, rule)}."
+
+
 def reported(file: File, session: Session, path: Path, rule: str, rows: Sequence[object]) -> None:
     """The report of a path, with the rule that k was chosen by."""
-    chosen = [] if path.chosen is None else [f"k = {path.chosen} was chosen: {said(path, rule)}."]
+    chosen = [] if path.chosen is None else [sentence(path, rule)]
     path.report(file, title=session.title, notes=[*chosen, *session.notes], rows=rows)

@@ -10,6 +10,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from fewatoms.cli.session import Session
+    from fewatoms.proofs.proof import Proof
     from fewatoms.solution import Solution
 
 Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
@@ -67,6 +68,22 @@ def of_answer(s: Solution, session: Session) -> dict[str, Plain]:
         "iterations": int(s.iterations),
         "products": int(s.products),
         "certificate": _proven(s),
+    }
+
+
+def of_proof(proof: Proof) -> dict[str, Plain]:
+    """What is proven of all other choices, in numbers and words."""
+    return {
+        "proven": bool(proof.proven),
+        "lower": plain(float(proof.lower)),
+        "upper": plain(float(proof.upper)),
+        "gap": plain(float(proof.gap)),
+        "asked": plain(float(proof.asked)),
+        "nodes": int(proof.nodes),
+        "seconds": round(float(proof.seconds), 3),
+        "ended": proof.ended,
+        "improved": bool(proof.improved),
+        "words": str(proof),
     }
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from fewatoms._types import FloatArray
+from fewatoms.figures import Decided
 
 
 class Proven(Protocol):
@@ -22,6 +23,9 @@ class Proven(Protocol):
 
     @property
     def what(self) -> str: ...
+
+    @property
+    def decided(self) -> Decided: ...
 
 
 @dataclass(frozen=True, eq=False)

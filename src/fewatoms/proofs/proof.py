@@ -190,9 +190,8 @@ class Proof:
             found = _checked(question, self.tree, share, draw)
         whole, slack = found.share >= 1.0, (MARGIN * self.asked + AGAIN_OFF) * abs(question.upper)
         if not self.lower <= found.lower + slack:  # of a part of the leaves as well
-            raise Tampered(
-                f"the proof does not hold: its leaves prove {found.lower:.9g} at most; the proof claims {self.lower:.9g}"
-            )
+            claims = f"it claims {self.lower:.9g}, and its leaves prove {found.lower:.9g} at most"
+            raise Tampered(f"the proof does not hold: {claims}")
         lower = min(found.lower, question.upper)
         close = relative(question.upper, lower) <= self.asked * (1 + 2 * MARGIN) or question.enough() <= 0 <= lower
         return Verified(lower, question.upper, whole and self.proven and close, min(1.0, found.share))
