@@ -4,8 +4,8 @@ The bound of x over the atoms I inside and those free, with g = c - Qx, is
 
     b'b / 2 - x'Qx / 2 - (sum over I of h(g_i)) - (sum of the kappa largest h(g_i) among the free)
 
-and holds for every x. It is taken at an x in single precision, which is what is kept, with g summed anew from Q, and
-all entries of g as large as rounding in M'M, M'b and these sums can have made them.
+and holds for every x. It is taken with g summed anew from Q, and all entries of g as large as rounding in M'M, M'b and
+these sums can have made them.
 """
 
 from __future__ import annotations
@@ -167,8 +167,6 @@ def relax(
             above = space.bb + value(node, y, g[act[:a]], max(level(node, y, s), 0.0))
             if above - low <= CLOSE * (target - above) or above - low <= 1e-9 * abs(above):
                 break
-    for i in range(x.size):
-        x[i] = np.float32(x[i])
     pulled(space, x, g)
     return bound(space, status, k, x, g, h), s
 

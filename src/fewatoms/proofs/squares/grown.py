@@ -16,7 +16,7 @@ from fewatoms.kept import Plain
 from fewatoms.proofs.base import Tree
 
 NAME = "squares"
-POINT, NOTHING, LEAPS, LISTED = 0, 1, 2, 3  # why a node's bound holds
+POINT, LEAPS, LISTED = 0, 1, 2  # why a node's bound holds
 NOWHERE = -1
 A_NODE = 400  # bytes that keeping a node takes beside its point
 
@@ -61,6 +61,11 @@ class Grown:
         self.bytes += 12 * places.size
         return len(self.stages) - 1
 
+    def cut(self, count: int) -> None:
+        """Forget all nodes but the first so many."""
+        for rows in (self.parent, self.atom, self.side, self.stage, self.kind, self.who, self.x, self.decided):
+            del rows[count:]
+
     def kept(self, lower: float, n: int) -> Tree:
         told: dict[str, Plain] = {"lower": lower, "atoms": n}
         arrays = {
@@ -70,7 +75,7 @@ class Grown:
             "stage": np.array(self.stage, dtype=np.int32),
             "kind": np.array(self.kind, dtype=np.int8),
             **_rows("point", self.who, np.int32),
-            **_rows("x", self.x, np.float32),
+            **_rows("x", self.x, np.float64),
             **_rows("decided", self.decided, np.int32),
             **_rows("left", [places for places, _ in self.stages], np.int32),
             **_rows("moved", [D for _, D in self.stages], np.float64),

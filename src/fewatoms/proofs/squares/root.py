@@ -61,7 +61,7 @@ def looked_at(table: Table, status: Array, target: float) -> Iterator[Seen]:
         base, h = ground.gains(x[:, None])
         who = np.flatnonzero(x)
         full = low_of(float(base[0]), h[:, 0], status, k)
-        yield Seen(who.astype(np.int32), x[who].astype(np.float32), s, full, h[:, 0])
+        yield Seen(who.astype(np.int32), x[who].astype(np.float64), s, full, h[:, 0])
         outside = (status == 0) & (h[:, 0] > 0.5 * s * s * (1.0 + 1e-6))
         outside[working] = False
         if full >= target or not outside.any() or low - full <= ENOUGH * (target - low):

@@ -11,8 +11,8 @@ import numpy as np
 from fewatoms import ledger
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.proofs.base import Question, Search, Standing, Tree
-from fewatoms.proofs.squares import root
-from fewatoms.proofs.squares.grown import EMPTY, NAME, NOTHING, NOWHERE, POINT, Grown
+from fewatoms.proofs.squares import exhaustive, root
+from fewatoms.proofs.squares.grown import EMPTY, LEAPS, LISTED, NAME, NOWHERE, POINT, Grown
 from fewatoms.proofs.squares.shifted import shift
 from fewatoms.proofs.squares.table import Ground, Table
 from fewatoms.rounding import above
@@ -20,6 +20,15 @@ from fewatoms.rounding import above
 BREATH = 0.05  # seconds between two standings
 ROUNDS, LAST_ROUNDS = 4, 40  # of the relaxation of a node; where it is a leaf, or the root
 SHRUNK = 0.85  # share of the atoms of a stage; with fewer the next begins
+A_PAIR = 24.0  # bytes for each entry of a Gram matrix
+WEAK = 1e-3  # with less paid by every atom of length 1, bounds of nodes are of no use
+AT_ONCE_SECONDS = 0.1  # lists that take no longer are made where the root leaves anything open
+
+
+HOPELESS = (
+    "Without a ridge or a cap nothing can be proven where columns depend on each other and choices are too many to be "
+    "listed: give fit(..., ridge=...) or fit(..., cap=...)."
+)
 
 
 class Open:
@@ -71,6 +80,9 @@ class SquaresSearch(Search):
     def tree(self) -> Tree:
         return self.grown.kept(self.lower, self.table.n)
 
+    def remedy(self) -> str:
+        return HOPELESS if self.hopeless else ""
+
     # How it is found ------------------------------------------------------------------------------------------------
 
     def standings(self) -> Iterator[Standing]:
@@ -95,7 +107,7 @@ class SquaresSearch(Search):
         """Where 0 suffices as a bound, or no atom matters."""
         if self.table.n == 0 or self.table.k <= 0:
             self.pending = self.table.bb * (1.0 - 1e-12)
-        self.grown.add(NOWHERE, NOWHERE, 0, NOWHERE, POINT, EMPTY, np.empty(0, dtype=np.float32))
+        self.grown.add(NOWHERE, NOWHERE, 0, NOWHERE, POINT, EMPTY, np.empty(0, dtype=np.float64))
         self.closed, self.pending, self.nodes = self.pending, np.inf, 1
         yield self.standing(True)
 
@@ -126,18 +138,15 @@ class SquaresSearch(Search):
     # Stages ---------------------------------------------------------------------------------------------------------
 
     def _stages(self, status: Array, node: int) -> Iterator[Standing]:
-        """Fewer and fewer atoms, each time with as much as can be moved out of the diagonal; then the tree."""
+        """Fewer and fewer atoms, each time with as much as can be moved out of the diagonal; then the tree, or all
+        choices."""
         before = self.table.n + 1
         while True:
             places = np.flatnonzero(status >= 0)
-            if 24.0 * places.size**2 > self.question.memory:
-                self.hopeless = True
-                return
+            stage = Stage.of(self, places) if A_PAIR * places.size**2 <= self.question.memory else None
             ledger.tick()
-            stage = Stage.of(self, places)
-            ledger.tick()
-            if stage.d.min(initial=1.0) <= 0 and not np.isfinite(stage.C).all():
-                self.hopeless = True
+            if stage is None or not stage.bounds:
+                yield from self._exhausted(status, node, None)
                 return
             first = stage.first(status[places], node)
             yield self.standing()
@@ -151,21 +160,65 @@ class SquaresSearch(Search):
             if left > SHRUNK * places.size or before <= left:
                 break
             before, node = places.size, first.node
-        self.pending = np.inf
-        self.heap = [first]
-        yield from self._branches(stage)
+        weak = bool(stage.d.max() < WEAK)
+        if weak or exhaustive.seconds(self.table, status) < AT_ONCE_SECONDS:
+            yield from self._exhausted(status, first.node, (stage, first))
+        else:
+            yield from self._branches(stage, first, status)
 
-    def _branches(self, stage: Stage) -> Iterator[Standing]:
-        breath = time.monotonic()
+    def _branches(self, stage: Stage, first: Open, status: Array) -> Iterator[Standing]:
+        """The tree, while it takes no longer than a list of all choices would."""
+        patience = time.monotonic() + exhaustive.seconds(self.table, status)
+        self.heap, self.pending = [first], np.inf
+        breath, nodes = time.monotonic(), len(self.grown.parent)
         while self.heap:
             if self.heap[0].low >= self.target:
                 break
             self._branch(stage)
             ledger.tick()
+            now = time.monotonic()
+            if now - breath >= BREATH:
+                yield self.standing()
+                breath = time.monotonic()
+            if now > patience:
+                self.pending, self.heap = self.lower, []
+                self.grown.cut(nodes)
+                yield from self._exhausted(status, first.node, None)
+                return
+        yield self.standing(True)
+
+    def _exhausted(self, status: Array, node: int, tree: tuple[Stage, Open] | None) -> Iterator[Standing]:
+        """All choices, in the way that seems quickest; the tree where there is no such way."""
+        leaps, listing = exhaustive.Leaps(self.table, status), exhaustive.seconds(self.table, status)
+        if leaps.fine and listing > AT_ONCE_SECONDS:
+            run, kind = exhaustive.leaping(self, leaps), LEAPS
+            self.pending = max(self.pending, leaps.value)
+        elif np.isfinite(listing):
+            run, kind = exhaustive.listing(self, status), LISTED
+        elif tree is not None:
+            yield from self._branches(*tree, status)
+            return
+        else:
+            self.hopeless = True
+            yield self.standing()
+            return
+        breath, before = time.monotonic(), self.nodes
+        for done in run:
+            self.nodes = before + done
+            ledger.tick()
             if time.monotonic() - breath >= BREATH:
                 yield self.standing()
                 breath = time.monotonic()
-        yield self.standing(True)
+        self.grown.add(node, NOWHERE, 0, NOWHERE, kind, EMPTY, np.empty(0))
+        self.closed = min(self.closed, self.target)
+        yield self._end()
+
+    def looked_at(self, choice: IntArray, low: float) -> None:
+        """A choice below the target, or near it: its best coefficients within their box."""
+        value = self.table.fitted(choice)
+        self.better(value, choice)
+        if value >= self.target:
+            self.closed = min(self.closed, max(low, value * (1.0 - 1e-9) - 1e-13 * self.table.bb))
 
     def _branch(self, stage: Stage) -> None:
         """Both sides of the most promising node, which is given up when both are done."""
@@ -199,6 +252,7 @@ class Stage:
         Q = G - np.diag(ground.D)
         c = table.A[:, ground.places].T @ table.b
         self.space = _visit.Space(Q, c, table.bb, ground.d, ground.C, table.nonneg, table.size, table.off(p))
+        self.bounds = bool((ground.d > 0).all() or np.isfinite(ground.C).all())
         self.chosen = np.empty(max(1, table.k), dtype=np.int64)
         self.h = np.empty(p)
 
@@ -237,7 +291,7 @@ class Stage:
         )
         who = np.flatnonzero(x)
         node = search.grown.add(
-            parent, atom, side, self.number, POINT, self.places[who].astype(np.int32), x[who].astype(np.float32)
+            parent, atom, side, self.number, POINT, self.places[who].astype(np.int32), x[who].astype(np.float64)
         )
         if low >= search.target:
             search.closed = min(search.closed, low)
@@ -263,6 +317,6 @@ class Stage:
         search.better(found, self.places[self.chosen[self.chosen >= 0]])
         who = np.flatnonzero(x)
         search.grown.add(
-            node, NOWHERE, 0, self.number, POINT, self.places[who].astype(np.int32), x[who].astype(np.float32)
+            node, NOWHERE, 0, self.number, POINT, self.places[who].astype(np.int32), x[who].astype(np.float64)
         )
         search.closed = min(search.closed, low)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.optimize import lsq_linear
 
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.proofs.base import Question
@@ -101,6 +102,18 @@ class Table:
     def gram(self, places: IntArray) -> FloatArray:
         block = np.ascontiguousarray(self.A[:, places])
         return np.asarray(block.T @ block)
+
+    def fitted(self, choice: IntArray) -> float:
+        """The objective of a choice, its coefficients the best ones within their box."""
+        A, n = self.A[:, choice], choice.size
+        rows = np.vstack([A, np.diag(np.sqrt(self.d[choice]))])
+        left = np.concatenate([self.b, np.zeros(n)])
+        x = np.linalg.lstsq(rows, left, rcond=None)[0] if n else np.empty(0)
+        low = np.zeros(n) if self.nonneg else -self.C[choice]
+        if n and not ((x >= low) & (x <= self.C[choice])).all():
+            x = np.clip(lsq_linear(rows, left, (low, self.C[choice]), method="bvls").x, low, self.C[choice])
+        rest = left - rows @ x
+        return 0.5 * float(rest @ rest)
 
 
 def coordinates(question: Question) -> IntArray:
