@@ -8,7 +8,8 @@ from fewatoms.proofs.base import Checker, Prover
 from fewatoms.proofs.roots import ROOT_BOUND, Roots, RootsChecker
 from fewatoms.proofs.smooth import NAME as SMOOTH
 from fewatoms.proofs.smooth import Smooth, SmoothChecker
-from fewatoms.proofs.squares import Squares
+from fewatoms.proofs.squares import NAME as SQUARES
+from fewatoms.proofs.squares import Squares, SquaresChecker
 
 PROVERS: tuple[Prover, ...] = (Roots(), Squares(), Smooth())
-CHECKERS: Mapping[str, Checker] = {ROOT_BOUND: RootsChecker(), SMOOTH: SmoothChecker()}
+CHECKERS: Mapping[str, Checker] = {ROOT_BOUND: RootsChecker(), SMOOTH: SmoothChecker(), SQUARES: SquaresChecker()}

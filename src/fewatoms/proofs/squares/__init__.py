@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from fewatoms.proofs.base import Prover, Question, Search
+import numpy as np
+
+from fewatoms.proofs.base import Checked, Checker, Prover, Question, Search, Tree
+
+NAME = "squares"
 
 
 class Squares(Prover):
@@ -13,3 +17,12 @@ class Squares(Prover):
         from fewatoms.proofs.squares.table import singles
 
         return SquaresSearch(question) if singles(question) else None
+
+
+class SquaresChecker(Checker):
+    """Leaves by the bounds of their points, recomputed; lists and leaps made again."""
+
+    def check(self, question: Question, tree: Tree, share: float, rng: np.random.Generator) -> Checked:
+        from fewatoms.proofs.squares.checks import Check
+
+        return Check(question, tree).run(share, rng)

@@ -14,8 +14,8 @@ import numpy as np
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.kept import Plain
 from fewatoms.proofs.base import Tree
+from fewatoms.proofs.squares import NAME
 
-NAME = "squares"
 POINT, LEAPS, LISTED = 0, 1, 2  # why a node's bound holds
 NOWHERE = -1
 A_NODE = 400  # bytes that keeping a node takes beside its point

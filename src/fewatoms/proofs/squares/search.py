@@ -11,8 +11,8 @@ import numpy as np
 from fewatoms import ledger
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.proofs.base import Question, Search, Standing, Tree
-from fewatoms.proofs.squares import exhaustive, root
-from fewatoms.proofs.squares.grown import EMPTY, LEAPS, LISTED, NAME, NOWHERE, POINT, Grown
+from fewatoms.proofs.squares import NAME, exhaustive, root
+from fewatoms.proofs.squares.grown import EMPTY, LEAPS, LISTED, NOWHERE, POINT, Grown
 from fewatoms.proofs.squares.shifted import shift
 from fewatoms.proofs.squares.table import Ground, Table
 from fewatoms.rounding import above
@@ -91,6 +91,8 @@ class SquaresSearch(Search):
             yield from self._nothing_to_choose()
             return
         status, node = table.start(), NOWHERE
+        if table.forced.size >= table.k:
+            status[status == 0] = -1
         if table.bounded:
             for seen in root.looked_at(table, status, self.target):
                 self.nodes = 1
