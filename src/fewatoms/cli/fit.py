@@ -157,19 +157,18 @@ def told(
     if path is not None:
         message = message.replace("Asked: at most", f"Asked: a number among {choice.among(path)}. Chosen: at most", 1)
     lines = [*([LEGEND] if records else []), message, *_fitted(s, accuracy), *chosen]
-    lines += [] if proof is None else [str(proof)]
+    lines += [] if proof is None else [str(of_proof(proof)["words"])]
     holds = s.success and (session.options.prove is None or (proof is not None and proof.proven))
     return session.finish(holds, summary, lines, table)
 
 
 def _reported(file: File, session: Session, ask: Question, s: Solution, path: Path | None, proof: Proof | None) -> None:
     """Of one answer, or of the path that it was chosen from, with the chosen one in front."""
-    if path is None or proof is not None:
-        trace = None if session.options.loss == "huber" or path is not None else session.trace  # of one fit
-        chosen = [] if path is None else [choice.sentence(path, session.options.rule)]
-        s.report(file, title=session.title, trace=trace, notes=[*chosen, *session.notes], rows=ask.called, proof=proof)
+    if path is None:
+        trace = None if session.options.loss == "huber" else session.trace  # of one fit, not of two
+        s.report(file, title=session.title, trace=trace, notes=session.notes, rows=ask.called, proof=proof)
     else:
-        choice.reported(file, session, path, session.options.rule, ask.called)
+        choice.reported(file, session, path, session.options.rule, ask.called, proof)
 
 
 def _records(s: Solution, ask: Question) -> list[dict[str, object]]:

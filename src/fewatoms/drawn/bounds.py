@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from fewatoms._types import FloatArray
 from fewatoms.figures import Decided
+
+if TYPE_CHECKING:
+    from fewatoms.solution import Solution
 
 
 class Proven(Protocol):
@@ -26,6 +29,9 @@ class Proven(Protocol):
 
     @property
     def decided(self) -> Decided: ...
+
+    @property
+    def solution(self) -> Solution: ...
 
 
 @dataclass(frozen=True, eq=False)

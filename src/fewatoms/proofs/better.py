@@ -38,7 +38,8 @@ def better(question: Question, answer: Solution, classes: IntArray) -> tuple[Que
     found.products, found.held_out = answer.products, answer.held_out
     face, c = found.compact
     upper, exact = objective_above(problem, question.paying, face, c)
-    if not upper < question.upper:
+    bound_lost = problem.alpha is not None and problem.meets(answer.loss) and not problem.meets(found.loss)
+    if bound_lost or not upper < question.upper:
         return None
     listing = problem.atoms.listing()
     assert listing is not None

@@ -78,16 +78,17 @@ def path(
     notes: Sequence[str] = (),
     rows: Sequence[object] | None = None,
     cols: Sequence[object] | None = None,
+    proof: Proven | None = None,
 ) -> None:
     """Write a report of all k: one HTML file, all or nothing, in which a slider goes from one to the next.
 
-    See `Solution.report`. The certificate is that of the k chosen, or of the first.
+    See `Solution.report`. The certificate is that of the k chosen, or of the first; `proof` is about that one.
     """
     from fewatoms.report import sizes as kind
     from fewatoms.report.extras import Extras
     from fewatoms.report.shell import write
 
-    extras = Extras(title, notes=notes, rows=rows, cols=cols)
+    extras = Extras(title, notes=notes, rows=rows, cols=cols, proof=proof)
     extras.refuse(None, *_named_sides(self[self.k[0]], extras))
     write(file, kind.page(self, extras))
 

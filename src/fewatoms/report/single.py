@@ -69,7 +69,7 @@ def sections(found: Solution, extras: Extras) -> list[Section]:
         *_of_parts(found, extras, fixed),
         Section("fit", "Data and fit", _fit(found, extras) if fixed else ""),
         Section("convergence", "How it was found", _convergence(found, extras)),
-        Section("proven", "What is proven, and what is not", proven.told(found.certificate) + _bounds(extras)),
+        Section("proven", "What is proven, and what is not", proven.told(found.certificate) + bounds(extras)),
     ]
 
 
@@ -242,7 +242,7 @@ def _convergence(found: Solution, extras: Extras) -> str:
     return shell.figure(picture, f"The best answer so far, while the search went on.{late}{bound}")
 
 
-def _bounds(extras: Extras) -> str:
+def bounds(extras: Extras) -> str:
     """What a proof has found out, while it went on."""
     if extras.proof is None:
         return ""

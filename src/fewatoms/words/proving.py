@@ -19,10 +19,10 @@ ENDED = {
 }
 
 
-def proof(found: Proof) -> str:
+def proof(found: Proof, where: str = "it is proof.solution") -> str:
     """What is proven, what is not, whether a better answer was found, and what it took."""
     known = found.decided
-    better = "A better answer was found on the way: it is proof.solution." if found.improved else ""
+    better = f"A better answer was found on the way: {where}." if found.improved else ""
     nodes = "1 node" if found.nodes == 1 else f"{found.nodes:,} nodes"
     took = f"{nodes} in {found.seconds:.3g} s. {'' if found.proven else ENDED[found.ended]}".strip()
     return " ".join(part for part in (decided(known), better, undecided(known), took) if part)
