@@ -1,9 +1,9 @@
 """Leaps and bounds, compiled: atoms are removed from all of them, one after the other, until k are left.
 
-With S the atoms that are left, W the inverse of their M'M (and ridge) and beta the coefficients of their fit, removing i
-costs beta_i^2 / (2 W_ii), and no less if others have been removed before. So atoms are taken in the order of what that
-costs, the dearest first: either it is removed now, or it stays for good. A way is given up once its fit costs as much as
-the target. Caps and signs are not looked at: without them fits are no worse.
+With S the atoms that are left, W the inverse of their M'M (and ridge) and beta the coefficients of their fit, removing
+i costs beta_i^2 / (2 W_ii), and no less if others have been removed before. So atoms are taken in the order of what
+that costs, the dearest first: either it is removed now, or it stays for good. A way is given up once its fit costs as
+much as the target. Caps and signs are not looked at: without them fits are no worse.
 """
 
 from __future__ import annotations
@@ -62,11 +62,10 @@ def removed(way: Way, t: int, p: int, i: int, value: float) -> None:
     for a in range(p):
         if a != i:
             share = W[a, i] / W[i, i]
-            v = 0
-            for b in range(p):
-                if b != i:
-                    V[u, v] = W[a, b] - share * W[i, b]
-                    v += 1
+            for b in range(i):
+                V[u, b] = W[a, b] - share * W[i, b]
+            for b in range(i + 1, p):
+                V[u, b - 1] = W[a, b] - share * W[i, b]
             way.beta[t + 1, u] = way.beta[t, a] - ratio * W[a, i]
             way.who[t + 1, u], way.stays[t + 1, u] = way.who[t, a], way.stays[t, a]
             u += 1
@@ -74,9 +73,32 @@ def removed(way: Way, t: int, p: int, i: int, value: float) -> None:
 
 
 @compiled
+def after(way: Way, t: int, j: int, less: int, sure: float, top: FloatArray) -> float:
+    """What the removal of some `less` atoms costs at least once the j-th of a row is removed: the dearest of the
+    cheapest that may be. No row is made for that."""
+    i, n = way.order[t, j], way.many[t]
+    many = n - j - less  # of those that may be removed then, as dear as the one that counts or dearer
+    top[:many] = 0.0
+    ratio, own = way.beta[t, i] / way.W[t, i, i], way.W[t, i, i]
+    for u in range(j + 1, n):
+        a = way.order[t, u]
+        w = way.W[t, a, i]
+        left = way.W[t, a, a] - w * w / own
+        beta = way.beta[t, a] - ratio * w
+        cost = 0.5 * sure * beta * beta / left if left > 0.0 else 0.0
+        if cost > top[many - 1]:
+            v = many - 1
+            while v > 0 and top[v - 1] < cost:
+                top[v] = top[v - 1]
+                v -= 1
+            top[v] = cost
+    return top[many - 1]
+
+
+@compiled
 def leaps(way: Way, n: int, k: int, target: float, sure: float, many: int, chosen: Array) -> int:
     """Go on for so many fits: 0 at the end, 1 if there is more, 2 for k atoms whose fit is below the target."""
-    stop = way.nodes[0] + many
+    stop, top = way.nodes[0] + many, np.empty(n + 1)
     while way.depth[0] >= 0 and way.nodes[0] < stop:
         t = way.depth[0]
         p, j = n - t, way.at[t]
@@ -99,12 +121,11 @@ def leaps(way: Way, n: int, k: int, target: float, sure: float, many: int, chose
                     u += 1
             way.stays[t, i] = True
             return 2
-        removed(way, t, p, i, value)
-        way.stays[t, i] = True
-        ranked(way, t + 1, p - 1, sure)
-        less -= 1
-        if way.many[t + 1] >= less and value + way.cost[t + 1, way.many[t + 1] - less] < target:
+        if value + after(way, t, j, less - 1, sure, top) < target:
+            removed(way, t, p, i, value)
+            ranked(way, t + 1, p - 1, sure)
             way.depth[0] += 1
+        way.stays[t, i] = True
     return 0 if way.depth[0] < 0 else 1
 
 

@@ -1,10 +1,10 @@
 """All choices of a few atoms, one after the other, compiled: rank-one updates, the last atom in closed form.
 
-With some atoms taken, `r` is what is left of M'b and `s` of the diagonal of M'M (and ridge): taking j as well lowers the
-objective by r_j^2 / (2 s_j). Without signs and caps fits are no worse, so that most choices are done with by that number.
-Of the others, one with a coefficient that is below 0 and none beyond its cap is no better than a choice of fewer, all of
-which are looked at too where signs matter: on the way from the best allowed point to the fit the objective falls, so
-that point has a coefficient that is 0. What is left is fitted within its box.
+With some atoms taken, `r` is what is left of M'b and `s` of the diagonal of M'M (and ridge): taking j as well lowers
+the objective by r_j^2 / (2 s_j). Without signs and caps fits are no worse, so that most choices are done with by that
+number. Of the others, one with a coefficient that is below 0 and none beyond its cap is no better than a choice of
+fewer, all of which are looked at too where signs matter: on the way from the best allowed point to the fit the
+objective falls, so that point has a coefficient that is 0. What is left is fitted within its box.
 """
 
 from __future__ import annotations
@@ -154,10 +154,10 @@ def last(list_: List, space: Space, t: int, first: int, target: float, held: int
 @compiled
 def own(taken: Array, t: int, j: int) -> bool:
     """Whether an atom is none of those that have been taken."""
+    new = True
     for u in range(t):
-        if taken[u] == j:
-            return False
-    return True
+        new &= taken[u] != j
+    return new
 
 
 @compiled

@@ -2,15 +2,15 @@
 
 Of atoms in units of their images, those inside I pay p(x) = d x^2 / 2 as they are, those that are free in perspective:
 z p(x / z) for shares z between 0 and 1 that sum to kappa at most, |x| <= C z. With s for the multiplier of the shares
-(s^2 / 2 is what a whole one costs) a free atom has z = min(1, max(sqrt(d) |x| / s, |x| / C)): it is saturated where that
-is 1, fractional elsewhere. Fractional ones pay sigma(s) |x|, linear in x, where h(sigma) = s^2 / 2 for the conjugate h
-of p. Minimised is
+(s^2 / 2 is what a whole one costs) a free atom has z = min(1, max(sqrt(d) |x| / s, |x| / C)): it is saturated where
+that is 1, fractional elsewhere. Fractional ones pay sigma(s) |x|, linear in x, where h(sigma) = s^2 / 2 for the
+conjugate h of p. Minimised is
 
     phi(x) = x'Qx / 2 - c'x + (what the atoms pay),
 
 by sweeps over coordinates at a fixed s, and steps of Newton's method in (x, s) once it is known which atoms are
-saturated, fractional or at their caps: all equations are linear then, but for s where fractional atoms feel caps. A step
-counts only where phi falls. Whatever comes out bounds (P) from below, so nothing here has to be exact.
+saturated, fractional or at their caps: all equations are linear then, but for s where fractional atoms feel caps. A
+step counts only where phi falls. Whatever comes out bounds (P) from below, so nothing here has to be exact.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from fewatoms._types import Array, FloatArray, Foreign
 INSIDE, SATURATED, FRACTIONAL = 2, 1, 0
 DAMPED = 1e-13  # on the diagonal, where columns may depend on each other
 TRIES = 8  # of shorter and shorter steps
-SHORTER = 0.4
-SETTLED = 1e-7  # relative: a set is what the step took it for
+CUT = 0.4
+AS_TAKEN = 1e-7  # relative: a set is what the step took it for
 
 
 def compiled(loop: Foreign, keep: bool = True) -> Foreign:
@@ -330,14 +330,14 @@ def settled(node: Node, step: Step, x: FloatArray, g: FloatArray, s: float, n: i
     for u in range(n):
         i = step.which[u]
         w = abs(x[i]) * node.d[i] ** 0.5
-        if step.kind[u] == FRACTIONAL and w > s * (1.0 + SETTLED):
+        if step.kind[u] == FRACTIONAL and w > s * (1.0 + AS_TAKEN):
             return False
-        if step.kind[u] == SATURATED and w < s * (1.0 - SETTLED):
+        if step.kind[u] == SATURATED and w < s * (1.0 - AS_TAKEN):
             return False
     for i in range(x.size):
         if x[i] == 0.0 and not node.ins[i]:
             size = g[i] if node.nonneg else abs(g[i])
-            if size > slope(s, node.d[i], node.C[i]) * (1.0 + 10 * SETTLED):
+            if size > slope(s, node.d[i], node.C[i]) * (1.0 + 10 * AS_TAKEN):
                 return False
     return True
 
@@ -367,7 +367,7 @@ def stepped(node: Node, step: Step, x: FloatArray, g: FloatArray, s: float, val:
                 s = new if new > 0.0 else max(s + ds, 0.1 * s)
                 whole = length == 1.0 and not held
                 return s, min(v, val), whole and new > 0.0 and settled(node, step, x, g, s, n)
-        length *= SHORTER
+        length *= CUT
     return s, val, False
 
 

@@ -18,10 +18,10 @@ from fewatoms._types import Array, FloatArray
 from fewatoms.proofs.squares._node import Node, compiled, gain, level, relaxed, slopes, value
 
 OUT, FREE, IN = -1, 0, 1
-SMALL = 40  # active atoms up to which a step of Newton's method costs no more than sweeps
-SWEEPS, STEPS = 5, 4
-NEAR = 1e-3  # relative: atoms this near to the level are active
-CLOSE = 0.1  # share of what separates the relaxation from the target that its bound may be away from it
+FEW = 40  # active atoms up to which a step of Newton's method costs no more than sweeps
+SWEEPS, NEWTON = 5, 4
+CLOSE_TO = 1e-3  # relative: atoms this near to the level are active
+AWAY = 0.1  # share of what separates the relaxation from the target that its bound may be away from it
 
 
 class Space(NamedTuple):
@@ -73,12 +73,11 @@ def pulled(space: Space, x: FloatArray, g: FloatArray) -> None:
 @compiled
 def bound(space: Space, status: Array, k: int, x: FloatArray, g: FloatArray, h: FloatArray) -> float:
     """What x proves, rounded down; h for all atoms that are not out."""
-    length, inner, sizes, kappa = 0.0, 0.0, 0.0, k
+    length, inner, kappa = 0.0, 0.0, k
     for i in range(x.size):
         if x[i] != 0.0:
             length += abs(x[i])
             inner += x[i] * (space.c[i] - g[i])
-            sizes += abs(x[i]) * (abs(space.c[i]) + abs(g[i]))
     off = space.off * (space.size + length)
     inside, n, free = 0.0, 0, np.empty(x.size)
     for i in range(x.size):
@@ -93,8 +92,14 @@ def bound(space: Space, status: Array, k: int, x: FloatArray, g: FloatArray, h: 
                 free[n] = h[i]
                 n += 1
     most = leading(free, n, min(kappa, n))[1]
-    doubt = 3.0 * off * length + space.off * (sizes + 2.0 * space.bb + 2.0 * (inside + most))
+    doubt = 4.0 * off * (space.size + length) + 2.0 * space.off * (inside + most)
     return space.bb - 0.5 * inner - inside - most - doubt
+
+
+@compiled
+def worth(space: Space, i: int, g: float) -> float:
+    """h of one atom."""
+    return gain(g, space.d[i], space.C[i], space.nonneg)
 
 
 @compiled
@@ -102,13 +107,10 @@ def activated(space: Space, status: Array, x: FloatArray, g: FloatArray, s: floa
     """The atoms that a relaxation has to look at: how many."""
     a = 0
     for i in range(x.size):
-        if status[i] == IN or (status[i] == FREE and x[i] != 0.0):
+        near = kappa > 0 and worth(space, i, g[i]) > 0.5 * s * s * (1.0 - CLOSE_TO)
+        if status[i] == IN or (status[i] == FREE and (x[i] != 0.0 or near)):
             act[a] = i
             a += 1
-        elif status[i] == FREE and kappa > 0:
-            if gain(g[i], space.d[i], space.C[i], space.nonneg) > 0.5 * s * s * (1.0 - NEAR):
-                act[a] = i
-                a += 1
     return a
 
 
@@ -137,10 +139,10 @@ def free_of(status: Array, k: int) -> int:
 @compiled
 def entering(space: Space, status: Array, x: FloatArray, h: FloatArray, s: float) -> bool:
     """Whether an atom that is not in the relaxation is pulled into it."""
+    found = False
     for i in range(x.size):
-        if status[i] == FREE and x[i] == 0.0 and h[i] > 0.5 * s * s * (1.0 + 1e-5):
-            return True
-    return False
+        found |= status[i] == FREE and x[i] == 0.0 and h[i] > 0.5 * s * s * (1.0 + 1e-5)
+    return found
 
 
 @compiled
@@ -153,7 +155,7 @@ def relax(
     for round_ in range(most):
         a = activated(space, status, x, g, s, kappa, act)
         node, y = gathered(space, status, kappa, act, a), x[act[:a]]
-        s = relaxed(node, y, s, SWEEPS, STEPS if a <= SMALL or round_ > 0 else 0)
+        s = relaxed(node, y, s, SWEEPS, NEWTON if a <= FEW or round_ > 0 else 0)
         for u in range(a):
             step = y[u] - x[act[u]]
             if step != 0.0:
@@ -165,7 +167,7 @@ def relax(
             break
         if not entering(space, status, x, h, s) and a > 0:
             above = space.bb + value(node, y, g[act[:a]], max(level(node, y, s), 0.0))
-            if above - low <= CLOSE * (target - above) or above - low <= 1e-9 * abs(above):
+            if above - low <= AWAY * (target - above) or above - low <= 1e-9 * abs(above):
                 break
     pulled(space, x, g)
     return bound(space, status, k, x, g, h), s
@@ -235,7 +237,7 @@ def candidate(space: Space, status: Array, k: int, x: FloatArray, h: FloatArray,
     whole = np.ones(x.size, np.int8)
     node = gathered(space, whole, 0, chosen, n)
     y, g = x[chosen[:n]], np.empty(n)
-    relaxed(node, y, 0.0, SWEEPS, 4 * STEPS)
+    relaxed(node, y, 0.0, SWEEPS, 4 * NEWTON)
     slopes(node, y, g)
     return space.bb + value(node, y, g, 0.0)
 

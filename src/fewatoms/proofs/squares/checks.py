@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import islice
+from itertools import islice, pairwise
 
 import numpy as np
 
@@ -44,7 +44,8 @@ class Leaves:
         demand(((self.parent >= 0) & (self.parent < order))[1:].all(), "a node comes before its parent")
         demand(not count or self.parent[0] == NOWHERE, "it has no root")
         demand(within(self.atom, -1, self.n) and within(self.stage, -1, stages), "a node is about what is not there")
-        demand(np.isin(self.side, (-1, 0, 1)).all() and np.isin(self.kind, (POINT, LEAPS, LISTED)).all(), "unknown node")
+        known = np.isin(self.side, (-1, 0, 1)).all() and np.isin(self.kind, (POINT, LEAPS, LISTED)).all()
+        demand(known, "a node is of no kind that there is")
         demand(((self.side != 0) == (self.atom >= 0)).all(), "a branch has no side")
         for who, x, decided in zip(self.who, self.x, self.decided, strict=True):
             demand(who.size == x.size and places(who, self.n) and np.isfinite(x).all(), "a point is none")
@@ -95,7 +96,7 @@ def rows(arrays: Mapping[str, Array], name: str, count: int) -> list[Array]:
     demand(flat.ndim == 1 and flat.dtype.kind in "iuf" and starts.shape == (count + 1,), "arrays do not fit")
     demand(starts.dtype.kind in "iu" and starts[0] == 0 and starts[-1] == flat.size, "arrays do not fit")
     demand(bool((np.diff(starts.astype(np.int64)) >= 0).all()), "arrays do not fit")
-    return [flat[a:b] for a, b in zip(starts[:-1], starts[1:], strict=True)]
+    return [flat[a:b] for a, b in pairwise(starts)]
 
 
 class Check:
@@ -113,7 +114,7 @@ class Check:
             self.grounds.append(ground)
 
     def run(self, share: float, rng: np.random.Generator) -> Checked:
-        """All nodes, in an order in which parents come first; of some no bounds are looked at where a share is asked."""
+        """All nodes, parents first; those of a share, drawn at random, are looked at where one is asked."""
         leaves = self.leaves
         count = leaves.parent.size
         if not count:

@@ -5,7 +5,7 @@ Either leaves in the tree no more than its name: whoever checks it does it again
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from math import comb
 from typing import Protocol
 
@@ -19,7 +19,8 @@ from fewatoms.rounding import UNIT
 MOST = 10**8  # choices that are listed at most
 A_CHOICE, A_ROW = 1.5e-9, 4e-9  # seconds for the last atom of a choice; for an atom of a row before it
 WIDEST = 300  # atoms for leaps and bounds at most
-FITS = 20_000  # between two looks at the clock
+SAME = 1e-10  # distance between unit columns that are one column but for rounding
+FITS_AT_ONCE = 20_000  # between two looks at the clock
 DISTORTED = 1e-4  # what rounding may change the costs of removals by at most; beyond, columns are too dependent
 
 
@@ -62,7 +63,7 @@ def listing(asks: Asks, status: Array) -> Iterator[int]:
     G = table.gram(places)
     space = Space(
         G, table.A[:, places].T @ table.b, table.bb, table.d[places], table.C[places], table.nonneg, table.size,
-        table.off(places.size),
+        table.off(table.n),
     )  # fmt: skip
     asks.looked_at(places[:held], float(_listing.boxed(space, np.arange(held), held)))
     if k == held:
@@ -82,6 +83,23 @@ def listing(asks: Asks, status: Array) -> Iterator[int]:
         yield int(list_.done[0])
 
 
+def _distinct(table: Table, places: IntArray, status: Array) -> IntArray:
+    """Without columns that are others over again, but for their signs and rounding: coefficients that pay nothing and
+    have no bounds are as well off with one of them."""
+    G = np.abs(table.gram(places))
+    kept: list[int] = []
+    for j in np.argsort(status[places] <= 0, kind="stable").tolist():
+        near = [i for i in kept if G[i, j] > 1.0 - SAME]
+        gaps = [_gap(table.A[:, places[i]], table.A[:, places[j]]) for i in near]
+        if min(gaps, default=1.0) > SAME or status[places[j]] > 0:
+            kept.append(j)
+    return places[np.sort(kept)]
+
+
+def _gap(a: FloatArray, b: FloatArray) -> float:
+    return float(min(np.linalg.norm(a - b), np.linalg.norm(a + b)))
+
+
 class Leaps:
     """Leaps and bounds over some atoms whose columns are independent.
 
@@ -91,6 +109,8 @@ class Leaps:
     def __init__(self, table: Table, status: Array) -> None:
         self.table = table
         self.places = np.flatnonzero(status >= 0)
+        if table.plain and self.places.size <= 2 * WIDEST:
+            self.places = _distinct(table, self.places, status)
         self.stays = status[self.places] > 0
         self.fine = self.places.size <= min(WIDEST, table.m) and self._inverted()
 
@@ -112,9 +132,8 @@ class Leaps:
         self.value = max(0.0, 0.5 * float(rest @ rest) * (1.0 - 1e-10) - 1e-13 * table.bb)
         return doubt * dependence <= DISTORTED
 
-    def fits(self, k: int) -> Iterator[tuple[int, IntArray | None]]:
-        """Not a generator to be waited for long: how many fits so far, and a choice whose fit is below the target, which
-        is sent in."""
+    def fits(self, k: int) -> Generator[tuple[int, IntArray | None], float, None]:
+        """How many fits so far, and perhaps a choice whose fit is below the target, which is sent in."""
         from fewatoms.proofs.squares import _leaps
 
         p = self.places.size
@@ -128,7 +147,7 @@ class Leaps:
             yield 1, self.places
             return
         while True:
-            what = _leaps.leaps(way, p, k, target, self.sure, FITS, chosen)
+            what = _leaps.leaps(way, p, k, target, self.sure, FITS_AT_ONCE, chosen)
             if what == 0:
                 return
             target = yield int(way.nodes[0]), self.places[chosen[:k]] if what == 2 else None

@@ -51,7 +51,7 @@ class Grown:
 
     def decide(self, node: int, places: IntArray, status: Array) -> None:
         """At a node these atoms are in or out, since the opposite is worse than the target: i + 1 or -(i + 1)."""
-        told = np.where(status > 0, places + 1, -(places + 1)).astype(np.int32)
+        told = np.where(status > 0, places + 1, -(places + 1))
         self.decided[node] = told
         self.bytes += told.nbytes
 
@@ -68,7 +68,7 @@ class Grown:
 
     def kept(self, lower: float, n: int) -> Tree:
         told: dict[str, Plain] = {"lower": lower, "atoms": n}
-        arrays = {
+        arrays: dict[str, Array] = {
             "parent": np.array(self.parent, dtype=np.int32),
             "atom": np.array(self.atom, dtype=np.int32),
             "side": np.array(self.side, dtype=np.int8),
@@ -83,11 +83,11 @@ class Grown:
         return Tree(NAME, told, arrays)
 
 
-EMPTY: IntArray = np.empty(0, dtype=np.int32)
+EMPTY: IntArray = np.empty(0, dtype=np.intp)
 
 
 def _rows(name: str, rows: list[Array], kind: type) -> dict[str, Array]:
     """Rows of different lengths as one array, and where they start."""
     starts = np.concatenate([[0], np.cumsum([row.size for row in rows])]).astype(np.int64)
-    together = np.concatenate(rows).astype(kind) if rows else np.empty(0, dtype=kind)
+    together: Array = np.concatenate(rows).astype(kind) if rows else np.empty(0, dtype=kind)
     return {name: together, f"{name} starts": starts}

@@ -13,7 +13,7 @@ import numpy as np
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.proofs.squares.table import Ground, Table
 
-ROUNDS = 40
+PRODUCTS = 40
 FIRST, MORE = 60, 60  # atoms of the first working set beside 4 k; those added at once
 ENOUGH = 3e-3  # share of what separates the relaxation from the target that the bound may be away from it
 
@@ -49,10 +49,10 @@ def looked_at(table: Table, status: Array, target: float) -> Iterator[Seen]:
     rank = np.where(status == 1, np.inf, np.where(status == 0, h[:, 0], -1.0))
     working = np.sort(np.argsort(-rank, kind="stable")[: min(table.n, 4 * k + FIRST)])
     s, G = _first_level(table, h[:, 0]), table.gram(working)
-    for _ in range(ROUNDS):
+    for _ in range(PRODUCTS):
         space = _visit.Space(
             G, table.A[:, working].T @ table.b, table.bb, table.d[working], table.C[working], table.nonneg,
-            table.size, table.off(working.size),
+            table.size, table.off(table.n),
         )  # fmt: skip
         some = x[working]
         blank = np.empty(working.size)

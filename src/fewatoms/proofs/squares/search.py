@@ -18,7 +18,7 @@ from fewatoms.proofs.squares.table import Ground, Table
 from fewatoms.rounding import above
 
 BREATH = 0.05  # seconds between two standings
-ROUNDS, LAST_ROUNDS = 4, 40  # of the relaxation of a node; where it is a leaf, or the root
+LOOKS, LAST_LOOKS = 4, 40  # of the relaxation of a node; where it is a leaf, or the root
 SHRUNK = 0.85  # share of the atoms of a stage; with fewer the next begins
 A_PAIR = 24.0  # bytes for each entry of a Gram matrix
 WEAK = 1e-3  # with less paid by every atom of length 1, bounds of nodes are of no use
@@ -61,7 +61,7 @@ class SquaresSearch(Search):
         self.target = question.enough()
         self.nodes, self.closed, self.pending = 0, np.inf, 0.0
         self.heap: list[Open] = []
-        self.hopeless = False
+        self.hopeless, self.ended = False, False
 
     # What is told ---------------------------------------------------------------------------------------------------
 
@@ -72,10 +72,11 @@ class SquaresSearch(Search):
         return max(0.0, known)
 
     def standing(self, ended: bool = False) -> Standing:
-        return Standing(min(self.lower, self.upper), self.upper, self.best, self.nodes, ended)
+        self.ended |= ended
+        return Standing(min(self.lower, self.upper), self.upper, self.best, self.nodes, self.ended)
 
     def final(self) -> Standing:
-        return self.standing(self.pending == np.inf and not self.heap)
+        return self.standing()
 
     def tree(self) -> Tree:
         return self.grown.kept(self.lower, self.table.n)
@@ -250,10 +251,10 @@ class Stage:
 
         table, p = search.table, ground.places.size
         self.search, self.places, self.d, self.C = search, ground.places, ground.d, ground.C
-        self.number = search.grown.move(ground.places.astype(np.int32), ground.D)
+        self.number = search.grown.move(ground.places.astype(np.intp), ground.D)
         Q = G - np.diag(ground.D)
         c = table.A[:, ground.places].T @ table.b
-        self.space = _visit.Space(Q, c, table.bb, ground.d, ground.C, table.nonneg, table.size, table.off(p))
+        self.space = _visit.Space(Q, c, table.bb, ground.d, ground.C, table.nonneg, table.size, table.off(table.n))
         self.bounds = bool((ground.d > 0).all() or np.isfinite(ground.C).all())
         self.chosen = np.empty(max(1, table.k), dtype=np.int64)
         self.h = np.empty(p)
@@ -268,7 +269,7 @@ class Stage:
         x = np.zeros(status.size)
         pull = np.maximum(self.space.c, 0.0) if self.space.nonneg else np.abs(self.space.c)
         s = float(np.sort(pull / np.sqrt(np.maximum(self.d, 1e-12)))[-min(self.search.table.k, pull.size)])
-        return self._visited(status.copy(), x, s, parent, NOWHERE, 0, LAST_ROUNDS)
+        return self._visited(status.copy(), x, s, parent, NOWHERE, 0, LAST_LOOKS)
 
     def child(self, parent: Open, side: int) -> Open | None:
         """One side of a node; None where it is closed."""
@@ -278,7 +279,7 @@ class Stage:
             status[status == 0] = -1
         x = np.zeros(status.size)
         x[parent.who] = parent.x
-        return self._visited(status, x, parent.s, parent.node, int(self.places[parent.branch]), side, ROUNDS)
+        return self._visited(status, x, parent.s, parent.node, int(self.places[parent.branch]), side, LOOKS)
 
     def _visited(
         self, status: Array, x: FloatArray, s: float, parent: int, atom: int, side: int, rounds: int
@@ -287,13 +288,13 @@ class Stage:
 
         search, before = self.search, status.copy()
         search.nodes += 1
-        most = rounds if (status == 0).any() else LAST_ROUNDS
+        most = rounds if (status == 0).any() else LAST_LOOKS
         low, s, left, found, branch = _visit.visit(
             self.space, status, search.table.k, x, self.h, self.chosen, s, search.target, most
         )
         who = np.flatnonzero(x)
         node = search.grown.add(
-            parent, atom, side, self.number, POINT, self.places[who].astype(np.int32), x[who].astype(np.float64)
+            parent, atom, side, self.number, POINT, self.places[who].astype(np.intp), x[who].astype(np.float64)
         )
         if low >= search.target:
             search.closed = min(search.closed, low)
@@ -304,21 +305,22 @@ class Stage:
         if left < 0:
             return None
         if not (status == 0).any():
-            return self._leaf(node, low, status, x, s)
+            self._leaf(node, status, x, s)
+            return None
         branch = branch if status[branch] == 0 else int(np.flatnonzero(status == 0)[0])
         return Open(node, low, status, who, x[who], s, branch)
 
-    def _leaf(self, node: int, low: float, status: Array, x: FloatArray, s: float) -> None:
+    def _leaf(self, node: int, status: Array, x: FloatArray, s: float) -> None:
         """A single choice is left: its bound is its objective, but for rounding."""
         from fewatoms.proofs.squares import _visit
 
         search = self.search
         low, s, _, found, _ = _visit.visit(
-            self.space, status, search.table.k, x, self.h, self.chosen, s, np.inf, LAST_ROUNDS
+            self.space, status, search.table.k, x, self.h, self.chosen, s, np.inf, LAST_LOOKS
         )
         search.better(found, self.places[self.chosen[self.chosen >= 0]])
         who = np.flatnonzero(x)
         search.grown.add(
-            node, NOWHERE, 0, self.number, POINT, self.places[who].astype(np.int32), x[who].astype(np.float64)
+            node, NOWHERE, 0, self.number, POINT, self.places[who].astype(np.intp), x[who].astype(np.float64)
         )
         search.closed = min(search.closed, low)

@@ -18,7 +18,7 @@ from fewatoms._types import FloatArray
 from fewatoms.proofs.squares.table import margin, shiftable
 
 FLOOR = 0.5  # share of the smallest eigenvalue that no entry falls below
-STEPS = 24
+BARRIER_STEPS = 24
 LARGEST = 400  # atoms up to which the steps are worth what they cost
 FALL, NEARNESS = 0.25, 2e-2
 INWARD = 0.3  # Newton decrement, for each root of an atom, at which mu falls
@@ -47,7 +47,7 @@ def _ascended(G: FloatArray, floor: float) -> FloatArray:
     n = len(G)
     D = np.full(n, 1.5 * floor)
     mu = 0.3 * float(D.mean())
-    for _ in range(STEPS):
+    for _ in range(BARRIER_STEPS):
         factor, _bad = lapack.dpotrf(G - np.diag(D), lower=1)
         inverse, _bad = lapack.dpotri(factor, lower=1)
         inverse = np.tril(inverse) + np.tril(inverse, -1).T

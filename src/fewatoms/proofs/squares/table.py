@@ -12,7 +12,7 @@ from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.proofs.base import Question
 from fewatoms.rounding import gamma
 
-AT_ONCE = 1 << 24  # numbers of images that are read at a time
+READ_AT_ONCE = 1 << 24  # numbers of images that are read at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class Table:
         classes = np.flatnonzero(alive)
         idle = np.setdiff1d(paying.forced, classes)
         n, m = classes.size, problem.b.size
-        A, step = np.empty((m, n), order="F"), max(1, AT_ONCE // max(1, m))
+        A, step = np.empty((m, n), order="F"), max(1, READ_AT_ONCE // max(1, m))
         for start in range(0, n, step):
             A[:, start : start + step] = paying.images(places[classes[start : start + step]])
         b = np.asarray(problem.b, dtype=np.float64)
@@ -159,8 +159,8 @@ class Ground:
         return np.asarray(self.table.C[self.places])
 
     def gains(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Of points X, a column each: what stands before the gains in their bounds, rounded down, and the gains h of all
-        atoms, no smaller than they are."""
+        """Of points X, a column each: what stands before the gains in their bounds, rounded down, and the gains h of
+        all atoms, no smaller than they are."""
         table = self.table
         used = np.flatnonzero(X.any(axis=1))
         Y = table.b[:, None] - self.A[:, used] @ X[used]
