@@ -11,9 +11,9 @@ from fewatoms.proofs.paying import Paying
 from fewatoms.proofs.smooth.checks import checked
 from fewatoms.proofs.smooth.given import Posed, kind_of, needs
 from fewatoms.proofs.smooth.search import SmoothSearch
-from fewatoms.proofs.smooth.table import NAME
+from fewatoms.proofs.smooth.table import SMOOTH_TREE
 
-__all__ = ["NAME", "Smooth", "SmoothChecker"]
+__all__ = ["SMOOTH_TREE", "Smooth", "SmoothChecker"]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A node of the tree, bounded: compiled. What its relaxation is, and its parts, are in `_parts.py`."""
+"""A node of the tree, bounded, in loops. What its relaxation is stands in `_groups.py`."""
 
 from __future__ import annotations
 
@@ -6,29 +6,18 @@ from math import inf
 
 import numpy as np
 
-from fewatoms._dense import jit
 from fewatoms._types import Array
-from fewatoms.proofs.smooth._parts import (
-    HALVINGS,
-    balanced,
-    bent,
-    gained,
-    inner,
-    leading,
-    paid,
-    part,
-    settled,
-    solved,
-    working,
-)
-from fewatoms.proofs.smooth.given import IN, OUT, SQUARES, Given
+from fewatoms.proofs.smooth._groups import balanced, gained, leading, paid, working
+from fewatoms.proofs.smooth._losses import HALVINGS, bent, curved, inner, settled, solved
+from fewatoms.proofs.smooth.given import HUBER, IN, OUT, SQUARES, Given
 
 DESCENT = 1e-3  # of what is to be gained: what passes may leave
-HOPELESS = 0.1  # share of what lacks for a node to close: once its bound is so near its relaxation, it is branched on
-ARMIJO = 1e-4
+FITTED_TO = 1e-6  # the same where classes are fitted
+OF_LOSS = 0.1  # share of the loss that is never left, whatever is to be gained
+BELOW = 0.1  # share of what lacks for a node to close: once its bound is so near its relaxation, it is branched on
+ASTRAY = 1e-9  # share of its terms that an inner product of y with a free column may have and still be rounding
 
 
-@part
 def image(g: Given, x: Array, left: Array) -> None:
     """left = b - A x."""
     for i in range(left.size):
@@ -40,7 +29,6 @@ def image(g: Given, x: Array, left: Array) -> None:
                 left[i] -= c * row[i]
 
 
-@part
 def aligned(g: Given, y: Array, x: Array, z: Array) -> float:
     """z = A'y, and what was moved out of f given back; <z, x> less half of that."""
     value = 0.0
@@ -50,7 +38,18 @@ def aligned(g: Given, y: Array, x: Array, z: Array) -> float:
     return value
 
 
-@part
+def astray(g: Given, y: Array) -> float:
+    """The largest inner product of y with a free column, as a share of its terms."""
+    most = 0.0
+    for k in range(g.F.shape[0]):
+        total, sizes = 0.0, 0.0
+        for i in range(y.size):
+            total += g.F[k, i] * y[i]
+            sizes += abs(g.F[k, i] * y[i])
+        most = max(most, abs(total) / max(sizes, 1e-300))
+    return most
+
+
 def priced(g: Given, x: Array, state: Array, theta: float) -> float:
     """What all coefficients pay, less what was moved out of f."""
     total = 0.0
@@ -62,7 +61,6 @@ def priced(g: Given, x: Array, state: Array, theta: float) -> float:
     return total
 
 
-@part
 def parabola(
     g: Given, places: Array, bend: Array, L: Array, HF: Array, y: Array, slack: Array, across: Array, ahead: Array
 ) -> Array:
@@ -102,7 +100,6 @@ def parabola(
     return Q
 
 
-@part
 def steepness(g: Given, Q: Array, work: Array, at: Array, tau: Array) -> None:
     """An upper bound of the curvature within each group: the largest sum of sizes in a row."""
     for j in range(work.size):
@@ -117,7 +114,6 @@ def steepness(g: Given, Q: Array, work: Array, at: Array, tau: Array) -> None:
             tau[j] = max(min(top, g.tau[work[j]]), 1e-12)
 
 
-@part
 def proposed(
     g: Given, x: Array, z: Array, y: Array, h: Array, bend: Array, L: Array, HF: Array, state: Array, kappa: int,
     theta: float, tolerance: float, most: int, goal: Array, free: Array,
@@ -147,13 +143,12 @@ def proposed(
     return theta
 
 
-@part
 def moved(
     g: Given, x: Array, v: Array, goal: Array, free: Array, state: Array, theta: float, value: float, left: Array,
     r: Array, y: Array, bend: Array, L: Array, HF: Array,
-) -> float:  # fmt: skip
-    """Go to the goal, or part of the way where that is not better; f there, x and v changed. What all pay for theta
-    falls, unless no step does."""
+) -> tuple[float, float]:  # fmt: skip
+    """Go to the goal, or part of the way where that is not better; f there, and the part; x and v changed. What all pay
+    for theta falls, unless no step does."""
     n, q = x.size, v.size
     here, begin = value + priced(g, x, state, theta), v.copy()
     start, t = x.copy(), 1.0
@@ -165,30 +160,32 @@ def moved(
         image(g, x, left)
         value = settled(g, left, v, r, y, bend, L, HF)
         if g.kind == SQUARES or value + priced(g, x, state, theta) <= here:
-            return value
+            return value, t
         t *= 0.5 if t > 0.1 else 0.2
-    return value
+    return value, 0.0
 
 
-@jit
 def node(
     g: Given, state: Array, kappa: int, x: Array, v: Array, theta: float, target: float, enough: float, steps: int,
-    most: int, h: Array,
+    most: int, h: Array, fit: Array, free_fit: Array,
 ) -> tuple[float, float, float, int]:  # fmt: skip
     """The best bound of a node that a few steps from x find: x, v and h are those of the best y.
 
-    It ends once the bound is at `target`, or where the relaxation is known to be below. The bound; what the relaxation
-    comes to, roughly; the penalty; how many steps were taken.
+    `fit` and `free_fit` become the coefficients with the lowest objective in the relaxation.
+
+    What y leaves of free columns must be rounding, or it proves nothing. It ends once the bound is at `target`, or
+    where the relaxation is known to be below. The bound; what the relaxation comes to, roughly; the penalty; how many
+    steps were taken.
     """
     n, m, q, count = x.size, g.b.size, v.size, h.size
-    left, r, y, bend = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
+    left, r, y, bend, bowl = np.empty(m), np.empty(m), np.empty(m), np.empty(m), np.empty(m)
     z, here, L, HF = np.empty(n), np.empty(count), np.empty((q, q)), np.empty((q, m))
     now, beside, goal, free = x.copy(), v.copy(), np.empty(n), np.empty(q)
     image(g, now, left)
     value = settled(g, left, beside, r, y, bend, L, HF)
-    best, above, step, known = -inf, inf, 0, theta
+    best, above, step, known, far = -inf, inf, 0, theta, 1.0
     while True:
-        bound = value + aligned(g, y, now, z)
+        bound = value + aligned(g, y, now, z) if astray(g, y) <= ASTRAY else -inf
         gained(g, z, here)
         sums, last, following = leading(here, state, kappa)
         for j in range(count):
@@ -205,17 +202,25 @@ def node(
                 v[k] = beside[k]
             for j in range(count):
                 h[j] = here[j]
-        above = min(above, value + priced(g, now, state, theta) - kappa * theta) if step else inf
+        objective = value + priced(g, now, state, theta) - kappa * theta
+        if step and objective < above:
+            above = objective
+            fit[:] = now
+            free_fit[:] = beside
         lacking = target - best
         done = lacking <= 0.0 or step >= steps or above - best <= enough
-        if done or (above < target and above - best <= HOPELESS * (target - above)):
+        if done or (kappa > 0 and above < target and above - best <= BELOW * (target - above)):
             break
-        tolerance = DESCENT * max(enough, min(lacking, above - best))
+        tolerance = (DESCENT if kappa else FITTED_TO) * max(enough, min(lacking, above - best, OF_LOSS * value))
         for a in range(n):
             goal[a] = now[a]
         if kappa == 0:
             theta = 0.0
-        theta = proposed(g, now, z, y, here, bend, L, HF, state, kappa, theta, tolerance, most, goal, free)
-        value = moved(g, now, beside, goal, free, state, theta, value, left, r, y, bend, L, HF)
+        if far < 1.0 and g.kind == HUBER:  # what is flat is bent as far as that stays above it
+            curved(g, bend, bowl, L, HF, r, y, True)
+        else:
+            bowl[:] = bend
+        theta = proposed(g, now, z, y, here, bowl, L, HF, state, kappa, theta, tolerance, most, goal, free)
+        value, far = moved(g, now, beside, goal, free, state, theta, value, left, r, y, bend, L, HF)
         step += 1
     return best, above, known, step

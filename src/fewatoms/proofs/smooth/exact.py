@@ -16,7 +16,7 @@ from fewatoms.proofs.paying import HELD
 from fewatoms.proofs.smooth.given import HUBER, LOGISTIC, MULTINOMIAL, SQUARES, Posed
 from fewatoms.rounding import gamma
 
-SETTLING = 12  # steps of Newton's method for free coefficients, at most
+FREE_NEWTON = 12  # steps of Newton's method for free coefficients, at most
 LOGARITHMS = 64.0  # no logarithm of a probability that counts is larger
 
 
@@ -83,11 +83,11 @@ class Exact:
         if not posed.F.shape[1]:
             return self._at(left)
         V = V.copy()
-        for step in range(SETTLING):
+        for step in range(FREE_NEWTON):
             duals = self._at(left - posed.F @ V)
             slope = posed.F.T @ duals.y
             size = np.abs(posed.F).T @ np.abs(duals.y)
-            if step == SETTLING - 1 or (np.abs(slope) <= 1e-14 * size).all():
+            if step == FREE_NEWTON - 1 or (np.abs(slope) <= 1e-14 * size).all():
                 break
             V += self._newton(duals, slope)
         return duals

@@ -18,10 +18,12 @@ from fewatoms.rounding import doubt, gamma
 SQUARES, HUBER, LOGISTIC, MULTINOMIAL = range(4)
 KINDS: dict[type[Loss], int] = {LeastSquares: SQUARES, Huber: HUBER, Logistic: LOGISTIC, Multinomial: MULTINOMIAL}
 FREE, IN, OUT = range(3)  # states of classes
-DEPENDENT = 1e-11  # share of a free column's length that the others must leave for it to count
+SPANNED = 1e-11  # share of a free column's length that the others must leave for it to count
 COPIES = 4  # arrays as large as all images that are held at a time
-INDEPENDENT = 1e-9  # smallest eigenvalue of the Gram matrix of unit images, from which on a part of it is moved out
-SHORTER = 1.0 - 1e-6  # what is moved out stays so far from what could be
+LEAST_EIGENVALUE = (
+    1e-9  # smallest eigenvalue of the Gram matrix of unit images, from which on a part of it is moved out
+)
+INSIDE_OF = 1.0 - 1e-6  # what is moved out stays so far from what could be
 
 
 class Given(NamedTuple):
@@ -185,7 +187,7 @@ class Posed:
             basis = linalg.orthonormal(alike[:, stay])
             rest = alike[:, k] - basis @ (basis.T @ alike[:, k])
             rest -= basis @ (basis.T @ rest)
-            if np.linalg.norm(rest) > DEPENDENT * np.linalg.norm(alike[:, k]):
+            if np.linalg.norm(rest) > SPANNED * np.linalg.norm(alike[:, k]):
                 stay.append(k)
         return np.ascontiguousarray(alike[:, stay])
 
@@ -201,14 +203,14 @@ class Posed:
             return nothing
         G = self._gram(live)
         values, U = np.linalg.eigh(G)
-        if values[0] <= INDEPENDENT:
+        if values[0] <= LEAST_EIGENVALUE:
             return nothing
         each = 1.0 / ((U * U) @ (1.0 / values))
         root = np.sqrt(each)
         low = float(np.linalg.eigvalsh(G / np.outer(root, root))[0])
         even = np.full(live.size, float(values[0]))
         best = max(even, low * each, key=lambda out: float(out.sum()))
-        nothing[live] = np.maximum(best * SHORTER - 2.0 * self.unseen, 0.0)
+        nothing[live] = np.maximum(best * INSIDE_OF - 2.0 * self.unseen, 0.0)
         return nothing if self.separable(nothing) else np.zeros(self.places.size)
 
     def separable(self, shift: FloatArray) -> bool:

@@ -1,4 +1,4 @@
-"""Nodes bounded by the compiled loops: numba is imported when the first one is."""
+"""Nodes bounded by loops, as machine code where that is at hand."""
 
 from __future__ import annotations
 
@@ -8,14 +8,30 @@ from functools import cached_property
 import numpy as np
 
 from fewatoms._types import Array, FloatArray, Foreign
-from fewatoms.proofs.smooth.given import FREE, IN, OUT, Posed
+from fewatoms.proofs.machine import Machine
+from fewatoms.proofs.smooth.given import FREE, IN, OUT, Given, Posed
 
 FIRST_STEPS = 40  # at the root, which everything begins at
-STEPS = 8  # at other nodes
+NODE_STEPS = 8  # at other nodes
 FIT_STEPS = 60  # where a choice of classes is fitted
-BEYOND = 30  # groups that are not in use that are looked at
+UNUSED = 30  # groups that are not in use that are looked at
 ROOT_PRECISION = 1e-5  # share of what lacks for an end: the first relaxation is solved so far
 PRECISION = 1e-8  # the same of the objective, elsewhere
+SMALL_ENOUGH, FEW_ENOUGH = 400, 12  # numbers in all images, and how many they are: nodes take milliseconds in any case
+
+
+def _sample() -> tuple[object, ...]:
+    """Arguments as `node` takes them."""
+    one, flat, whole = np.ones((1, 1)), np.ones(1), np.zeros(1, dtype=np.int64)
+    given = Given(one, one, flat, flat, flat, flat, whole, one, whole, flat, flat, flat, 1, 0, 1.0, False)
+    return given, whole, 1, flat, flat, 0.0, 0.0, 0.0, 1, 1, flat, flat, flat
+
+
+MACHINE = Machine(
+    f"{__name__}:MACHINE",
+    tuple(f"fewatoms.proofs.smooth.{name}" for name in ("_losses", "_groups", "_nodes")),
+    {"node": _sample},
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +43,7 @@ class Bounded:
     h : what each class gains
     shares, weight : of each class: how far it is used, and what its coefficients pay
     above : what its relaxation comes to, roughly; of a choice that was fitted its objective
+    fit, free : the coefficients at which it comes to that
     """
 
     bound: float
@@ -37,6 +54,8 @@ class Bounded:
     shares: FloatArray
     weight: FloatArray
     above: float
+    fit: FloatArray
+    free: FloatArray
 
 
 class Nodes:
@@ -46,11 +65,19 @@ class Nodes:
         self.posed, self.given = posed, posed.given
         self.classes = posed.starts.size - 1
 
-    @cached_property
-    def _node(self) -> Foreign:
-        from fewatoms.proofs.smooth._nodes import node
+    @property
+    def ready(self) -> bool:
+        """Whether there is machine code for what is to be done, or it can be done without."""
+        return self._small or not MACHINE.wanted or MACHINE.ready() is not None
 
-        return node
+    @cached_property
+    def _small(self) -> bool:
+        n, m = self.given.A.shape
+        return n * m <= SMALL_ENOUGH and n <= FEW_ENOUGH
+
+    @property
+    def _node(self) -> Foreign:
+        return (MACHINE.ready() or MACHINE.plain)["node"]
 
     def root(self, state: Array, kappa: int, target: float) -> Bounded:
         """The first node, from nothing."""
@@ -62,7 +89,7 @@ class Nodes:
     def near(self, state: Array, kappa: int, known: Bounded, target: float) -> Bounded:
         """A node from what is known of the one that it is a part of."""
         last = kappa == 0 or np.count_nonzero(state == FREE) <= kappa
-        steps = FIT_STEPS if last else STEPS
+        steps = FIT_STEPS if last else NODE_STEPS
         state, kappa = settled(state, kappa)
         x = self._without(known.x, state)
         return self._bounded(state, kappa, x, known.v.copy(), known.theta, target, PRECISION * abs(target), steps)
@@ -89,10 +116,11 @@ class Nodes:
         steps: int,
     ) -> Bounded:  # fmt: skip
         h = np.empty(self.classes)
-        found = self._node(self.given, state, kappa, x, v, theta, target, enough, steps, BEYOND, h)
+        fit, free = x.copy(), v.copy()
+        found = self._node(self.given, state, kappa, x, v, theta, target, enough, steps, UNUSED, h, fit, free)
         bound, above, theta, _ = found
         shares, weight = self._shares(x, max(theta, 0.0))
-        return Bounded(bound, x, v, theta, h, np.where(state == IN, 1.0, shares), weight, above)
+        return Bounded(bound, x, v, theta, h, np.where(state == IN, 1.0, shares), weight, above, fit, free)
 
     def _shares(self, x: FloatArray, theta: float) -> tuple[FloatArray, FloatArray]:
         """How far each class is used for a penalty on its use, and what it pays."""

@@ -16,13 +16,13 @@ from fewatoms.proofs.smooth.exact import Exact
 from fewatoms.proofs.smooth.given import FREE, IN, OUT, Posed
 from fewatoms.proofs.smooth.nodes import Bounded, Nodes
 from fewatoms.proofs.smooth.record import Record
-from fewatoms.proofs.smooth.table import NAME, NOBODY, TOGETHER, Evaluated, Visit, walked
+from fewatoms.proofs.smooth.table import HANDED_ON, SMOOTH_TREE, TOGETHER, Evaluated, Visit, walked
 
 BREATH = 0.05  # seconds from one standing to the next
-TRIED = 100_000  # choices of classes that are remembered as fitted
+REMEMBERED = 100_000  # choices of classes that are remembered as fitted
 OFF = 1e-9  # share of f(b) by which figures of a search under way are put lower: what is told in the end is evaluated
 BETTER = 1e-10  # share by which another answer must be better to be one
-EVEN = 1e-6  # a share nearer to 0 or 1 than this is not in doubt
+IN_DOUBT = 1e-6  # a share nearer to 0 or 1 than this is not in doubt
 
 
 @dataclass(order=True)
@@ -52,7 +52,7 @@ class SmoothSearch(Search):
         again
     """
 
-    name = NAME
+    name = SMOOTH_TREE
 
     def __init__(self, question: Question, posed: Posed) -> None:
         self.question, self.posed = question, posed
@@ -77,6 +77,10 @@ class SmoothSearch(Search):
             yield from self._searched()
 
     def _searched(self) -> Iterator[Standing]:
+        while not self.nodes.ready:  # somebody makes machine code
+            ledger.tick()
+            time.sleep(BREATH)
+            yield Standing(0.0, self.upper, self.best, 0)
         self._begin()
         yield self._standing()
         before = time.monotonic()
@@ -128,7 +132,7 @@ class SmoothSearch(Search):
         state = self.posed.root_state.copy()
         kappa = self.question.k - int(np.count_nonzero(state == IN))
         known = self.nodes.root(state, kappa, self.question.enough(self.upper))
-        self.record.add(-1, NOBODY, FREE, known)
+        self.record.add(-1, HANDED_ON, FREE, known)
         self._better(known, state, kappa)
         self._push(Open(known.bound, 0, 0, state, known))
 
@@ -171,7 +175,7 @@ class SmoothSearch(Search):
         for atom, side, after, left, child in bounded:
             number = self.record.add(node.number, atom, side, child)
             self._better(child, after, left)
-            found.append(Open(max(node.bound, child.bound), node.depth - 1, number, after, child, atom == NOBODY))
+            found.append(Open(max(node.bound, child.bound), node.depth - 1, number, after, child, atom == HANDED_ON))
         return found
 
     # Better answers ---------------------------------------------------------------------------------------------------
@@ -184,12 +188,12 @@ class SmoothSearch(Search):
         key = chosen.astype(np.int32).tobytes()
         if key in self._tried:
             return
-        if len(self._tried) < TRIED:
+        if len(self._tried) < REMEMBERED:
             self._tried.add(key)
         fit = self.nodes.fitted(chosen, known, self.upper)
         if fit is None or not fit.above < self.upper * (1.0 - BETTER):
             return
-        objective = self.posed.objective(fit.x, self.posed.free(fit.x, fit.v))
+        objective = self.posed.objective(fit.fit, self.posed.free(fit.fit, fit.free))
         if objective < self.upper * (1.0 - BETTER):
             self.upper, self.best = objective, chosen.astype(np.intp)
 
@@ -216,10 +220,10 @@ def parted(state: Array, kappa: int, shares: FloatArray) -> list[tuple[int, int,
     if kappa <= 0 or free.size <= kappa:
         after = state.copy()
         after[free] = OUT if kappa <= 0 else IN
-        return [(NOBODY, FREE, after, max(0, kappa - free.size))]
+        return [(HANDED_ON, FREE, after, max(0, kappa - free.size))]
     doubt = np.minimum(shares[free], 1.0 - shares[free])
     at = int(np.argmax(doubt))
-    if doubt[at] <= EVEN:
+    if doubt[at] <= IN_DOUBT:
         at = int(np.argmax(shares[free]))
     taken, left = state.copy(), state.copy()
     taken[free[at]], left[free[at]] = IN, OUT

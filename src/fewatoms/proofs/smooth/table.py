@@ -20,9 +20,9 @@ from fewatoms.proofs.smooth.exact import Exact
 from fewatoms.proofs.smooth.given import FREE, IN, OUT
 from fewatoms.rounding import gamma
 
-NAME = "groups and smooth losses"
-NOBODY = -1
-TOGETHER = 128  # nodes whose bounds are evaluated at a time
+SMOOTH_TREE = "groups and smooth losses"
+HANDED_ON = -1
+TOGETHER = 256  # nodes whose bounds are evaluated at a time
 INTEGERS = ("parent", "atom", "side", "starts", "places", "fixed_starts", "fixed", "fixed_side")
 
 
@@ -56,7 +56,7 @@ class Table:
         return self.parent.size
 
     def tree(self, told: dict[str, Plain]) -> Tree:
-        return Tree(NAME, told, {name: np.asarray(array) for name, array in vars(self).items()})
+        return Tree(SMOOTH_TREE, told, {name: np.asarray(array) for name, array in vars(self).items()})
 
     @classmethod
     def read(cls, tree: Tree, classes: int, coordinates: int, q: int) -> Table:
@@ -151,7 +151,7 @@ def _decided(node: int, state: Array, fixed: IntArray, sides: IntArray) -> Array
 def _parted(table: Table, node: int, below: list[int], after: Array, kappa: int) -> list[tuple[int, Array, int]]:
     """The children of a node, refused unless they have all choices that are left between them."""
     atoms, sides = table.atom[below].tolist(), table.side[below].tolist()
-    if len(below) == 1 and atoms == [NOBODY] and sides == [FREE]:
+    if len(below) == 1 and atoms == [HANDED_ON] and sides == [FREE]:
         return [(below[0], after, kappa)]
     whole = len(below) == 2 and atoms[0] == atoms[1] and sorted(sides) == [IN, OUT] and kappa > 0
     if not whole or not 0 <= atoms[0] < after.size or after[atoms[0]] != FREE:

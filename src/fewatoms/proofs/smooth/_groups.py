@@ -1,4 +1,4 @@
-"""The loops that bound a node of the tree. Importing this imports numba.
+"""Groups in loops: what their coefficients pay and gain, and how they descend in a parabola.
 
 A node has groups taken (IN), groups left out (OUT) and kappa more to be chosen among the others (FREE). Its relaxation,
 
@@ -13,27 +13,22 @@ bounds the node however x was found.
 
 from __future__ import annotations
 
-from math import exp, inf, log, log1p, sqrt
+from math import inf, sqrt
 
 import numpy as np
-from numba import njit
 
 from fewatoms._types import Array
-from fewatoms.proofs.smooth.given import FREE, IN, LOGISTIC, MULTINOMIAL, SQUARES, Given
+from fewatoms.proofs.smooth._losses import factored, solved
+from fewatoms.proofs.smooth.given import FREE, IN, Given
 
-TRIALS = 14  # penalties that are tried in one parabola
+PENALTIES = 14  # penalties that are tried in one parabola
 EVEN_SHARES = 0.02  # what the shares may miss kappa by
-PASSES = 60  # over the working set for one penalty
-INNER = 3  # steps in one group of several columns at a time
-NEAR = 0.5  # share of theta from which on a group is looked at
-FREE_STEPS = 30  # of Newton's method for the free coefficients
-HALVINGS = 12  # of a step that would make matters worse
-
-# Nobody calls parts from Python: they are compiled into what does, and kept with it
-part = njit(nogil=True, fastmath={"contract", "reassoc", "nsz"}, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+LEAP = 200  # coefficients that take a step of Newton's together at most
+PASSES, MANY_PASSES = 60, 600  # over the working set for one penalty; where classes are fitted
+REPEATED = 3  # steps in one group of several columns at a time
+LOOKED_AT = 0.5  # share of theta from which on a group is looked at
 
 
-@part
 def conjugate(z: float, d: float, cap: float, nonnegative: bool) -> float:
     """h of one coordinate: the maximum of z c - d c^2 / 2 over the coefficients that are allowed."""
     size = max(z, 0.0) if nonnegative else abs(z)
@@ -43,172 +38,11 @@ def conjugate(z: float, d: float, cap: float, nonnegative: bool) -> float:
     return c * (size - 0.5 * d * c)
 
 
-@part
 def clipped(c: float, cap: float, nonnegative: bool) -> float:
     """The nearest coefficient that is allowed."""
     return min(max(c, 0.0 if nonnegative else -cap), cap)
 
 
-@part
-def slope(g: Given, r: Array, y: Array, bend: Array) -> float:
-    """y = grad f(r), the curvatures (probabilities, where there are several classes), and f(r)."""
-    total = 0.0
-    if g.kind == MULTINOMIAL:
-        for i in range(g.code.size):
-            total += _row(g, r, y, bend, i)
-        return total
-    for i in range(r.size):
-        w = g.w[i]
-        if g.kind == LOGISTIC:
-            t = g.sign[i] * r[i]
-            e = exp(-abs(t))
-            p = 1.0 / (1.0 + e) if t > 0.0 else e / (1.0 + e)
-            total += w * (max(t, 0.0) + log1p(e))
-            y[i] = w * g.sign[i] * p
-            bend[i] = w * e / ((1.0 + e) * (1.0 + e))
-        else:
-            size = abs(r[i])
-            small = size if g.kind == SQUARES else min(size, g.delta)
-            total += w * small * (size - 0.5 * small)
-            y[i] = w * (small if r[i] > 0.0 else -small)
-            bend[i] = w if small == size else 0.0
-    return total
-
-
-@part
-def _row(g: Given, r: Array, y: Array, bend: Array, i: int) -> float:
-    """The same for one datum with several classes."""
-    k, at = g.classes, i * g.classes
-    low = r[at]
-    for c in range(1, k):
-        low = min(low, r[at + c])
-    total = 0.0
-    for c in range(k):
-        bend[at + c] = exp(low - r[at + c])
-        total += bend[at + c]
-    w, own, rest = g.w[at], at + g.code[i], 0.0
-    for c in range(k):
-        bend[at + c] /= total
-        if at + c != own:
-            y[at + c] = -w * bend[at + c]
-            rest += bend[at + c]
-    y[own] = w * rest
-    return w * (log(total) - low + r[own])
-
-
-@part
-def bent(g: Given, bend: Array, u: Array, out: Array) -> None:
-    """The Hessian times u."""
-    if g.kind != MULTINOMIAL:
-        for i in range(u.size):
-            out[i] = bend[i] * u[i]
-        return
-    k = g.classes
-    for i in range(g.code.size):
-        at, mean = i * k, 0.0
-        for c in range(k):
-            mean += bend[at + c] * u[at + c]
-        for c in range(k):
-            out[at + c] = g.w[at] * bend[at + c] * (u[at + c] - mean)
-
-
-@part
-def inner(a: Array, b: Array) -> float:
-    """<a, b>."""
-    total = 0.0
-    for i in range(a.size):
-        total += a[i] * b[i]
-    return total
-
-
-@part
-def factored(K: Array) -> None:
-    """The Cholesky factor of K in its lower triangle; directions that have no length stay where they are."""
-    n = K.shape[0]
-    top = 0.0
-    for i in range(n):
-        top = max(top, K[i, i])
-    for i in range(n):
-        for j in range(i + 1):
-            total = K[i, j]
-            for t in range(j):
-                total -= K[i, t] * K[j, t]
-            if i > j:
-                K[i, j] = total / K[j, j]
-            else:
-                K[i, i] = sqrt(total) if total > 1e-13 * top else 1e150
-
-
-@part
-def solved(L: Array, u: Array) -> None:
-    """u = (L L')^-1 u."""
-    n = L.shape[0]
-    for i in range(n):
-        for t in range(i):
-            u[i] -= L[i, t] * u[t]
-        u[i] /= L[i, i]
-    for i in range(n - 1, -1, -1):
-        for t in range(i + 1, n):
-            u[i] -= L[t, i] * u[t]
-        u[i] /= L[i, i]
-
-
-@part
-def settled(g: Given, left: Array, v: Array, r: Array, y: Array, bend: Array, L: Array, HF: Array) -> float:
-    """The best free coefficients beside what is left of the data, with r, y and the curvatures there; f(r).
-
-    L becomes the Cholesky factor of F' H F.
-    """
-    q, m = g.F.shape
-    for i in range(m):
-        r[i] = left[i]
-    for k in range(q):
-        for i in range(m):
-            r[i] -= g.F[k, i] * v[k]
-    value = slope(g, r, y, bend)
-    if q == 0:
-        return value
-    step, trial, ahead = np.empty(q), np.empty(m), np.empty(m)
-    for _ in range(FREE_STEPS):
-        off, size = 0.0, 0.0
-        for k in range(q):
-            step[k] = inner(g.F[k], y)
-            terms = 0.0
-            for i in range(m):
-                terms += abs(g.F[k, i] * y[i])
-            off, size = max(off, abs(step[k])), max(size, terms)
-        for k in range(q):
-            bent(g, bend, g.F[k], HF[k])
-            for j in range(k + 1):
-                L[k, j] = inner(HF[k], g.F[j])
-        factored(L)
-        if off <= 1e-14 * size:
-            break
-        solved(L, step)
-        t, better = 1.0, False
-        for _ in range(HALVINGS):
-            for i in range(m):
-                ahead[i] = r[i]
-            for k in range(q):
-                for i in range(m):
-                    ahead[i] -= t * step[k] * g.F[k, i]
-            fresh = slope(g, ahead, trial, bend)
-            if fresh <= value + 1e-15 * abs(value):
-                better = True
-                break
-            t *= 0.5
-        if not better:
-            value = slope(g, r, y, bend)
-            break
-        for k in range(q):
-            v[k] += t * step[k]
-        for i in range(m):
-            r[i], y[i] = ahead[i], trial[i]
-        value = fresh
-    return value
-
-
-@part
 def leading(h: Array, state: Array, kappa: int) -> tuple[float, float, float]:
     """The sum of the kappa largest h among the free groups, the last of these and the next one (0: there is none)."""
     top, count = np.zeros(kappa + 1), 0
@@ -227,7 +61,6 @@ def leading(h: Array, state: Array, kappa: int) -> tuple[float, float, float]:
     return total, (top[kappa - 1] if kappa else inf), top[kappa]
 
 
-@part
 def gained(g: Given, z: Array, h: Array) -> None:
     """h of every group."""
     for j in range(h.size):
@@ -237,7 +70,6 @@ def gained(g: Given, z: Array, h: Array) -> None:
         h[j] = total
 
 
-@part
 def paid(g: Given, x: Array, j: int, theta: float, state: int) -> float:
     """What the coefficients of a group pay: p, or phi where the group is free."""
     total, least = 0.0, 0.0
@@ -252,7 +84,6 @@ def paid(g: Given, x: Array, j: int, theta: float, state: int) -> float:
     return total / share + theta * share
 
 
-@part
 def one(a: float, d: float, cap: float, tau: float, theta: float, nonnegative: bool) -> tuple[float, float]:
     """argmin over x of tau x^2 / 2 - a x + phi(x) for one coordinate, and the share that it takes."""
     size = max(a, 0.0) if nonnegative else abs(a)
@@ -272,7 +103,6 @@ def one(a: float, d: float, cap: float, tau: float, theta: float, nonnegative: b
     return (c if a > 0.0 else -c), share
 
 
-@part
 def block(g: Given, j: int, a: Array, tau: float, theta: float, state: int, out: Array) -> float:
     """argmin over x of tau |x|^2 / 2 - <a, x> + what group j pays, and the share that it takes."""
     low, size = g.starts[j], g.starts[j + 1] - g.starts[j]
@@ -302,7 +132,6 @@ def block(g: Given, j: int, a: Array, tau: float, theta: float, state: int, out:
     return _partly(g, low, size, a, tau, theta, out)
 
 
-@part
 def _partly(g: Given, low: int, size: int, a: Array, tau: float, theta: float, out: Array) -> float:
     """The same where the share is between 0 and 1 and known by no formula: h of what is left falls to theta."""
     below, above = 0.0, 1.0
@@ -322,7 +151,6 @@ def _partly(g: Given, low: int, size: int, a: Array, tau: float, theta: float, o
     return share
 
 
-@part
 def descended(
     g: Given, Q: Array, slack: Array, x: Array, work: Array, at: Array, tau: Array, state: Array, theta: float,
     tolerance: float, most: int,
@@ -336,14 +164,14 @@ def descended(
         widest = max(widest, at[j + 1] - at[j])
     a, fresh, before = np.empty(widest), np.empty(widest), np.empty(widest)
     shares = 0.0
-    for _ in range(most):
+    for turn in range(most):
         moved, shares = 0.0, 0.0
         for j in range(work.size):
             low, size, kind = at[j], at[j + 1] - at[j], state[work[j]]
             share, there = 0.0, 0.0
             for i in range(size):
                 before[i], fresh[i] = x[low + i], x[low + i]
-            for _ in range(1 if size == 1 else INNER):
+            for _ in range(1 if size == 1 else REPEATED):
                 for i in range(size):
                     total = slack[low + i]
                     for t in range(size):
@@ -362,18 +190,50 @@ def descended(
             shares += share if kind == FREE else 0.0
         if moved <= tolerance:
             break
+        if turn % 4 == 1:
+            leapt(g, Q, slack, x, work, at, state)
     return shares
 
 
-@part
+def leapt(g: Given, Q: Array, slack: Array, x: Array, work: Array, at: Array, state: Array) -> None:
+    """Newton's step of all coefficients of groups taken that are inside their box, as far as they stay there."""
+    some, places, count = np.empty(x.size, dtype=np.int64), np.empty(x.size, dtype=np.int64), 0
+    for j in range(work.size):
+        for i in range(at[j], at[j + 1] if state[work[j]] == IN else at[j]):
+            a = g.starts[work[j]] + i - at[j]
+            if abs(x[i]) < g.cap[a] and (x[i] > 0.0 or not g.nonnegative):
+                some[count], places[count] = i, a
+                count += 1
+    if not 1 < count <= LEAP:
+        return
+    K, step = np.empty((count, count)), np.empty(count)
+    for i in range(count):
+        for t in range(i + 1):
+            K[i, t] = Q[some[i], some[t]]
+        K[i, i] += g.d[places[i]]
+        step[i] = slack[some[i]] - g.d[places[i]] * x[some[i]]
+    factored(K)
+    solved(K, step)
+    far = 1.0
+    for i in range(count):
+        ahead, a = x[some[i]] + step[i], places[i]
+        if ahead != clipped(ahead, g.cap[a], g.nonnegative):
+            edge = clipped(ahead, g.cap[a], g.nonnegative)
+            far = min(far, (edge - x[some[i]]) / step[i])
+    for i in range(count):
+        x[some[i]] = clipped(x[some[i]] + far * step[i], g.cap[places[i]], g.nonnegative)
+        for t in range(x.size):
+            slack[t] -= far * step[i] * Q[some[i], t]
+
+
 def balanced(
     g: Given, Q: Array, slack: Array, x: Array, work: Array, at: Array, tau: Array, state: Array, kappa: int,
     theta: float, tolerance: float,
 ) -> float:  # fmt: skip
     """Descend until the shares sum to kappa as well; the penalty at which they do."""
     low, high, much, little = 0.0, inf, inf, 0.0
-    for trial in range(TRIALS):
-        shares = descended(g, Q, slack, x, work, at, tau, state, theta, tolerance, PASSES)
+    for trial in range(PENALTIES):
+        shares = descended(g, Q, slack, x, work, at, tau, state, theta, tolerance, PASSES if kappa else MANY_PASSES)
         if abs(shares - kappa) <= EVEN_SHARES or kappa == 0:
             break
         if shares > kappa:
@@ -383,7 +243,7 @@ def balanced(
         if high == inf:
             theta *= min(16.0, max(1.1, (shares / kappa) ** 2))
         elif low == 0.0:
-            if theta < 1e-200 or trial == TRIALS - 1:
+            if theta < 1e-200 or trial == PENALTIES - 1:
                 break
             theta *= max(1.0 / 16.0, min(0.9, (max(shares, 0.0) / kappa) ** 2))
         else:
@@ -392,7 +252,6 @@ def balanced(
     return theta
 
 
-@part
 def working(g: Given, x: Array, h: Array, state: Array, theta: float, most: int) -> Array:
     """The groups that are looked at: those taken, those in use, and the free ones whose h is not far below theta."""
     found, count, other = np.empty(h.size, dtype=np.int64), 0, np.empty(h.size)
@@ -402,17 +261,17 @@ def working(g: Given, x: Array, h: Array, state: Array, theta: float, most: int)
         if state[j] == FREE:
             for a in range(g.starts[j], g.starts[j + 1]):
                 used = used or x[a] != 0.0
-            if not used and h[j] > NEAR * theta:
+            if not used and h[j] > LOOKED_AT * theta:
                 other[candidates] = h[j]
                 candidates += 1
         if used:
             found[count] = j
             count += 1
-    bar = NEAR * theta
+    bar = LOOKED_AT * theta
     if candidates > most:
         bar = max(bar, np.sort(other[:candidates])[candidates - most])
     for j in range(h.size):
-        used = state[j] != FREE or h[j] <= NEAR * theta or h[j] < bar
+        used = state[j] != FREE or h[j] <= LOOKED_AT * theta or h[j] < bar
         for a in range(g.starts[j], g.starts[j + 1]):
             used = used or x[a] != 0.0
         if not used:
