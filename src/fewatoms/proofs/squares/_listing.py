@@ -4,7 +4,8 @@ With some atoms taken, `r` is what is left of M'b and `s` of the diagonal of M'M
 the objective by r_j^2 / (2 s_j). Without signs and caps fits are no worse, so that most choices are done with by that
 number. Of the others, one with a coefficient that is below 0 and none beyond its cap is no better than a choice of
 fewer, all of which are looked at too where signs matter: on the way from the best allowed point to the fit the
-objective falls, so that point has a coefficient that is 0. What is left is fitted within its box.
+objective falls, so that point has a coefficient that is 0. That is of no use where atoms are in every choice, as these
+are not left out. What remains is fitted within its box.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ def boxed(space: Space, taken: Array, n: int) -> float:
 def promising(space: Space, taken: Array, n: int, target: float, held: int) -> bool:
     """Whether a choice whose fit is below the target is so within its box too, or may be."""
     kind = worth_fitting(space, taken, n, np.empty(n))
-    if kind == 0 and n > held:
+    if kind == 0 and held == 0:
         return False
     return kind == 1 or boxed(space, taken, n) < target
 

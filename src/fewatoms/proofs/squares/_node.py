@@ -24,6 +24,7 @@ from fewatoms._types import Array, FloatArray, Foreign
 
 INSIDE, SATURATED, FRACTIONAL = 2, 1, 0
 DAMPED = 1e-13  # on the diagonal, where columns may depend on each other
+HALVINGS = 30  # of the interval that s is in
 TRIES = 8  # of shorter and shorter steps
 CUT = 0.4
 AS_TAKEN = 1e-7  # relative: a set is what the step took it for
@@ -85,7 +86,8 @@ def gain(z: float, d: float, C: float, nonneg: bool) -> float:
 
 @compiled
 def level(node: Node, x: FloatArray, begin: float) -> float:
-    """The s for which the shares sum to kappa; 0 where they need not, -1 where caps forbid that."""
+    """The s for which the shares sum to kappa; 0 where they need not, -1 where caps forbid that. Where all of them feel
+    their caps, and sum to kappa by these, any larger one does as well: `begin`, if it is."""
     count, capped, lin = 0, 0.0, 0.0
     for i in range(x.size):
         if not node.ins[i] and x[i] != 0.0:
@@ -100,11 +102,13 @@ def level(node: Node, x: FloatArray, begin: float) -> float:
     low, high = 0.0, np.inf
     for _ in range(200):
         room, rest = shared(node, x, s)
-        if room <= 0.0 and not (room == 0.0 and rest == 0.0):
+        if rest == 0.0 and abs(room) <= 1e-9 * node.kappa:
+            return s
+        if room <= 0.0:
             low, new = s, 2.0 * s
         elif rest == 0.0:
-            if room == 0.0 or s < 1e-200:
-                return s if room == 0.0 else 0.0
+            if s < 1e-200:
+                return 0.0
             high, new = s, 0.5 * (low + s)
         else:
             new = rest / room
@@ -359,7 +363,7 @@ def stepped(node: Node, step: Step, x: FloatArray, g: FloatArray, s: float, val:
     for _ in range(TRIES):
         held = moved(node, step, x, y, n, ds, length)
         slopes(node, y, gy)
-        new = level(node, y, s)
+        new = level(node, y, max(s + length * ds, 0.1 * s))
         if new >= 0.0:
             v = value(node, y, gy, new)
             if v <= val + 1e-14 * abs(val):
@@ -372,14 +376,56 @@ def stepped(node: Node, step: Step, x: FloatArray, g: FloatArray, s: float, val:
 
 
 @compiled
+def filling(node: Node, x: FloatArray) -> float:
+    """What caps make of the shares at least."""
+    total = 0.0
+    for i in range(x.size):
+        if not node.ins[i]:
+            total += abs(x[i]) / node.C[i]
+    return total
+
+
+@compiled
+def bracketed(node: Node, x: FloatArray, g: FloatArray, s: float) -> float:
+    """x for the s at which the shares sum to kappa, by bisection: where caps make shares, phi is infinite beyond a wall
+    along which it cannot be followed, but at a fixed s there is none."""
+    low, high = 0.0, np.inf
+    for _ in range(HALVINGS):
+        for _sweep in range(3):
+            sweep(node, x, g, s)
+        shares = 0.0
+        for i in range(x.size):
+            if not node.ins[i] and x[i] != 0.0:
+                w = abs(x[i]) * node.d[i] ** 0.5
+                shares += min(1.0, max(w / s if w < s else 1.0, abs(x[i]) / node.C[i])) if w > 0.0 else abs(x[i]) / node.C[i]
+        if abs(shares - node.kappa) <= 1e-6 * node.kappa:
+            break
+        if shares > node.kappa:
+            low = s
+        else:
+            high = s
+        if high == np.inf:
+            s *= 1.5
+        elif low == 0.0:
+            s *= 0.5
+        else:
+            s = 0.5 * (low + high)
+        if high - low <= 1e-6 * low or s < 1e-12:
+            break
+    return s
+
+
+@compiled
 def relaxed(node: Node, x: FloatArray, s: float, sweeps: int, steps: int) -> float:
     """x in its place, better; s."""
     a = x.size
     g = np.empty(a)
-    new = level(node, x, s)
-    if new < 0.0:
-        x[:] = 0.0
-        new = 0.0
+    filled = filling(node, x)
+    if filled > node.kappa:
+        for i in range(a):
+            if not node.ins[i]:
+                x[i] *= node.kappa / filled * (1.0 - 1e-9)
+    new = max(0.0, level(node, x, s))
     slopes(node, x, g)
     val = value(node, x, g, new)
     s = new if new > 0.0 else 0.5 * s
@@ -394,4 +440,6 @@ def relaxed(node: Node, x: FloatArray, s: float, sweeps: int, steps: int) -> flo
             s, val = swept(node, x, g, s, val, 2)
             if before - val <= 1e-10 * abs(val):
                 break
+    if filling(node, x) > 0.9 * node.kappa and node.kappa > 0:
+        s = bracketed(node, x, g, s)
     return s

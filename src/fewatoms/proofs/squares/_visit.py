@@ -166,7 +166,8 @@ def relax(
         if low >= target or round_ == most - 1:
             break
         if not entering(space, status, x, h, s) and a > 0:
-            above = space.bb + value(node, y, g[act[:a]], max(level(node, y, s), 0.0))
+            at = level(node, y, s)
+            above = space.bb + value(node, y, g[act[:a]], at) if at >= 0.0 else np.inf
             if above - low <= AWAY * (target - above) or above - low <= 1e-9 * abs(above):
                 break
     pulled(space, x, g)

@@ -11,7 +11,7 @@ from fewatoms import kept, ledger
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.proofs.base import Checked, Question, Tampered, Tree
 from fewatoms.proofs.squares import exhaustive
-from fewatoms.proofs.squares.grown import LEAPS, LISTED, NOWHERE, POINT
+from fewatoms.proofs.squares.grown import FITTED, LEAPS, LISTED, NOWHERE, POINT
 from fewatoms.proofs.squares.root import low_of
 from fewatoms.proofs.squares.table import Ground, Table
 from fewatoms.rounding import gamma
@@ -44,7 +44,7 @@ class Leaves:
         demand(((self.parent >= 0) & (self.parent < order))[1:].all(), "a node comes before its parent")
         demand(not count or self.parent[0] == NOWHERE, "it has no root")
         demand(within(self.atom, -1, self.n) and within(self.stage, -1, stages), "a node is about what is not there")
-        known = np.isin(self.side, (-1, 0, 1)).all() and np.isin(self.kind, (POINT, LEAPS, LISTED)).all()
+        known = np.isin(self.side, (-1, 0, 1)).all() and np.isin(self.kind, (POINT, LEAPS, LISTED, FITTED)).all()
         demand(known, "a node is of no kind that there is")
         demand(((self.side != 0) == (self.atom >= 0)).all(), "a branch has no side")
         for who, x, decided in zip(self.who, self.x, self.decided, strict=True):
@@ -225,9 +225,11 @@ class Again:
             self.least = min(self.least, max(low, value * (1.0 - 1e-9) - 1e-13 * self.table.bb))
 
     def proven(self, status: Array, kind: int) -> float:
-        leaps = exhaustive.Leaps(self.table, status) if kind == LEAPS else None
+        leaps = None if kind == LISTED else exhaustive.Leaps(self.table, status)
         if leaps is not None:
             demand(leaps.fine, "its columns are too dependent for leaps and bounds")
+            if kind == FITTED:
+                return leaps.value
             run = exhaustive.leaping(self, leaps)
         else:
             demand(exhaustive.choices(self.table, status) <= exhaustive.MOST, "too many choices are said to be listed")

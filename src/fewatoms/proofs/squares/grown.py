@@ -16,7 +16,7 @@ from fewatoms.kept import Plain
 from fewatoms.proofs.base import Tree
 from fewatoms.proofs.squares import NAME
 
-POINT, LEAPS, LISTED = 0, 1, 2  # why a node's bound holds
+POINT, LEAPS, LISTED, FITTED = 0, 1, 2, 3  # why a node's bound holds; FITTED: by what all atoms together leave
 NOWHERE = -1
 A_NODE = 400  # bytes that keeping a node takes beside its point
 
@@ -48,6 +48,11 @@ class Grown:
         self.decided.append(EMPTY)
         self.bytes += A_NODE + 12 * who.size
         return len(self.parent) - 1
+
+    def point(self, node: int, who: IntArray, x: FloatArray) -> None:
+        """Another point for a node."""
+        self.bytes += 12 * (who.size - self.who[node].size)
+        self.who[node], self.x[node] = who, x
 
     def decide(self, node: int, places: IntArray, status: Array) -> None:
         """At a node these atoms are in or out, since the opposite is worse than the target: i + 1 or -(i + 1)."""

@@ -12,7 +12,7 @@ from fewatoms import ledger
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.proofs.base import Question, Search, Standing, Tree
 from fewatoms.proofs.squares import NAME, exhaustive, root
-from fewatoms.proofs.squares.grown import EMPTY, LEAPS, LISTED, NOWHERE, POINT, Grown
+from fewatoms.proofs.squares.grown import EMPTY, FITTED, LEAPS, LISTED, NOWHERE, POINT, Grown
 from fewatoms.proofs.squares.shifted import shift
 from fewatoms.proofs.squares.table import Ground, Table
 from fewatoms.rounding import above
@@ -95,13 +95,16 @@ class SquaresSearch(Search):
         if table.forced.size >= table.k:
             status[status == 0] = -1
         if table.bounded:
+            node, best = self.grown.add(NOWHERE, NOWHERE, 0, NOWHERE, POINT, EMPTY, np.empty(0)), None
             for seen in root.looked_at(table, status, self.target):
+                if best is None or seen.low > best.low:
+                    best = seen
+                    self.grown.point(node, seen.who, seen.x)
+                    self.pending = max(self.pending, seen.low)
                 self.nodes = 1
-                self.pending = max(self.pending, seen.low)
                 ledger.tick()
                 yield self.standing()
-            node = self.grown.add(NOWHERE, NOWHERE, 0, NOWHERE, POINT, seen.who, seen.x)
-            if self._decided(node, np.arange(table.n), status, seen.h.copy(), seen.low):
+            if best is None or self._decided(node, np.arange(table.n), status, best.h.copy(), best.low):
                 yield self._end()
                 return
         yield from self._stages(status, node)
@@ -184,20 +187,26 @@ class SquaresSearch(Search):
                 yield self.standing()
                 breath = time.monotonic()
             if now > patience:
-                self.pending, self.heap = self.lower, []
-                self.grown.cut(nodes)
-                yield from self._exhausted(status, first.node, None)
+                yield from self._exhausted(status, first.node, None, nodes)
                 return
         yield self.standing(True)
 
-    def _exhausted(self, status: Array, node: int, tree: tuple[Stage, Open] | None) -> Iterator[Standing]:
-        """All choices, in the way that seems quickest; the tree where there is no such way."""
+    def _exhausted(
+        self, status: Array, node: int, tree: tuple[Stage, Open] | None, count: int | None = None
+    ) -> Iterator[Standing]:
+        """All choices, in the way that seems quickest; the tree where there is no such way. What the tree has come to
+        beyond its first `count` nodes is forgotten once that is done."""
         leaps, listing = exhaustive.Leaps(self.table, status), exhaustive.seconds(self.table, status)
-        if leaps.fine and listing > AT_ONCE_SECONDS:
-            run, kind = exhaustive.leaping(self, leaps), LEAPS
-            self.pending = max(self.pending, leaps.value)
+        if leaps.fine and listing > AT_ONCE_SECONDS and count is None:
+            count = len(self.grown.parent)
+            if leaps.value > self.pending:  # meanwhile that bounds
+                self.pending = leaps.value
+                self.grown.add(node, NOWHERE, 0, NOWHERE, FITTED, EMPTY, np.empty(0))
+            yield from self._run(exhaustive.leaping(self, leaps), count)
+            self.grown.add(node, NOWHERE, 0, NOWHERE, LEAPS, EMPTY, np.empty(0))
         elif np.isfinite(listing):
-            run, kind = exhaustive.listing(self, status), LISTED
+            yield from self._run(exhaustive.listing(self, status), count)
+            self.grown.add(node, NOWHERE, 0, NOWHERE, LISTED, EMPTY, np.empty(0))
         elif tree is not None:
             yield from self._branches(*tree, status)
             return
@@ -205,6 +214,10 @@ class SquaresSearch(Search):
             self.hopeless = True
             yield self.standing()
             return
+        self.closed = min(self.closed, self.target)
+        yield self._end()
+
+    def _run(self, run: Iterator[int], count: int | None) -> Iterator[Standing]:
         breath, before = time.monotonic(), self.nodes
         for done in run:
             self.nodes = before + done
@@ -212,16 +225,15 @@ class SquaresSearch(Search):
             if time.monotonic() - breath >= BREATH:
                 yield self.standing()
                 breath = time.monotonic()
-        self.grown.add(node, NOWHERE, 0, NOWHERE, kind, EMPTY, np.empty(0))
-        self.closed = min(self.closed, self.target)
-        yield self._end()
+        if count is not None:
+            self.grown.cut(count)
+            self.heap = []
 
     def looked_at(self, choice: IntArray, low: float) -> None:
         """A choice below the target, or near it: its best coefficients within their box."""
         value = self.table.fitted(choice)
         self.better(value, choice)
-        if value >= self.target:
-            self.closed = min(self.closed, max(low, value * (1.0 - 1e-9) - 1e-13 * self.table.bb))
+        self.closed = min(self.closed, max(low, value * (1.0 - 1e-9) - 1e-13 * self.table.bb))
 
     def _branch(self, stage: Stage) -> None:
         """Both sides of the most promising node, which is given up when both are done."""
