@@ -48,10 +48,11 @@ def relaxation(space, k):
     return problem.value
 
 
+@pytest.mark.parametrize("code", ["as they stand", "compiled"])
 @pytest.mark.parametrize("nonnegative", [False, True])
 @pytest.mark.parametrize("cap", [None, 0.5])
 @pytest.mark.parametrize(("ridge", "correlation"), [(0.1, 0.0), (1.0, 0.9), (0.0, 0.9)])
-def test_a_node_comes_to_the_value_of_its_relaxation(ridge, correlation, cap, nonnegative):
+def test_a_node_comes_to_the_value_of_its_relaxation(ridge, correlation, cap, nonnegative, code, compiled):
     rng = np.random.default_rng(3)
     A, b = planted(60, 20, 4, rng, correlation)
     atoms = fa.NonnegativeOneHot(20) if nonnegative else fa.SignedOneHot(20)
@@ -59,8 +60,9 @@ def test_a_node_comes_to_the_value_of_its_relaxation(ridge, correlation, cap, no
     G = table.gram(np.arange(20))
     D = shift(G, 60)
     space = _visit.Space(G - np.diag(D), A.T @ b, table.bb, table.d + D, table.C, nonnegative, table.size, 1e-13)
-    x, g, h = np.zeros(20), np.empty(20), np.empty(20)
-    low, _ = _visit.relax(space, np.zeros(20, np.int8), 4, x, g, h, 0.5, np.inf, 60)
+    x, h = np.zeros(20), np.empty(20)
+    way = compiled["visit"] if code == "compiled" else _visit.visit
+    low, *_ = way(space, np.zeros(20, np.int8), 4, x, h, np.empty(4, np.int64), 0.5, np.inf, 60)
     value = relaxation(space, 4)
     assert low <= value + 1e-7 * table.bb
     assert low >= value - 2e-5 * table.bb

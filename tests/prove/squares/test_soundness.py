@@ -1,4 +1,4 @@
-"""Proofs of least squares over single columns, against a look at all choices: none is contradicted, whatever the way."""
+"""Proofs of least squares over single columns, against a look at all choices: none is contradicted."""
 
 import numpy as np
 import pytest

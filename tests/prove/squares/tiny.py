@@ -78,8 +78,8 @@ def arrays(problem):
 
 
 def least(problem):
-    """The least objective of all choices, and its classes, by fits of every support with every choice of coefficients at
-    their caps: each is a point that is allowed, and the best one is among them."""
+    """The least objective of all choices, and its classes, by fits of every support with every choice of coefficients
+    at their caps: each is a point that is allowed, and the best one is among them."""
     A, b, lengths = arrays(problem)
     listing, cap = problem.atoms.listing(), problem.price.cap
     forced = set(listing.forced.tolist())

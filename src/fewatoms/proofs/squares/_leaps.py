@@ -1,4 +1,4 @@
-"""Leaps and bounds, compiled: atoms are removed from all of them, one after the other, until k are left.
+"""Leaps and bounds: atoms are removed from all of them, one after the other, until k are left.
 
 With S the atoms that are left, W the inverse of their M'M (and ridge) and beta the coefficients of their fit, removing
 i costs beta_i^2 / (2 W_ii), and no less if others have been removed before. So atoms are taken in the order of what
@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from fewatoms._types import Array, FloatArray
-from fewatoms.proofs.squares._node import compiled
 
 
 class Way(NamedTuple):
@@ -37,7 +36,6 @@ class Way(NamedTuple):
     nodes: Array
 
 
-@compiled
 def ranked(way: Way, t: int, p: int, sure: float) -> None:
     """What removing each atom of a row costs at least, sorted."""
     n = 0
@@ -53,7 +51,6 @@ def ranked(way: Way, t: int, p: int, sure: float) -> None:
     way.many[t], way.at[t] = n, 0
 
 
-@compiled
 def removed(way: Way, t: int, p: int, i: int, value: float) -> None:
     """The next row: without atom i of this one."""
     W, V = way.W[t], way.W[t + 1]
@@ -72,7 +69,6 @@ def removed(way: Way, t: int, p: int, i: int, value: float) -> None:
     way.value[t + 1] = value
 
 
-@compiled
 def after(way: Way, t: int, j: int, less: int, sure: float, top: FloatArray) -> float:
     """What the removal of some `less` atoms costs at least once the j-th of a row is removed: the dearest of the
     cheapest that may be. No row is made for that."""
@@ -95,7 +91,6 @@ def after(way: Way, t: int, j: int, less: int, sure: float, top: FloatArray) -> 
     return top[many - 1]
 
 
-@compiled
 def leaps(way: Way, n: int, k: int, target: float, sure: float, many: int, chosen: Array) -> int:
     """Go on for so many fits: 0 at the end, 1 if there is more, 2 for k atoms whose fit is below the target."""
     stop, top = way.nodes[0] + many, np.empty(n + 1)
@@ -129,8 +124,7 @@ def leaps(way: Way, n: int, k: int, target: float, sure: float, many: int, chose
     return 0 if way.depth[0] < 0 else 1
 
 
-@compiled
-def blank(n: int, k: int) -> Way:
+def blank_way(n: int, k: int) -> Way:
     """Room for a search over n atoms."""
     rows = max(1, n - k + 1)
     return Way(

@@ -1,4 +1,4 @@
-"""All choices of a few atoms, one after the other, compiled: rank-one updates, the last atom in closed form.
+"""All choices of a few atoms, one after the other: rank-one updates, the last atom in closed form.
 
 With some atoms taken, `r` is what is left of M'b and `s` of the diagonal of M'M (and ridge): taking j as well lowers
 the objective by r_j^2 / (2 s_j). Without signs and caps fits are no worse, so that most choices are done with by that
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fewatoms._types import Array, FloatArray
-from fewatoms.proofs.squares._node import compiled, gain, relaxed, slopes, solved, value
+from fewatoms.proofs.squares._node import gain, relaxed, slopes, solved, value
 from fewatoms.proofs.squares._visit import Space, gathered
 
 SPENT = 1e-11  # what is left of a unit column that is no new one
@@ -39,8 +39,7 @@ class List(NamedTuple):
     done: Array
 
 
-@compiled
-def blank(space: Space, k: int) -> List:
+def blank_list(space: Space, k: int) -> List:
     """Before anything is taken."""
     n = space.c.size
     list_ = List(
@@ -54,7 +53,6 @@ def blank(space: Space, k: int) -> List:
     return list_
 
 
-@compiled
 def take(list_: List, space: Space, t: int, i: int, first: int) -> bool:
     """Row t + 1: with atom i as well, for the atoms from `first` on; whether it is a new one."""
     s = list_.s[t, i]
@@ -83,7 +81,6 @@ def take(list_: List, space: Space, t: int, i: int, first: int) -> bool:
     return True
 
 
-@compiled
 def worth_fitting(space: Space, taken: Array, n: int, x: FloatArray) -> int:
     """0 if a choice is no better than one of fewer atoms, 1 if its fit is allowed, 2 if it has to be made within its
     box."""
@@ -105,7 +102,6 @@ def worth_fitting(space: Space, taken: Array, n: int, x: FloatArray) -> int:
     return found
 
 
-@compiled
 def boxed(space: Space, taken: Array, n: int) -> float:
     """The objective of a choice within its box, rounded down: what its best point proves."""
     node = gathered(space, np.ones(space.c.size, np.int8), 0, taken, n)
@@ -124,7 +120,6 @@ def boxed(space: Space, taken: Array, n: int) -> float:
     return space.bb - 0.5 * inner - paid - 4.0 * off * (space.size + length)
 
 
-@compiled
 def promising(space: Space, taken: Array, n: int, target: float, held: int) -> bool:
     """Whether a choice whose fit is below the target is so within its box too, or may be."""
     kind = worth_fitting(space, taken, n, np.empty(n))
@@ -133,7 +128,6 @@ def promising(space: Space, taken: Array, n: int, target: float, held: int) -> b
     return kind == 1 or boxed(space, taken, n) < target
 
 
-@compiled
 def last(list_: List, space: Space, t: int, first: int, target: float, held: int) -> int:
     """Row t with each further atom: the first that makes a choice below the target, -1 if none does."""
     room = list_.low[t] - target
@@ -152,7 +146,6 @@ def last(list_: List, space: Space, t: int, first: int, target: float, held: int
     return -1
 
 
-@compiled
 def own(taken: Array, t: int, j: int) -> bool:
     """Whether an atom is none of those that have been taken."""
     new = True
@@ -161,7 +154,6 @@ def own(taken: Array, t: int, j: int) -> bool:
     return new
 
 
-@compiled
 def listed(list_: List, space: Space, k: int, held: int, target: float, many: int) -> tuple[int, int]:
     """Go on for so many choices of all but one: what comes of it, and how many atoms have been taken then. The first
     `held` rows are those that are in every choice."""

@@ -1,4 +1,4 @@
-"""The relaxation of one node over a few active atoms, compiled. Importing this imports numba.
+"""The relaxation of one node over a few active atoms.
 
 Of atoms in units of their images, those inside I pay p(x) = d x^2 / 2 as they are, those that are free in perspective:
 z p(x / z) for shares z between 0 and 1 that sum to kappa at most, |x| <= C z. With s for the multiplier of the shares
@@ -18,9 +18,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from fewatoms._types import Array, FloatArray, Foreign
+from fewatoms._types import Array, FloatArray
 
 INSIDE, SATURATED, FRACTIONAL = 2, 1, 0
 DAMPED = 1e-13  # on the diagonal, where columns may depend on each other
@@ -28,15 +27,6 @@ HALVINGS = 30  # of the interval that s is in
 TRIES = 8  # of shorter and shorter steps
 CUT = 0.4
 AS_TAKEN = 1e-7  # relative: a set is what the step took it for
-
-
-def compiled(loop: Foreign, keep: bool = True) -> Foreign:
-    """Compiled on first use, and kept on disk where there is a place for it. Infinities keep their meaning."""
-    try:
-        made = njit(cache=keep, nogil=True, fastmath={"contract", "reassoc", "nsz"}, error_model="numpy")
-        return made(loop)
-    except RuntimeError:  # numba finds no folder that it may write to
-        return compiled(loop, keep=False)
 
 
 class Node(NamedTuple):
@@ -65,7 +55,6 @@ class Step(NamedTuple):
     r: FloatArray
 
 
-@compiled
 def slope(s: float, d: float, C: float) -> float:
     """sigma with h(sigma) = s^2 / 2: what a fractional atom pays for a unit of x."""
     if s <= d**0.5 * C:
@@ -73,7 +62,6 @@ def slope(s: float, d: float, C: float) -> float:
     return 0.5 * (s * s / C + d * C)
 
 
-@compiled
 def gain(z: float, d: float, C: float, nonneg: bool) -> float:
     """h(z)."""
     a = z if nonneg else abs(z)
@@ -84,7 +72,6 @@ def gain(z: float, d: float, C: float, nonneg: bool) -> float:
     return C * (a - 0.5 * d * C)
 
 
-@compiled
 def level(node: Node, x: FloatArray, begin: float) -> float:
     """The s for which the shares sum to kappa; 0 where they need not, -1 where caps forbid that. Where all of them feel
     their caps, and sum to kappa by these, any larger one does as well: `begin`, if it is."""
@@ -126,7 +113,6 @@ def level(node: Node, x: FloatArray, begin: float) -> float:
     return s
 
 
-@compiled
 def shared(node: Node, x: FloatArray, s: float) -> tuple[float, float]:
     """What is left of kappa beside atoms that are saturated or feel their caps at this s, and sqrt(d) |x| summed over
     the others."""
@@ -143,7 +129,6 @@ def shared(node: Node, x: FloatArray, s: float) -> tuple[float, float]:
     return room, rest
 
 
-@compiled
 def value(node: Node, x: FloatArray, g: FloatArray, s: float) -> float:
     """phi(x), for g = c - Qx and s the level of x."""
     v = 0.0
@@ -158,7 +143,6 @@ def value(node: Node, x: FloatArray, g: FloatArray, s: float) -> float:
     return v
 
 
-@compiled
 def slopes(node: Node, x: FloatArray, g: FloatArray) -> None:
     """g = c - Qx."""
     g[:] = node.c
@@ -168,7 +152,6 @@ def slopes(node: Node, x: FloatArray, g: FloatArray) -> None:
                 g[i] -= node.Q[j, i] * x[j]
 
 
-@compiled
 def best_at(r: float, q: float, d: float, C: float, s: float, inside: bool) -> float:
     """The least of q x^2 / 2 - r x + (what x pays), for r > 0."""
     if inside:
@@ -182,7 +165,6 @@ def best_at(r: float, q: float, d: float, C: float, s: float, inside: bool) -> f
     return min(max(r / (q + d), whole), C)
 
 
-@compiled
 def sweep(node: Node, x: FloatArray, g: FloatArray, s: float) -> None:
     """Each coordinate in turn at its best, at a fixed s."""
     for i in range(x.size):
@@ -201,7 +183,6 @@ def sweep(node: Node, x: FloatArray, g: FloatArray, s: float) -> None:
                 g[j] -= step * node.Q[i, j]
 
 
-@compiled
 def swept(node: Node, x: FloatArray, g: FloatArray, s: float, val: float, count: int) -> tuple[float, float]:
     """Some sweeps, at levels that follow them; kept while phi falls."""
     y, gy = np.empty_like(x), np.empty_like(g)
@@ -224,7 +205,6 @@ def swept(node: Node, x: FloatArray, g: FloatArray, s: float, val: float, count:
     return s, val
 
 
-@compiled
 def solved(H: FloatArray, r: FloatArray, n: int) -> bool:
     """H^{-1} r_0 and H^{-1} r_1 in the place of r, by Cholesky's decomposition in the place of H."""
     for j in range(n):
@@ -252,7 +232,6 @@ def solved(H: FloatArray, r: FloatArray, n: int) -> bool:
     return True
 
 
-@compiled
 def sorted_out(node: Node, step: Step, x: FloatArray, g: FloatArray, s: float, tied: bool) -> tuple[int, int, int]:
     """Which atoms move and what they are: how many, and how many of them are saturated and fractional. `tied` where the
     shares sum to kappa at x."""
@@ -284,7 +263,6 @@ def sorted_out(node: Node, step: Step, x: FloatArray, g: FloatArray, s: float, t
     return n, saturated, fractional
 
 
-@compiled
 def directed(node: Node, step: Step, x: FloatArray, g: FloatArray, s: float, n: int, room: float) -> tuple[bool, float]:
     """The step in x, left in r, and that in s: r_0 - (step in s) r_1."""
     taken = 0.0
@@ -312,7 +290,6 @@ def directed(node: Node, step: Step, x: FloatArray, g: FloatArray, s: float, n: 
     return True, more / less if less > 0.0 else 0.0
 
 
-@compiled
 def moved(node: Node, step: Step, x: FloatArray, y: FloatArray, n: int, ds: float, length: float) -> bool:
     """y, so far along the step, with signs and caps kept; whether any stood in the way."""
     held = False
@@ -328,7 +305,6 @@ def moved(node: Node, step: Step, x: FloatArray, y: FloatArray, n: int, ds: floa
     return held
 
 
-@compiled
 def settled(node: Node, step: Step, x: FloatArray, g: FloatArray, s: float, n: int) -> bool:
     """Whether all atoms are what the step took them for, and none beside them is pulled in."""
     for u in range(n):
@@ -346,7 +322,6 @@ def settled(node: Node, step: Step, x: FloatArray, g: FloatArray, s: float, n: i
     return True
 
 
-@compiled
 def stepped(node: Node, step: Step, x: FloatArray, g: FloatArray, s: float, val: float) -> tuple[float, float, bool]:
     """One step of Newton's method, if phi falls along it: s, phi, whether x is the solution."""
     at = level(node, x, s)
@@ -375,7 +350,6 @@ def stepped(node: Node, step: Step, x: FloatArray, g: FloatArray, s: float, val:
     return s, val, False
 
 
-@compiled
 def filling(node: Node, x: FloatArray) -> float:
     """What caps make of the shares at least."""
     total = 0.0
@@ -385,7 +359,6 @@ def filling(node: Node, x: FloatArray) -> float:
     return total
 
 
-@compiled
 def bracketed(node: Node, x: FloatArray, g: FloatArray, s: float) -> float:
     """x for the s at which the shares sum to kappa, by bisection: where caps make shares, phi is infinite beyond a wall
     along which it cannot be followed, but at a fixed s there is none."""
@@ -397,7 +370,9 @@ def bracketed(node: Node, x: FloatArray, g: FloatArray, s: float) -> float:
         for i in range(x.size):
             if not node.ins[i] and x[i] != 0.0:
                 w = abs(x[i]) * node.d[i] ** 0.5
-                shares += min(1.0, max(w / s if w < s else 1.0, abs(x[i]) / node.C[i])) if w > 0.0 else abs(x[i]) / node.C[i]
+                shares += (
+                    min(1.0, max(w / s if w < s else 1.0, abs(x[i]) / node.C[i])) if w > 0.0 else abs(x[i]) / node.C[i]
+                )
         if abs(shares - node.kappa) <= 1e-6 * node.kappa:
             break
         if shares > node.kappa:
@@ -415,7 +390,6 @@ def bracketed(node: Node, x: FloatArray, g: FloatArray, s: float) -> float:
     return s
 
 
-@compiled
 def relaxed(node: Node, x: FloatArray, s: float, sweeps: int, steps: int) -> float:
     """x in its place, better; s."""
     a = x.size

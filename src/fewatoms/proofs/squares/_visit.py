@@ -1,4 +1,4 @@
-"""One node of the tree, from its parent's point: its bound, what that decides, a choice for the incumbent. Compiled.
+"""One node of the tree, from its parent's point: its bound, what that decides, a choice for the incumbent.
 
 The bound of x over the atoms I inside and those free, with g = c - Qx, is
 
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fewatoms._types import Array, FloatArray
-from fewatoms.proofs.squares._node import Node, compiled, gain, level, relaxed, slopes, value
+from fewatoms.proofs.squares._node import Node, gain, level, relaxed, slopes, value
 
 OUT, FREE, IN = -1, 0, 1
 FEW = 40  # active atoms up to which a step of Newton's method costs no more than sweeps
@@ -42,7 +42,6 @@ class Space(NamedTuple):
     off: float
 
 
-@compiled
 def leading(h: FloatArray, n: int, k: int) -> tuple[float, float]:
     """The k-th largest of n numbers that are not negative, and the sum of the k largest."""
     if k <= 0:
@@ -60,7 +59,6 @@ def leading(h: FloatArray, n: int, k: int) -> tuple[float, float]:
     return top[k - 1], total
 
 
-@compiled
 def pulled(space: Space, x: FloatArray, g: FloatArray) -> None:
     """g = c - Qx."""
     g[:] = space.c
@@ -70,7 +68,6 @@ def pulled(space: Space, x: FloatArray, g: FloatArray) -> None:
                 g[i] -= space.Q[j, i] * x[j]
 
 
-@compiled
 def bound(space: Space, status: Array, k: int, x: FloatArray, g: FloatArray, h: FloatArray) -> float:
     """What x proves, rounded down; h for all atoms that are not out."""
     length, inner, kappa = 0.0, 0.0, k
@@ -96,13 +93,11 @@ def bound(space: Space, status: Array, k: int, x: FloatArray, g: FloatArray, h: 
     return space.bb - 0.5 * inner - inside - most - doubt
 
 
-@compiled
 def worth(space: Space, i: int, g: float) -> float:
     """h of one atom."""
     return gain(g, space.d[i], space.C[i], space.nonneg)
 
 
-@compiled
 def activated(space: Space, status: Array, x: FloatArray, g: FloatArray, s: float, kappa: int, act: Array) -> int:
     """The atoms that a relaxation has to look at: how many."""
     a = 0
@@ -114,7 +109,6 @@ def activated(space: Space, status: Array, x: FloatArray, g: FloatArray, s: floa
     return a
 
 
-@compiled
 def gathered(space: Space, status: Array, kappa: int, act: Array, a: int) -> Node:
     """The node over these atoms."""
     Q, c, d, C, ins = np.empty((a, a)), np.empty(a), np.empty(a), np.empty(a), np.empty(a, np.bool_)
@@ -126,7 +120,6 @@ def gathered(space: Space, status: Array, kappa: int, act: Array, a: int) -> Nod
     return Node(Q, c, d, C, ins, kappa, space.nonneg)
 
 
-@compiled
 def free_of(status: Array, k: int) -> int:
     """How many atoms may still be taken."""
     kappa = k
@@ -136,7 +129,6 @@ def free_of(status: Array, k: int) -> int:
     return kappa
 
 
-@compiled
 def entering(space: Space, status: Array, x: FloatArray, h: FloatArray, s: float) -> bool:
     """Whether an atom that is not in the relaxation is pulled into it."""
     found = False
@@ -145,7 +137,6 @@ def entering(space: Space, status: Array, x: FloatArray, h: FloatArray, s: float
     return found
 
 
-@compiled
 def relax(
     space: Space, status: Array, k: int, x: FloatArray, g: FloatArray, h: FloatArray, s: float, target: float, most: int
 ) -> tuple[float, float]:
@@ -174,7 +165,6 @@ def relax(
     return bound(space, status, k, x, g, h), s
 
 
-@compiled
 def decide(status: Array, k: int, h: FloatArray, low: float, target: float) -> int:
     """Take in, or leave out, atoms for which the opposite is proven to be worse than the target: how many are free
     then; -1 where nothing is left to try."""
@@ -197,7 +187,6 @@ def decide(status: Array, k: int, h: FloatArray, low: float, target: float) -> i
     return -1 if kappa < 0 else n
 
 
-@compiled
 def branching(space: Space, status: Array, x: FloatArray, h: FloatArray, s: float) -> int:
     """The free atom with the largest share that is none of the whole ones, else that with the largest gain."""
     best, most = -1, -1.0
@@ -214,7 +203,6 @@ def branching(space: Space, status: Array, x: FloatArray, h: FloatArray, s: floa
     return best
 
 
-@compiled
 def candidate(space: Space, status: Array, k: int, x: FloatArray, h: FloatArray, chosen: Array) -> float:
     """The objective of the atoms inside and the largest others, fitted anew; who they are."""
     n = 0
@@ -243,7 +231,6 @@ def candidate(space: Space, status: Array, k: int, x: FloatArray, h: FloatArray,
     return space.bb + value(node, y, g, 0.0)
 
 
-@compiled
 def visit(
     space: Space, status: Array, k: int, x: FloatArray, h: FloatArray, chosen: Array, s: float, target: float, most: int
 ) -> tuple[float, float, int, float, int]:

@@ -12,6 +12,7 @@ from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.proofs.base import Checked, Question, Tampered, Tree
 from fewatoms.proofs.squares import exhaustive
 from fewatoms.proofs.squares.grown import FITTED, LEAPS, LISTED, NOWHERE, POINT
+from fewatoms.proofs.squares.loops import awaited
 from fewatoms.proofs.squares.root import low_of
 from fewatoms.proofs.squares.table import Ground, Table
 from fewatoms.rounding import gamma
@@ -226,6 +227,8 @@ class Again:
 
     def proven(self, status: Array, kind: int) -> float:
         leaps = None if kind == LISTED else exhaustive.Leaps(self.table, status)
+        for _ in awaited(self.table.n):
+            pass
         if leaps is not None:
             demand(leaps.fine, "its columns are too dependent for leaps and bounds")
             if kind == FITTED:

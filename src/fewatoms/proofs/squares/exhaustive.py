@@ -55,7 +55,9 @@ def listing(asks: Asks, status: Array) -> Iterator[int]:
     """Look at all choices: how many starts of choices have been, again and again."""
     from fewatoms.proofs.squares import _listing
     from fewatoms.proofs.squares._visit import Space
+    from fewatoms.proofs.squares.loops import loops
 
+    run = loops()["listed"]
     table = asks.table
     places = np.concatenate([np.flatnonzero(status > 0), np.flatnonzero(status == 0)])
     held = int(np.count_nonzero(status > 0))
@@ -68,13 +70,13 @@ def listing(asks: Asks, status: Array) -> Iterator[int]:
     asks.looked_at(places[:held], float(_listing.boxed(space, np.arange(held), held)))
     if k == held:
         return
-    list_ = _listing.blank(space, k)
+    list_ = _listing.blank_list(space, k)
     for t in range(held):
         _listing.take(list_, space, t, t, 0)
     list_.depth[0] = held
     many = max(1, int(5e6 / max(1, places.size)))
     while True:
-        what, count = _listing.listed(list_, space, k, held, asks.target, many)
+        what, count = run(list_, space, k, held, asks.target, many)
         if what == _listing.ALL_DONE:
             return
         if what == _listing.BETTER:
@@ -135,19 +137,20 @@ class Leaps:
     def fits(self, k: int) -> Generator[tuple[int, IntArray | None], float, None]:
         """How many fits so far, and perhaps a choice whose fit is below the target, which is sent in."""
         from fewatoms.proofs.squares import _leaps
+        from fewatoms.proofs.squares.loops import loops
 
         p = self.places.size
-        way = _leaps.blank(p, k)
+        way = _leaps.blank_way(p, k)
         way.W[0], way.beta[0], way.value[0] = self.W, self.beta, self.value
         way.who[0], way.stays[0] = np.arange(p), self.stays
         _leaps.ranked(way, 0, p, self.sure)
-        chosen = np.empty(max(k, 1), dtype=np.int64)
+        chosen, run = np.empty(max(k, 1), dtype=np.int64), loops()["leaps"]
         target: float = yield 0, None
         if p <= k:
             yield 1, self.places
             return
         while True:
-            what = _leaps.leaps(way, p, k, target, self.sure, FITS_AT_ONCE, chosen)
+            what = run(way, p, k, target, self.sure, FITS_AT_ONCE, chosen)
             if what == 0:
                 return
             target = yield int(way.nodes[0]), self.places[chosen[:k]] if what == 2 else None

@@ -41,8 +41,10 @@ def low_of(base: float, h: FloatArray, status: Array, k: int) -> float:
 
 def looked_at(table: Table, status: Array, target: float) -> Iterator[Seen]:
     """Better and better points; the last is as good as the relaxation allows, or reaches the target."""
-    from fewatoms.proofs.squares import _visit
+    from fewatoms.proofs.squares._visit import Space
+    from fewatoms.proofs.squares.loops import loops
 
+    visit, chosen = loops()["visit"], np.empty(max(1, table.k), dtype=np.int64)
     ground = Ground(table, np.arange(table.n), np.zeros(table.n))
     k, x = table.k, np.zeros(table.n)
     base, h = ground.gains(x[:, None])
@@ -50,13 +52,12 @@ def looked_at(table: Table, status: Array, target: float) -> Iterator[Seen]:
     working = np.sort(np.argsort(-rank, kind="stable")[: min(table.n, 4 * k + FIRST)])
     s, G = _first_level(table, h[:, 0]), table.gram(working)
     for _ in range(PRODUCTS):
-        space = _visit.Space(
+        space = Space(
             G, table.A[:, working].T @ table.b, table.bb, table.d[working], table.C[working], table.nonneg,
             table.size, table.off(table.n),
         )  # fmt: skip
-        some = x[working]
-        blank = np.empty(working.size)
-        low, s = _visit.relax(space, status[working], k, some, blank, blank.copy(), s, target, 8)
+        some, left = x[working], status[working]
+        low, s, *_ = visit(space, left, k, some, np.empty(working.size), chosen, s, target, 8)
         x[working] = some
         base, h = ground.gains(x[:, None])
         who = np.flatnonzero(x)

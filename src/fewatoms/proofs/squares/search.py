@@ -12,7 +12,9 @@ from fewatoms import ledger
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.proofs.base import Question, Search, Standing, Tree
 from fewatoms.proofs.squares import NAME, exhaustive, root
+from fewatoms.proofs.squares._visit import Space
 from fewatoms.proofs.squares.grown import EMPTY, FITTED, LEAPS, LISTED, NOWHERE, POINT, Grown
+from fewatoms.proofs.squares.loops import awaited, loops
 from fewatoms.proofs.squares.shifted import shift
 from fewatoms.proofs.squares.table import Ground, Table
 from fewatoms.rounding import above
@@ -91,6 +93,8 @@ class SquaresSearch(Search):
         if self.target <= 0.0 or table.n == 0 or table.k <= 0:
             yield from self._nothing_to_choose()
             return
+        for _ in awaited(table.n):
+            yield self.standing()
         status, node = table.start(), NOWHERE
         if table.forced.size >= table.k:
             status[status == 0] = -1
@@ -123,13 +127,11 @@ class SquaresSearch(Search):
 
     def _decided(self, node: int, places: IntArray, status: Array, h: FloatArray, low: float) -> bool:
         """What the bound of a point decides, in the place of status: whether nothing is left to try."""
-        from fewatoms.proofs.squares import _visit
-
         if low >= self.target:
             self.closed = min(self.closed, low)
             return True
         before = status.copy()
-        left = _visit.decide(status, self.table.k, h, low, self.target)
+        left = loops()["decide"](status, self.table.k, h, low, self.target)
         self._note(node, places, before, status)
         return bool(left < 0)
 
@@ -259,17 +261,15 @@ class Stage:
     """Nodes over the atoms that are left, with D moved out of their M'M."""
 
     def __init__(self, search: SquaresSearch, ground: Ground, G: FloatArray) -> None:
-        from fewatoms.proofs.squares import _visit
-
         table, p = search.table, ground.places.size
         self.search, self.places, self.d, self.C = search, ground.places, ground.d, ground.C
         self.number = search.grown.move(ground.places.astype(np.intp), ground.D)
         Q = G - np.diag(ground.D)
         c = table.A[:, ground.places].T @ table.b
-        self.space = _visit.Space(Q, c, table.bb, ground.d, ground.C, table.nonneg, table.size, table.off(table.n))
+        self.space = Space(Q, c, table.bb, ground.d, ground.C, table.nonneg, table.size, table.off(table.n))
         self.bounds = bool((ground.d > 0).all() or np.isfinite(ground.C).all())
         self.chosen = np.empty(max(1, table.k), dtype=np.int64)
-        self.h = np.empty(p)
+        self.h, self.visit = np.empty(p), loops()["visit"]
 
     @classmethod
     def of(cls, search: SquaresSearch, places: IntArray) -> Stage:
@@ -296,12 +296,10 @@ class Stage:
     def _visited(
         self, status: Array, x: FloatArray, s: float, parent: int, atom: int, side: int, rounds: int
     ) -> Open | None:
-        from fewatoms.proofs.squares import _visit
-
         search, before = self.search, status.copy()
         search.nodes += 1
         most = rounds if (status == 0).any() else LAST_LOOKS
-        low, s, left, found, branch = _visit.visit(
+        low, s, left, found, branch = self.visit(
             self.space, status, search.table.k, x, self.h, self.chosen, s, search.target, most
         )
         who = np.flatnonzero(x)
@@ -324,10 +322,8 @@ class Stage:
 
     def _leaf(self, node: int, status: Array, x: FloatArray, s: float) -> None:
         """A single choice is left: its bound is its objective, but for rounding."""
-        from fewatoms.proofs.squares import _visit
-
         search = self.search
-        low, s, _, found, _ = _visit.visit(
+        low, s, _, found, _ = self.visit(
             self.space, status, search.table.k, x, self.h, self.chosen, s, np.inf, LAST_LOOKS
         )
         search.better(found, self.places[self.chosen[self.chosen >= 0]])
