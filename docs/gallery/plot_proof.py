@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.datasets import load_diabetes
 
 import fewatoms as fa
+from fewatoms.display import ProofDisplay
 
 data = load_diabetes(as_frame=True, scaled=False)
 base = (data.data - data.data.mean()) / data.data.std()
@@ -41,7 +42,7 @@ for k in sizes:
 print([p.proven for p in best])
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-proof.plot(left)
+ProofDisplay.from_proof(proof).plot(left)
 left.set_title("64 features, k = 8")
 right.plot(sizes, one_by_one, "s--", color="0.5", label="the best one by one")
 right.plot(sizes, [p.upper for p in best], "o-", label="the best answer known")

@@ -31,7 +31,7 @@ examples = """\
   fewatoms fit houses.csv --target price -k 3
   fewatoms fit houses.csv --target price -k 1:5 --out model.npz --table atoms.csv
   fewatoms fit houses.csv --target price -k 1:5 --rule 1se
-  fewatoms fit houses.csv --target price -k 4 --prove 60s
+  fewatoms fit houses.csv --target price -k 3 --prove 60s
   fewatoms fit houses.csv --target price --misfit 0.2 --json
   fewatoms fit homes.csv --target price -k 3 --categorical city --missing mean --drop id
   fewatoms fit flowers.csv --target species --classes -k 2
