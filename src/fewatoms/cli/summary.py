@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
 
-HERE = "it is told in the place of the fit's"  # where a better answer is that a proof has found
+IN_ITS_PLACE = "it is told in the place of the fit's"  # where a better answer is that a proof has found
 NO_TIME = {"read": 0.0, "work": 0.0, "write": 0.0}  # of steps that a command does not take
 VERSION = 1  # of the schema: fields may be added to one, changes of meaning make another
 
@@ -86,7 +86,7 @@ def of_proof(proof: Proof) -> dict[str, Plain]:
         "seconds": round(float(proof.seconds), 3),
         "ended": proof.ended,
         "improved": bool(proof.improved),
-        "words": words.proof(proof, HERE),
+        "words": words.proof(proof, IN_ITS_PLACE),
     }
 
 
