@@ -222,3 +222,25 @@ def test_another_problem_is_not_proven(proven):
 def test_a_tree_of_nothing_proves_nothing(proven):
     asked, *_ = proven
     assert check(asked, Squares().open(asked).tree()).lower == 0.0
+
+
+def test_little_memory_goes_deep_and_keeps_nothing(monkeypatch):
+    """What was not kept is searched again by whoever checks."""
+    monkeypatch.setattr(exhaustive, "seconds", lambda table, status: np.inf)
+    A, b = planted(60, 30, 5, RNG(2), 0.9)
+    problem = Problem.of(A, b, atoms=fa.SignedOneHot(30), k=5)
+    at_zero = 0.5 * float(b @ b)
+    runs = [
+        Squares().open(question(problem, at_zero, np.empty(0, dtype=np.intp), memory=memory)) for memory in (1e9, 3e4)
+    ]
+    whole, little = [[*run.standings()][-1] for run in runs]
+    assert whole.ended
+    assert little.ended
+    assert little.upper == pytest.approx(whole.upper, rel=1e-12)
+    trees = [run.tree() for run in runs]
+    assert 4 in trees[1].arrays["kind"]
+    assert trees[1].arrays["parent"].size < trees[0].arrays["parent"].size
+    asked = question(problem, little.upper, little.best)
+    assert check(asked, trees[1]).lower == pytest.approx(runs[1].final().lower, rel=1e-7)
+    raised = replace(trees[1], told={**trees[1].told, "lower": 1.01 * little.upper})
+    assert check(asked, raised).lower <= little.upper

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fewatoms.proofs.squares import Squares, SquaresChecker, exhaustive, search
+from fewatoms.proofs.squares import Squares, SquaresChecker, exhaustive, search, stage
 from prove.squares.tiny import arrays, instance, least, question
 
 
@@ -15,8 +15,8 @@ def by_tree(monkeypatch):
 def by_hasty_tree(monkeypatch):
     """Nodes are looked at once, with a pass or two."""
     by_tree(monkeypatch)
-    monkeypatch.setattr(search, "LOOKS", 1)
-    monkeypatch.setattr(search, "LAST_LOOKS", 1)
+    monkeypatch.setattr(stage, "LOOKS", 1)
+    monkeypatch.setattr(stage, "LAST_LOOKS", 1)
 
 
 def by_leaps(monkeypatch):

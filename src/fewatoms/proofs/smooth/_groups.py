@@ -23,6 +23,7 @@ from fewatoms.proofs.smooth.given import FREE, IN, Given
 
 PENALTIES = 14  # penalties that are tried in one parabola
 EVEN_SHARES = 0.02  # what the shares may miss kappa by
+BISECTIONS = 45  # of a penalty
 LEAP = 200  # coefficients that take a step of Newton's together at most
 PASSES, MANY_PASSES = 60, 600  # over the working set for one penalty; where classes are fitted
 REPEATED = 3  # steps in one group of several columns at a time
@@ -82,6 +83,39 @@ def paid(g: Given, x: Array, j: int, theta: float, state: int) -> float:
         return total
     share = min(1.0, max(least, sqrt(total / theta)))
     return total / share + theta * share
+
+
+def even(g: Given, x: Array, state: Array, kappa: int) -> float:
+    """The penalty at which what all groups pay is most, less kappa times it: Omega of x. Where caps ask for more than
+    kappa shares, as if there were so many."""
+    weight, least, count, asked = np.empty(state.size), np.empty(state.size), 0, 0.0
+    for j in range(state.size):
+        if state[j] != FREE:
+            continue
+        total, low = 0.0, 0.0
+        for a in range(g.starts[j], g.starts[j + 1]):
+            total += 0.5 * g.d[a] * x[a] * x[a]
+            low = max(low, abs(x[a]) / g.cap[a])
+        if total > 0.0 or low > 0.0:
+            weight[count], least[count] = total, min(low, 1.0)
+            asked += least[count]
+            count += 1
+    if count <= kappa:
+        return 0.0
+    room = max(float(kappa), asked)
+    below, above = 0.0, 0.0
+    for j in range(count):
+        above = max(above, weight[j])
+    above *= (count / max(room, 1e-300)) ** 2
+    for _ in range(BISECTIONS):
+        theta, shares = 0.5 * (below + above), 0.0
+        for j in range(count):
+            shares += min(1.0, max(least[j], sqrt(weight[j] / theta) if theta > 0.0 else 1.0))
+        if shares > room:
+            below = theta
+        else:
+            above = theta
+    return above
 
 
 def one(a: float, d: float, cap: float, tau: float, theta: float, nonnegative: bool) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from math import inf
 import numpy as np
 
 from fewatoms._types import Array
-from fewatoms.proofs.smooth._groups import balanced, gained, leading, paid, working
+from fewatoms.proofs.smooth._groups import balanced, even, gained, leading, paid, working
 from fewatoms.proofs.smooth._losses import HALVINGS, bent, curved, inner, settled, solved
 from fewatoms.proofs.smooth.given import HUBER, IN, OUT, SQUARES, Given
 
@@ -202,7 +202,8 @@ def node(
                 v[k] = beside[k]
             for j in range(count):
                 h[j] = here[j]
-        objective = value + priced(g, now, state, theta) - kappa * theta
+        fair = even(g, now, state, kappa) if kappa else 0.0
+        objective = value + priced(g, now, state, fair) - kappa * fair
         if step and objective < above:
             above = objective
             fit[:] = now

@@ -6,9 +6,13 @@ import numpy as np
 
 from fewatoms import kept, ledger, linalg
 from fewatoms.proofs.base import Checked, Question, Tampered, Tree
+from fewatoms.proofs.smooth.dive import Dive
 from fewatoms.proofs.smooth.exact import Exact
 from fewatoms.proofs.smooth.given import Posed
+from fewatoms.proofs.smooth.nodes import Nodes
 from fewatoms.proofs.smooth.table import TOGETHER, Evaluated, Table, Visit, walked
+
+HARDLY = 1e-7  # share by which another machine may come to less
 
 
 def checked(question: Question, posed: Posed | None, tree: Tree, share: float, rng: np.random.Generator) -> Checked:
@@ -38,12 +42,14 @@ def _gone_through(question: Question, posed: Posed, table: Table, share: float, 
     for node in range(table.size - 1, 0, -1):  # their parents' bounds are theirs as well
         if wanted[node]:
             wanted[max(0, int(table.parent[node]))] = True
-    evaluated, lowest, visits = Evaluated(Exact(posed), table), np.inf, list[Visit]()
+    again = Again(question, posed, table)
+    evaluated, lowest, visits = Evaluated(Exact(posed), table, again.below), np.inf, list[Visit]()
     seen = 0
     for visit in walked(table, posed.root_state, question.k):
         seen += 1
         if wanted[visit.node]:
             visits.append(visit)
+            again.look(visit)
         if len(visits) == TOGETHER:
             ledger.tick()
             lowest, visits = min(lowest, evaluated.lowest(visits, chosen)), []
@@ -51,3 +57,34 @@ def _gone_through(question: Question, posed: Posed, table: Table, share: float, 
         raise Tampered("the tree is damaged: nodes hang in the air")
     lowest = min(lowest, evaluated.lowest(visits, chosen) if visits else np.inf)
     return Checked(max(0.0, min(lowest, question.upper)), float(chosen.mean()))
+
+
+class Again:
+    """What was searched through with no record of it is searched through again.
+
+    below : what that comes to, leaf by leaf
+    """
+
+    def __init__(self, question: Question, posed: Posed, table: Table) -> None:
+        self._question, self._posed, self._table = question, posed, table
+        self._claims = dict(zip(table.again.tolist(), table.again_bound.tolist(), strict=True))
+        self._nodes: Nodes | None = None
+        self.below: dict[int, float] = {}
+
+    def look(self, visit: Visit) -> None:
+        claim = self._claims.get(visit.node)
+        if claim is None:
+            return
+        if not visit.leaf:
+            raise Tampered(f"the tree is damaged: node {visit.node} is parted, and said not to be")
+        self._nodes = Nodes(self._posed) if self._nodes is None else self._nodes
+        X, V = self._table.coefficients([visit.node], self._posed.K.shape[1])
+        v = self._posed.projected(X[:, 0], V[:, 0])
+        known = self._nodes.at(visit.state, visit.kappa, X[:, 0], v)
+        dive = Dive(self._nodes, Exact(self._posed), visit.state, visit.kappa, known, -np.inf)
+        while not dive.ended:
+            ledger.tick()
+            dive.step(claim)
+            if dive.lowest < claim * (1.0 - HARDLY):
+                raise Tampered(f"what is below node {visit.node} does not reach what is said of it")
+        self.below[visit.node] = dive.lowest

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import scipy.linalg
 
 from fewatoms import linalg
 from fewatoms._types import Array, FloatArray, IntArray
@@ -59,16 +60,7 @@ class Given(NamedTuple):
 
 def kind_of(problem: Problem) -> int | None:
     """Which of the losses whose conjugates are known this is; None for others."""
-    kind = KINDS.get(type(problem.base_loss))
-    if kind is None or problem.beside.biases is not None or type(problem.loss) not in (*KINDS, _profiled()):
-        return None
-    return kind
-
-
-def _profiled() -> type[Loss]:
-    from fewatoms.profiled import Profiled
-
-    return Profiled
+    return None if problem.beside.biases is not None else KINDS.get(type(problem.base_loss))
 
 
 def needs(paying: Paying) -> float:
@@ -157,14 +149,16 @@ class Posed:
     @cached_property
     def sign(self) -> FloatArray:
         labels = self.problem.base_loss.labels
-        plain = labels is None or self.kind != LOGISTIC
-        return np.ones(self.b.size) if plain else np.asarray(labels.signs, dtype=np.float64)
+        if labels is None or self.kind != LOGISTIC:
+            return np.ones(self.b.size)
+        return np.asarray(labels.signs, dtype=np.float64)
 
     @cached_property
     def code(self) -> IntArray:
         labels = self.problem.base_loss.labels
-        many = labels is not None and self.kind == MULTINOMIAL
-        return np.asarray(labels.codes if many else np.zeros(0), dtype=np.int64)
+        if labels is None or self.kind != MULTINOMIAL:
+            return np.zeros(0, dtype=np.int64)
+        return np.asarray(labels.codes, dtype=np.int64)
 
     @property
     def classes(self) -> int:
@@ -258,6 +252,10 @@ class Posed:
         """The coefficients of free columns beside images, from those beside what is left of these past free columns."""
         return v - self._inside @ x if v.size else v
 
+    def projected(self, x: FloatArray, v: FloatArray) -> FloatArray:
+        """The way back."""
+        return v + self._inside @ x if v.size else v
+
     def objective(self, x: FloatArray, v: FloatArray) -> float:
         """f and what coefficients pay, rounded upwards."""
         r = self.b - self.K @ x - self.F @ v
@@ -296,6 +294,6 @@ def _shorter(A: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray, Floa
     """Least squares with no more rows than there are columns, and one: turned, nothing changes."""
     m, n = A.shape
     if m > n + 1:
-        R = np.linalg.qr(np.concatenate([A, b[:, None]], axis=1), mode="r")
+        R: FloatArray = scipy.linalg.qr(np.concatenate([A, b[:, None]], axis=1), mode="r")[0][: n + 1]
         A, b = R[:, :n], R[:, n]
     return A, b, np.ones(b.size)

@@ -91,13 +91,22 @@ class Nodes:
         last = kappa == 0 or np.count_nonzero(state == FREE) <= kappa
         steps = FIT_STEPS if last else NODE_STEPS
         state, kappa = settled(state, kappa)
-        x = self._without(known.x, state)
-        return self._bounded(state, kappa, x, known.v.copy(), known.theta, target, PRECISION * abs(target), steps)
+        x, enough = self._without(known.x, state), PRECISION * abs(target)
+        found = self._bounded(state, kappa, x, known.v.copy(), known.theta, target, enough, steps)
+        if not last or found.bound >= target or found.above - found.bound <= max(enough, PRECISION * found.above):
+            return found
+        anew = self._bounded(state, kappa, np.zeros_like(x), np.zeros_like(known.v), 0.0, target, enough, steps)
+        return max(found, anew, key=lambda bounded: bounded.bound)  # some losses are flat where that one began
 
     def again(self, state: Array, kappa: int, known: Bounded) -> Bounded:
         """The same node by the same coefficients."""
         state, kappa = settled(state, kappa)
         return self._bounded(state, kappa, known.x.copy(), known.v.copy(), known.theta, -np.inf, 0.0, 0)
+
+    def at(self, state: Array, kappa: int, x: FloatArray, v: FloatArray) -> Bounded:
+        """A node by some coefficients, whose penalty nobody knows."""
+        state, kappa = settled(state, kappa)
+        return self._bounded(state, kappa, x.copy(), v.copy(), -1.0, -np.inf, 0.0, 0)
 
     def fitted(self, chosen: Array, known: Bounded, upper: float) -> Bounded | None:
         """The best coefficients of some classes; None once it is plain that they are no better than what is known."""

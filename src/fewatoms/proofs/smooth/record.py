@@ -25,6 +25,7 @@ class Record:
         self._v = array("d")
         self._fixed: dict[int, tuple[IntArray, IntArray]] = {}
         self._fixings = 0
+        self._again: dict[int, float] = {}
 
     @property
     def size(self) -> int:
@@ -52,6 +53,10 @@ class Record:
         self._fixed[node] = fixed.astype(np.int32), sides.astype(np.int8)
         self._fixings += fixed.size
 
+    def again(self, node: int, bound: float) -> None:
+        """All that is below a node was looked at, and has no lower bound."""
+        self._again[node] = bound
+
     def table(self) -> Table:
         nothing = np.empty(0, dtype=np.int32)
         fixed = [self._fixed.get(node, (nothing, nothing)) for node in range(self.size)]
@@ -69,4 +74,6 @@ class Record:
             fixed=np.concatenate([which for which, _ in fixed] or [nothing]).astype(np.int64),
             fixed_side=np.concatenate([sides for _, sides in fixed] or [nothing]).astype(np.int64),
             shift=self._posed.shift,
+            again=np.array(list(self._again), dtype=np.int64),
+            again_bound=np.array(list(self._again.values()), dtype=np.float64),
         )

@@ -10,19 +10,20 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fewatoms import ledger, linalg
-from fewatoms._types import Array, FloatArray, IntArray
+from fewatoms._types import Array
 from fewatoms.proofs.base import Question, Search, Standing, Tree
+from fewatoms.proofs.smooth.dive import Dive
 from fewatoms.proofs.smooth.exact import Exact
-from fewatoms.proofs.smooth.given import FREE, IN, OUT, Posed
+from fewatoms.proofs.smooth.given import FREE, IN, Posed
 from fewatoms.proofs.smooth.nodes import Bounded, Nodes
+from fewatoms.proofs.smooth.parting import HANDED_ON, decided, parted
 from fewatoms.proofs.smooth.record import Record
-from fewatoms.proofs.smooth.table import HANDED_ON, SMOOTH_TREE, TOGETHER, Evaluated, Visit, walked
+from fewatoms.proofs.smooth.table import SMOOTH_TREE, TOGETHER, Evaluated, Visit, walked
 
 BREATH = 0.05  # seconds from one standing to the next
 REMEMBERED = 100_000  # choices of classes that are remembered as fitted
 OFF = 1e-9  # share of f(b) by which figures of a search under way are put lower: what is told in the end is evaluated
 BETTER = 1e-10  # share by which another answer must be better to be one
-IN_DOUBT = 1e-6  # a share nearer to 0 or 1 than this is not in doubt
 
 
 @dataclass(order=True)
@@ -46,11 +47,7 @@ class Open:
 
 
 class SmoothSearch(Search):
-    """A search over classes of atoms with any loss whose conjugate is known.
-
-    repeated : nodes that were searched through without a record of it, for want of memory: whoever checks them does so
-        again
-    """
+    """A search over classes of atoms with any loss whose conjugate is known."""
 
     name = SMOOTH_TREE
 
@@ -64,6 +61,8 @@ class SmoothSearch(Search):
         self._ended = False
         self._tried: set[bytes] = set()
         self._held = 0
+        self._dive: Dive | None = None
+        self._nothing = question.problem.loss.nothing(question.problem.m)
         self._off = OFF * max(question.problem.at_zero, 0.0)
 
     # What is known ----------------------------------------------------------------------------------------------------
@@ -104,7 +103,9 @@ class SmoothSearch(Search):
     def _evaluated(self) -> float:
         """The bounds of all leaves, from M and b."""
         table, lowest, visits = self.record.table(), np.inf, []
-        evaluated = Evaluated(Exact(self.posed), table)
+        evaluated = Evaluated(
+            Exact(self.posed), table, dict(zip(table.again.tolist(), table.again_bound.tolist(), strict=True))
+        )
 
         def done(some: list[Visit]) -> float:
             return evaluated.lowest(some)
@@ -145,24 +146,43 @@ class SmoothSearch(Search):
 
     def _step(self) -> None:
         """Part the node with the lowest bound, or end."""
-        if not self._open or self._open[0].bound >= self.question.enough(self.upper):
+        if self._dive is None and (not self._open or self._open[0].bound >= self.question.enough(self.upper)):
             self._ended = True
             return
         node = self._open[0]
+        if self._dive is not None or (not node.whole and self._held + self.record.bytes > self.question.memory):
+            self._go_down(node)
+            return
         children = [] if node.whole else self._children(node)
-        heapq.heappop(self._open)
-        self._held -= node.bytes
+        self._done(node)
         if node.whole:  # fitted as well as can be
             self._closed = min(self._closed, node.bound)
         for child in children:
             self._push(child)
+
+    def _done(self, node: Open) -> None:
+        heapq.heappop(self._open)
+        self._held -= node.bytes
+
+    def _go_down(self, node: Open) -> None:
+        """There is no room for more nodes: look at what is below this one without keeping it."""
+        if self._dive is None:
+            kappa = self.question.k - int(np.count_nonzero(node.state == IN))
+            self._dive = Dive(self.nodes, Exact(self.posed), node.state, kappa, node.known, -np.inf)
+        for child in self._dive.step(self.question.enough(self.upper)):
+            self._better(child.known, child.state, child.kappa)
+        if self._dive.ended:
+            lowest = max(0.0, min(self._dive.lowest, self.question.enough(self.upper)))
+            self.record.again(node.number, lowest)
+            self._closed, self._dive = min(self._closed, max(lowest, node.bound)), None
+            self._done(node)
 
     def _children(self, node: Open) -> list[Open]:
         """The parts of a node, bounded, and noted."""
         target = self.question.enough(self.upper)
         kappa = self.question.k - int(np.count_nonzero(node.state == IN))
         known = self.nodes.again(node.state, kappa, node.known)
-        state, fixed, sides = decided(node.state, kappa, known, max(known.bound, 0.0), target)
+        state, fixed, sides = decided(node.state, kappa, known, known.bound, target)
         kappa -= int(np.count_nonzero(sides == IN))
         parts = parted(state, kappa, known.shares)
         bounded = []
@@ -182,6 +202,8 @@ class SmoothSearch(Search):
 
     def _better(self, known: Bounded, state: Array, kappa: int) -> None:
         """Fit the classes that count most in a node; that is the answer if it is better."""
+        if self.upper <= self._nothing:  # the loss of separable classes falls for ever
+            return
         free = np.flatnonzero(state == FREE)
         order = free[np.argsort(-known.shares[free] - 1e-9 * known.weight[free], kind="stable")][:kappa]
         chosen = np.sort(np.concatenate([np.flatnonzero(state == IN), order]))
@@ -196,35 +218,3 @@ class SmoothSearch(Search):
         objective = self.posed.objective(fit.fit, self.posed.free(fit.fit, fit.free))
         if objective < self.upper * (1.0 - BETTER):
             self.upper, self.best = objective, chosen.astype(np.intp)
-
-
-def decided(state: Array, kappa: int, known: Bounded, bound: float, target: float) -> tuple[Array, IntArray, IntArray]:
-    """The states once all classes are fixed that the y of a node decides, which these are, and how."""
-    free = np.flatnonzero(state == FREE)
-    h = known.h[free]
-    nothing = np.empty(0, dtype=np.int64)
-    if not 0 < kappa < free.size:
-        return state.copy(), nothing, nothing
-    order = np.sort(h)[::-1]
-    out = free[bound + order[kappa - 1] - h >= target]
-    inside = free[bound + h - order[kappa] >= target][:kappa]
-    after = state.copy()
-    after[out], after[inside] = OUT, IN
-    return after, np.concatenate([out, inside]), np.repeat([OUT, IN], [out.size, inside.size])
-
-
-def parted(state: Array, kappa: int, shares: FloatArray) -> list[tuple[int, int, Array, int]]:
-    """What is left of a node in two parts, or as it is where there is nothing to choose: class, side, states and how
-    many more may be taken."""
-    free = np.flatnonzero(state == FREE)
-    if kappa <= 0 or free.size <= kappa:
-        after = state.copy()
-        after[free] = OUT if kappa <= 0 else IN
-        return [(HANDED_ON, FREE, after, max(0, kappa - free.size))]
-    doubt = np.minimum(shares[free], 1.0 - shares[free])
-    at = int(np.argmax(doubt))
-    if doubt[at] <= IN_DOUBT:
-        at = int(np.argmax(shares[free]))
-    taken, left = state.copy(), state.copy()
-    taken[free[at]], left[free[at]] = IN, OUT
-    return [(int(free[at]), IN, taken, kappa - 1), (int(free[at]), OUT, left, kappa)]

@@ -7,7 +7,7 @@ are, to be bounded anew. So the leaves, and what fixing cut off, are all choices
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,12 +18,12 @@ from fewatoms.kept import Plain
 from fewatoms.proofs.base import Tampered, Tree
 from fewatoms.proofs.smooth.exact import Exact
 from fewatoms.proofs.smooth.given import FREE, IN, OUT
+from fewatoms.proofs.smooth.parting import HANDED_ON
 from fewatoms.rounding import gamma
 
 SMOOTH_TREE = "groups and smooth losses"
-HANDED_ON = -1
 TOGETHER = 256  # nodes whose bounds are evaluated at a time
-INTEGERS = ("parent", "atom", "side", "starts", "places", "fixed_starts", "fixed", "fixed_side")
+INTEGERS = ("parent", "atom", "side", "starts", "places", "fixed_starts", "fixed", "fixed_side", "again")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +37,8 @@ class Table:
     v : coefficients of free columns, a row each
     fixed_starts, fixed, fixed_side : the classes that a node's y decides for all its children
     shift : the part of what coefficients pay that was moved out of f
+    again, again_bound : nodes below which all was looked at with no record of it, and the lowest bound there: whoever
+        checks that does so again
     """
 
     parent: IntArray
@@ -50,6 +52,8 @@ class Table:
     fixed: IntArray
     fixed_side: IntArray
     shift: FloatArray
+    again: IntArray
+    again_bound: FloatArray
 
     @property
     def size(self) -> int:
@@ -81,12 +85,14 @@ class Table:
             kept.places(known["fixed"], classes)
             kept.finite(known["values"], known["places"].size)
             kept.finite(known["shift"], coordinates)
+            kept.places(known["again"], size)
+            kept.finite(known["again_bound"], known["again"].size)
             if known["v"].shape != (size, q) or known["fixed_side"].size != known["fixed"].size:
                 raise ValueError("coefficients of free columns, and sides, must fit")
             kept.finite(known["v"])
         except (KeyError, ValueError, TypeError, OverflowError) as error:
             raise Tampered(f"the tree is damaged: {error}") from None
-        for name in ("values", "v", "shift"):
+        for name in ("values", "v", "shift", "again_bound"):
             known[name] = np.asarray(known[name], dtype=np.float64)
         return cls(**known)
 
@@ -165,10 +171,13 @@ def _parted(table: Table, node: int, below: list[int], after: Array, kappa: int)
 
 
 class Evaluated:
-    """The bounds of a table's leaves, and of what fixing cut off, a block of nodes at a time."""
+    """The bounds of a table's leaves, and of what fixing cut off, a block of nodes at a time.
 
-    def __init__(self, exact: Exact, table: Table) -> None:
-        self._exact, self._table = exact, table
+    below : what is known of all that is below some of the leaves
+    """
+
+    def __init__(self, exact: Exact, table: Table, below: Mapping[int, float]) -> None:
+        self._exact, self._table, self._below = exact, table, below
         self._known = np.full(table.size, -np.inf)  # the best bound on the way to each node
 
     def lowest(self, visits: Sequence[Visit], chosen: Array | None = None) -> float:
@@ -181,7 +190,7 @@ class Evaluated:
             node, parent = visit.node, int(table.parent[visit.node])
             before = 0.0 if parent < 0 else self._known[parent]  # no loss is negative, and nobody is paid
             own, cut = self._of(visit, float(value[column]), gains[:, column])
-            self._known[node] = max(before, own)
+            self._known[node] = max(before, own, self._below.get(node, -np.inf))
             if chosen is None or chosen[node]:
                 lowest = min(lowest, max(before, cut), self._known[node] if visit.leaf else np.inf)
         return lowest
