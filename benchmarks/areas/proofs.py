@@ -25,6 +25,10 @@ def _most(m: int, n: int, k: int, ridge: float, design: str, snr: float) -> floa
     return SIZES[m, n, k]
 
 
+def _promised(most: float | None) -> tuple[Bar, ...]:
+    return () if most is None else (Bar("cpu", Limit(most)), Bar("proven", Limit(1.0), at_least=True))
+
+
 def _planted(who: tuple[Who, ...], sizes: tuple[tuple[int, int, int], ...], ridges: tuple[float, ...]) -> list[Case]:
     found = []
     for m, n, k in sizes:
@@ -32,7 +36,7 @@ def _planted(who: tuple[Who, ...], sizes: tuple[tuple[int, int, int], ...], ridg
             for design, snr in DESIGNS:
                 given = {"m": m, "n": n, "k": k, "ridge": ridge, "design": design, "snr": snr}
                 most = _most(m, n, k, ridge, design, snr)
-                bars = () if most is None else (Bar("cpu", Limit(most)), Bar("proven", Limit(1.0), at_least=True))
+                bars = _promised(most) if OURS in who else ()
                 peers = tuple(w for w in who if w is not OKRIDGE or m >= n)
                 beside = tuple(
                     Bar("cpu", Limit(rival=peer.name), paired=True)
@@ -67,7 +71,7 @@ plain = Part(
         *(
             Case(
                 f"diabetes and products, 442 x 64, k = {k}", "proven.diabetes", {"k": k}, (OURS,),
-                (Bar("cpu", Limit(most)), Bar("proven", Limit(1.0), at_least=True)), quick={} if k == 5 else None,
+                _promised(most), quick={} if k == 5 else None,
             )
             for k, most in ((5, 0.3), (8, 2.0), (10, 5.0))
         ),
@@ -75,7 +79,7 @@ plain = Part(
             Case(
                 f"200 x 100, k = 8, {design}, signal to noise {snr:g}", "proven.planted",
                 {"m": 200, "n": 100, "k": 8, "ridge": 0.0, "design": design, "snr": snr}, (OURS,),
-                () if most is None else (Bar("cpu", Limit(most)), Bar("proven", Limit(1.0), at_least=True)),
+                _promised(most),
                 quick={"m": 60, "n": 30, "k": 4},
             )
             for (design, snr), most in zip(DESIGNS, (0.5, 0.5, 8.0, None), strict=True)
@@ -91,7 +95,7 @@ real = Part(
         *(
             Case(
                 f"{name}, k = {k}, ridge {ridge:g}", "proven.genes", {"name": name, "k": k, "ridge": ridge}, (OURS,),
-                (Bar("cpu", Limit(most)), Bar("proven", Limit(1.0), at_least=True)), files=(f"{name}.npz",),
+                _promised(most), files=(f"{name}.npz",),
                 quick=None,
             )
             for name, k, ridge, most in (
@@ -101,7 +105,7 @@ real = Part(
         ),
         Case(
             "USGS, a pixel of three minerals, cap 1", "proven.minerals", {}, (OURS,),
-            (Bar("cpu", Limit(3.0)), Bar("proven", Limit(1.0), at_least=True)), files=("usgs_spectra.npz",),
+            _promised(3.0), files=("usgs_spectra.npz",),
         ),
     ),
     draws=3,

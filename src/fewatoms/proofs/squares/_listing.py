@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fewatoms._types import Array, FloatArray
-from fewatoms.proofs.squares._node import gain, relaxed, slopes, solved, value
+from fewatoms.proofs.squares._newton import relaxed, solved
+from fewatoms.proofs.squares._node import gain, slopes, value
 from fewatoms.proofs.squares._visit import Space, gathered
 
 SPENT = 1e-11  # what is left of a unit column that is no new one

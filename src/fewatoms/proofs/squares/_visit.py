@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fewatoms._types import Array, FloatArray
-from fewatoms.proofs.squares._node import Node, gain, level, relaxed, slopes, value
+from fewatoms.proofs.squares._newton import relaxed
+from fewatoms.proofs.squares._node import Node, gain, level, slopes, value
 
 OUT, FREE, IN = -1, 0, 1
 FEW = 40  # active atoms up to which a step of Newton's method costs no more than sweeps

@@ -11,9 +11,10 @@ from fewatoms import kept, ledger
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.proofs.base import Checked, Question, Tampered, Tree
 from fewatoms.proofs.squares import exhaustive
-from fewatoms.proofs.squares.grown import FITTED, LEAPS, LISTED, NOWHERE, POINT
+from fewatoms.proofs.squares.grown import FITTED, LISTED, NOWHERE, POINT, SEARCHED
 from fewatoms.proofs.squares.loops import awaited
 from fewatoms.proofs.squares.root import low_of
+from fewatoms.proofs.squares.stage import Forgotten, Keeper, Stage, depth_first
 from fewatoms.proofs.squares.table import Ground, Table
 from fewatoms.rounding import gamma
 
@@ -45,7 +46,7 @@ class Leaves:
         demand(((self.parent >= 0) & (self.parent < order))[1:].all(), "a node comes before its parent")
         demand(not count or self.parent[0] == NOWHERE, "it has no root")
         demand(within(self.atom, -1, self.n) and within(self.stage, -1, stages), "a node is about what is not there")
-        known = np.isin(self.side, (-1, 0, 1)).all() and np.isin(self.kind, (POINT, LEAPS, LISTED, FITTED)).all()
+        known = np.isin(self.side, (-1, 0, 1)).all() and within(self.kind, POINT, SEARCHED + 1)
         demand(known, "a node is of no kind that there is")
         demand(((self.side != 0) == (self.atom >= 0)).all(), "a branch has no side")
         for who, x, decided in zip(self.who, self.x, self.decided, strict=True):
@@ -165,7 +166,10 @@ class Check:
     ) -> float:
         """What a node proves by itself, for what it closes."""
         if self.leaves.kind[node] != POINT:
-            return Again(self.table, self.leaves.claimed).proven(status, int(self.leaves.kind[node]))
+            again, kind = Again(self.table, self.leaves.claimed), int(self.leaves.kind[node])
+            if kind == SEARCHED:
+                return again.searched(self.grounds[self.leaves.stage[node] + 1], status)
+            return again.proven(status, kind)
         base, h = gains[node]
         those = self.grounds[self.leaves.stage[node] + 1].places
         before = status[those]
@@ -240,3 +244,15 @@ class Again:
         for _ in run:
             ledger.tick()
         return min(self.target, self.least)
+
+    def searched(self, ground: Ground, status: Array) -> float:
+        """All that is left, by a search of its own."""
+        for _ in awaited(self.table.n):
+            pass
+        keeper = Keeper(self.table, self.target, -np.inf, Forgotten())
+        stage = Stage(keeper, ground, self.table.gram(ground.places))
+        demand(stage.bounds, "its points bound nothing")
+        first = stage.first(status[ground.places], NOWHERE)
+        for _ in depth_first(keeper, stage, first) if first is not None else ():
+            ledger.tick()
+        return min(self.target, keeper.closed)

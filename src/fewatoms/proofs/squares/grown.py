@@ -16,7 +16,9 @@ from fewatoms.kept import Plain
 from fewatoms.proofs.base import Tree
 from fewatoms.proofs.squares import NAME
 
-POINT, LEAPS, LISTED, FITTED = 0, 1, 2, 3  # why a node's bound holds; FITTED: by what all atoms together leave
+# Why a node's bound holds: by its point; since leaps, a list or a search without a record have been over all of it;
+# by what all atoms together leave.
+POINT, LEAPS, LISTED, FITTED, SEARCHED = 0, 1, 2, 3, 4
 NOWHERE = -1
 A_NODE = 400  # bytes that keeping a node takes beside its point
 

@@ -32,9 +32,8 @@ ENTRIES = {
     "leaps": lambda: (_leaps.blank_way(2, 1), 2, 1, 1.0, 1.0, 1, np.zeros(1, dtype=np.int64)),
 }
 HERE = "fewatoms.proofs.squares"
-MACHINE = Machine(
-    f"{HERE}.loops:MACHINE", tuple(f"{HERE}.{name}" for name in ("_node", "_visit", "_listing", "_leaps")), ENTRIES
-)
+FILES = tuple(f"{HERE}.{name}" for name in ("_node", "_newton", "_visit", "_listing", "_leaps"))
+MACHINE = Machine(f"{HERE}.loops:MACHINE", FILES, ENTRIES)
 
 
 def loops() -> Mapping[str, Loop]:

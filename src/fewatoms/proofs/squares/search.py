@@ -12,15 +12,13 @@ from fewatoms import ledger
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.proofs.base import Question, Search, Standing, Tree
 from fewatoms.proofs.squares import NAME, exhaustive, root
-from fewatoms.proofs.squares._visit import Space
-from fewatoms.proofs.squares.grown import EMPTY, FITTED, LEAPS, LISTED, NOWHERE, POINT, Grown
+from fewatoms.proofs.squares.grown import EMPTY, FITTED, LEAPS, LISTED, NOWHERE, POINT, SEARCHED, Grown
 from fewatoms.proofs.squares.loops import awaited, loops
-from fewatoms.proofs.squares.shifted import shift
-from fewatoms.proofs.squares.table import Ground, Table
+from fewatoms.proofs.squares.stage import Forgotten, Keeper, Open, Stage, depth_first
+from fewatoms.proofs.squares.table import Table
 from fewatoms.rounding import above
 
 BREATH = 0.05  # seconds between two standings
-LOOKS, LAST_LOOKS = 4, 40  # of the relaxation of a node; where it is a leaf, or the root
 SHRUNK = 0.85  # share of the atoms of a stage; with fewer the next begins
 A_PAIR = 24.0  # bytes for each entry of a Gram matrix
 WEAK = 1e-3  # with less paid by every atom of length 1, bounds of nodes are of no use
@@ -33,36 +31,21 @@ HOPELESS = (
 )
 
 
-class Open:
-    """A node that is not closed: its number, what it proves, and where its relaxation ended."""
-
-    __slots__ = ("branch", "low", "node", "s", "status", "who", "x")
-
-    def __init__(self, node: int, low: float, status: Array, who: IntArray, x: FloatArray, s: float, branch: int):
-        self.node, self.low, self.status = node, low, status
-        self.who, self.x, self.s, self.branch = who, x, s, branch
-
-    def __lt__(self, other: Open) -> bool:
-        return self.low < other.low
-
-
-class SquaresSearch(Search):
+class SquaresSearch(Search, Keeper):
     """Of one question.
 
-    upper, best : the objective of the best choice known, and its places in the table; None where it is the question's
-    closed : the least bound of the leaves so far
+    best : the classes of the best choice known; heap : nodes that are open; pending : the bound of what is not among
+    them, infinite where there is nothing
     """
 
     name = NAME
 
     def __init__(self, question: Question) -> None:
-        self.question = question
-        self.table = Table.of(question)
         self.grown = Grown()
-        self.upper, self.best = question.upper, question.best
-        self.target = question.enough()
-        self.nodes, self.closed, self.pending = 0, np.inf, 0.0
+        Keeper.__init__(self, Table.of(question), question.enough(), question.upper, self.grown)
+        self.question, self.best, self.pending = question, question.best, 0.0
         self.heap: list[Open] = []
+        self.held = 0.0  # bytes of nodes that are open
         self.hopeless, self.ended = False, False
 
     # What is told ---------------------------------------------------------------------------------------------------
@@ -132,16 +115,8 @@ class SquaresSearch(Search):
             return True
         before = status.copy()
         left = loops()["decide"](status, self.table.k, h, low, self.target)
-        self._note(node, places, before, status)
+        self.note(node, places, before, status)
         return bool(left < 0)
-
-    def _note(self, node: int, places: IntArray, before: Array, status: Array) -> None:
-        changed = np.flatnonzero(before != status)
-        if changed.size:
-            self.grown.decide(node, places[changed], status[changed])
-            self.closed = min(self.closed, self.target)
-        if np.count_nonzero(status > 0) >= self.table.k:
-            status[status == 0] = -1
 
     # Stages ---------------------------------------------------------------------------------------------------------
 
@@ -181,6 +156,9 @@ class SquaresSearch(Search):
         breath, nodes = time.monotonic(), len(self.grown.parent)
         while self.heap:
             if self.heap[0].low >= self.target:
+                break
+            if self.grown.bytes + self.held > self.question.memory:
+                yield from self._deeply(stage)
                 break
             self._branch(stage)
             ledger.tick()
@@ -246,8 +224,25 @@ class SquaresSearch(Search):
             if child is not None:
                 new.append(child)
         heapq.heappop(self.heap)
+        self.held -= parent.bytes
         for child in new:
             heapq.heappush(self.heap, child)
+            self.held += child.bytes
+
+    def _deeply(self, stage: Stage) -> Iterator[Standing]:
+        """Memory is full: what is below the nodes that are open is looked at, but not kept. Whoever checks does it
+        again."""
+        breath, self.record = time.monotonic(), Forgotten()
+        while self.heap and self.heap[0].low < self.target:
+            begin = heapq.heappop(self.heap)
+            self.pending = begin.low
+            for _ in depth_first(self, stage, begin):
+                ledger.tick()
+                if time.monotonic() - breath >= BREATH:
+                    yield self.standing()
+                    breath = time.monotonic()
+            self.grown.add(begin.node, NOWHERE, 0, stage.number, SEARCHED, EMPTY, np.empty(0))
+            self.closed, self.pending = min(self.closed, self.target), np.inf
 
     def better(self, upper: float, places: IntArray) -> None:
         """A choice that may be the best so far."""
@@ -255,80 +250,3 @@ class SquaresSearch(Search):
         if upper < self.upper * (1.0 - 1e-12):
             self.upper, self.best = upper, self.table.called(places)
             self.target = self.question.enough(upper)
-
-
-class Stage:
-    """Nodes over the atoms that are left, with D moved out of their M'M."""
-
-    def __init__(self, search: SquaresSearch, ground: Ground, G: FloatArray) -> None:
-        table, p = search.table, ground.places.size
-        self.search, self.places, self.d, self.C = search, ground.places, ground.d, ground.C
-        self.number = search.grown.move(ground.places.astype(np.intp), ground.D)
-        Q = G - np.diag(ground.D)
-        c = table.A[:, ground.places].T @ table.b
-        self.space = Space(Q, c, table.bb, ground.d, ground.C, table.nonneg, table.size, table.off(table.n))
-        self.bounds = bool((ground.d > 0).all() or np.isfinite(ground.C).all())
-        self.chosen = np.empty(max(1, table.k), dtype=np.int64)
-        self.h, self.visit = np.empty(p), loops()["visit"]
-
-    @classmethod
-    def of(cls, search: SquaresSearch, places: IntArray) -> Stage:
-        G = search.table.gram(places)
-        return cls(search, Ground(search.table, places, shift(G, search.table.m)), G)
-
-    def first(self, status: Array, parent: int) -> Open | None:
-        """The root of the stage."""
-        x = np.zeros(status.size)
-        pull = np.maximum(self.space.c, 0.0) if self.space.nonneg else np.abs(self.space.c)
-        s = float(np.sort(pull / np.sqrt(np.maximum(self.d, 1e-12)))[-min(self.search.table.k, pull.size)])
-        return self._visited(status.copy(), x, s, parent, NOWHERE, 0, LAST_LOOKS)
-
-    def child(self, parent: Open, side: int) -> Open | None:
-        """One side of a node; None where it is closed."""
-        status = parent.status.copy()
-        status[parent.branch] = side
-        if side > 0 and np.count_nonzero(status > 0) >= self.search.table.k:
-            status[status == 0] = -1
-        x = np.zeros(status.size)
-        x[parent.who] = parent.x
-        return self._visited(status, x, parent.s, parent.node, int(self.places[parent.branch]), side, LOOKS)
-
-    def _visited(
-        self, status: Array, x: FloatArray, s: float, parent: int, atom: int, side: int, rounds: int
-    ) -> Open | None:
-        search, before = self.search, status.copy()
-        search.nodes += 1
-        most = rounds if (status == 0).any() else LAST_LOOKS
-        low, s, left, found, branch = self.visit(
-            self.space, status, search.table.k, x, self.h, self.chosen, s, search.target, most
-        )
-        who = np.flatnonzero(x)
-        node = search.grown.add(
-            parent, atom, side, self.number, POINT, self.places[who].astype(np.intp), x[who].astype(np.float64)
-        )
-        if low >= search.target:
-            search.closed = min(search.closed, low)
-            return None
-        if found < search.upper:
-            search.better(found, self.places[self.chosen[self.chosen >= 0]])
-        search._note(node, self.places, before, status)
-        if left < 0:
-            return None
-        if not (status == 0).any():
-            self._leaf(node, status, x, s)
-            return None
-        branch = branch if status[branch] == 0 else int(np.flatnonzero(status == 0)[0])
-        return Open(node, low, status, who, x[who], s, branch)
-
-    def _leaf(self, node: int, status: Array, x: FloatArray, s: float) -> None:
-        """A single choice is left: its bound is its objective, but for rounding."""
-        search = self.search
-        low, s, _, found, _ = self.visit(
-            self.space, status, search.table.k, x, self.h, self.chosen, s, np.inf, LAST_LOOKS
-        )
-        search.better(found, self.places[self.chosen[self.chosen >= 0]])
-        who = np.flatnonzero(x)
-        search.grown.add(
-            node, NOWHERE, 0, self.number, POINT, self.places[who].astype(np.intp), x[who].astype(np.float64)
-        )
-        search.closed = min(search.closed, low)
