@@ -131,6 +131,7 @@ def test_what_is_exact_is_proven_by_nothing_at_all(exhaustive):
     proof = fa.prove(s)
     assert proof.proven
     assert proof.lower >= 0.0
+    assert proof.gap == 0.0
     assert "no x fits better" in str(s.certificate)
 
 

@@ -25,7 +25,7 @@ def lowest(M, b, shape, k, *, cap=None, rho=0.0, lam=0.0, tries=20):
     step = 1.0 / (np.linalg.norm(A, 2) ** 2 + rho)
     for _ in range(tries):
         X = 3 * rng.standard_normal((shape[0], k)) @ rng.standard_normal((k, shape[1]))
-        for _ in range(400):
+        for _ in range(200):
             u, s, vt = np.linalg.svd(X + step * (A.T @ (b - A @ X.ravel())).reshape(shape) - step * rho * X)
             s = np.clip(s[:k] - step * lam, 0.0, np.inf if cap is None else cap)
             X = (u[:, :k] * s) @ vt[:k]
@@ -33,14 +33,14 @@ def lowest(M, b, shape, k, *, cap=None, rho=0.0, lam=0.0, tries=20):
     return best
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_no_descent_goes_below(seed):
     M, b, _ = completion(seed)
     s = fa.fit(M, b, atoms=fa.RankOne(7, 6), k=2, ridge=[None, 0.5][seed % 2])
     top = float(np.max(s.coefficients))
     for words in ({"cap": 1.1 * top}, {"frobenius": 0.4}, {"cap": 1.05 * top, "frobenius": 0.2}):
-        proof = fa.prove(s, seconds=1, **words)
-        v = lowest(M, b, (7, 6), 2, cap=words.get("cap"), rho=words.get("frobenius", 0.0), lam=s.ridge[0], tries=5)
+        proof = fa.prove(s, seconds=0.3, **words)
+        v = lowest(M, b, (7, 6), 2, cap=words.get("cap"), rho=words.get("frobenius", 0.0), lam=s.ridge[0], tries=3)
         assert (0 if "frobenius" not in words else 1e-3 * v) <= proof.lower <= v * (1 + 1e-6)
         assert proof.upper >= v * (1 - 1e-3)
         paid = s.ridge[0] * np.sum(s.coefficients) + 0.5 * words.get("frobenius", 0.0) * np.sum(s.coefficients**2)
@@ -72,7 +72,7 @@ def test_semidefinite_matrices(seed):
     b = np.sum((A @ V) ** 2, axis=1) + 0.5 * rng.standard_normal(40)
     s = fa.fit(fa.Quadratic(A), b, atoms=fa.PSDRankOne(5), k=2)
     cap = 1.05 * float(np.max(s.coefficients))
-    proof = fa.prove(s, seconds=2, cap=cap, frobenius=0.5)
+    proof = fa.prove(s, seconds=1, cap=cap, frobenius=0.5)
     X = cp.Variable((5, 5), PSD=True)
     images = cp.hstack([A[i] @ X @ A[i] for i in range(40)])
     everything = 0.5 * cp.sum_squares(b - images) + 0.25 * cp.sum_squares(X)
@@ -157,7 +157,7 @@ def test_a_background_is_no_question():
 def test_tampered_with():
     M, b, _ = completion(0)
     s = fa.fit(M, b, atoms=fa.RankOne(7, 6), k=2)
-    proof = fa.prove(s, frobenius=0.4, seconds=1)
+    proof = fa.prove(s, frobenius=0.4, seconds=0.2)
     tree = proof.tree
     rng = np.random.default_rng(0)
     others = [

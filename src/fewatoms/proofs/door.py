@@ -25,6 +25,8 @@ from fewatoms.records import Progress
 from fewatoms.run import Callback
 from fewatoms.solution import Solution
 
+UNBEGUN = "No node was looked at in that time: machine code of the search is made when it is first needed, and kept."
+
 
 def prove(
     solution: Solution,
@@ -191,7 +193,7 @@ class _Run:
                     question, answer, improved = *found, True
         upper, lower = question.upper, min(final.lower, question.upper)
         close = relative(upper, lower) <= question.gap or question.enough() <= 0 <= lower
-        remedy = "" if close else self.search.remedy()
+        remedy = "" if close else self.search.remedy() or self.waited(final)
         known = decided(question, lower, self.search.about, remedy, proven=close)
         took = time.monotonic() - began
         proof = Proof(
@@ -199,6 +201,10 @@ class _Run:
             self.trace(took, lower, upper), self.search.tree(), cap, frobenius,
         )  # fmt: skip
         return about(proof, answer.decided_by(known))
+
+    def waited(self, final: Standing) -> str:
+        """What to do where nothing was begun in the time there was."""
+        return UNBEGUN if self.ended == "deadline" and not final.nodes and final.lower <= 0 else ""
 
     def trace(self, took: float, lower: float, upper: float) -> FloatArray:
         rows = [row for row in self.rows if math.isfinite(row[1])]

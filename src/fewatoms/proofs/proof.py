@@ -54,7 +54,7 @@ class Proof:
 
     lower : no choice of k atoms has a lower objective (the loss, and what coefficients pay); rounded downwards
     upper : the objective of the answer, recomputed and rounded upwards
-    gap : (upper - lower) / upper
+    gap : (upper - lower) / upper; 0 where the objective is 0, but for rounding
     proven : whether that is at most what was asked for
     nodes : of the search tree, or choices, that were looked at
     seconds : that it took
@@ -85,7 +85,8 @@ class Proof:
 
     @property
     def gap(self) -> float:
-        return relative(self.upper, self.lower)
+        known = relative(self.upper, self.lower)
+        return 0.0 if self.proven and known > self.asked else known  # an objective of 0, but for rounding
 
     @property
     def decided(self) -> Decided:
