@@ -37,11 +37,13 @@ class Machine:
     place : where the machine itself is found, "module:name", by whoever builds it
     modules : the files of the loops
     entries : what arguments the entries are called with, of every kind that there is: examples
+    inlined : loops that are called from one place, so that they are not optimised once more for all that lead to them
     """
 
     place: str
     modules: tuple[str, ...]
     entries: Mapping[str, Callable[[], tuple[object, ...]]]
+    inlined: frozenset[str] = frozenset()
     _compiled: dict[str, Loop] | None = None
     _builder: subprocess.Popen[bytes] | None = None
     _since: float = field(default=0.0)
@@ -167,7 +169,8 @@ class Machine:
                 if name in self.entries:
                     found[name] = world[name] = make(cache=self.folder is not None, **shared)(text)
                 else:
-                    world[name] = make(no_cpython_wrapper=True, no_cfunc_wrapper=True, **shared)(text)
+                    inline = "always" if name in self.inlined else "never"
+                    world[name] = make(no_cpython_wrapper=True, no_cfunc_wrapper=True, inline=inline, **shared)(text)
         finally:
             settings.CACHE_DIR = before
         return found

@@ -124,7 +124,7 @@ class Asks:
     def __init__(self, table, target):
         self.table, self.target, self.found = table, target, {}
 
-    def looked_at(self, choice, low):
+    def looked_at(self, choice):
         self.found[tuple(sorted(int(i) for i in choice))] = self.table.fitted(choice)
 
 

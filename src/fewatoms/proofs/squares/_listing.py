@@ -5,7 +5,8 @@ the objective by r_j^2 / (2 s_j). Without signs and caps fits are no worse, so t
 number. Of the others, one with a coefficient that is below 0 and none beyond its cap is no better than a choice of
 fewer, all of which are looked at too where signs matter: on the way from the best allowed point to the fit the
 objective falls, so that point has a coefficient that is 0. That is of no use where atoms are in every choice, as these
-are not left out. What remains is fitted within its box.
+are not left out. What remains is told, and
+fitted within its box elsewhere.
 """
 
 from __future__ import annotations
@@ -15,12 +16,11 @@ from typing import NamedTuple
 import numpy as np
 
 from fewatoms._types import Array, FloatArray
-from fewatoms.proofs.squares._newton import relaxed, solved
-from fewatoms.proofs.squares._node import gain, slopes, value
-from fewatoms.proofs.squares._visit import Space, gathered
+from fewatoms.proofs.squares._newton import solved
+from fewatoms.proofs.squares._visit import Space
 
 SPENT = 1e-11  # what is left of a unit column that is no new one
-ALL_DONE, MORE, BETTER = 0, 1, 2
+ALL_DONE, MORE, NEAR_TARGET = 0, 1, 2
 
 
 class List(NamedTuple):
@@ -103,30 +103,9 @@ def worth_fitting(space: Space, taken: Array, n: int, x: FloatArray) -> int:
     return found
 
 
-def boxed(space: Space, taken: Array, n: int) -> float:
-    """The objective of a choice within its box, rounded down: what its best point proves."""
-    node = gathered(space, np.ones(space.c.size, np.int8), 0, taken, n)
-    x, g = np.zeros(n), np.empty(n)
-    relaxed(node, x, 0.0, 6, 20)
-    slopes(node, x, g)
-    length, inner, paid = 0.0, 0.0, 0.0
-    for u in range(n):
-        length += abs(x[u])
-        inner += x[u] * (node.c[u] - g[u])
-    off = space.off * (space.size + length)
-    for u in range(n):
-        if node.d[u] == 0.0 and node.C[u] == np.inf:
-            return space.bb + value(node, x, g, 0.0) - 4.0 * off * (space.size + length)
-        paid += gain((g[u] if node.nonneg else abs(g[u])) + off, node.d[u], node.C[u], node.nonneg)
-    return space.bb - 0.5 * inner - paid - 4.0 * off * (space.size + length)
-
-
-def promising(space: Space, taken: Array, n: int, target: float, held: int) -> bool:
-    """Whether a choice whose fit is below the target is so within its box too, or may be."""
-    kind = worth_fitting(space, taken, n, np.empty(n))
-    if kind == 0 and held == 0:
-        return False
-    return kind == 1 or boxed(space, taken, n) < target
+def promising(space: Space, taken: Array, n: int, held: int) -> bool:
+    """Whether a choice whose fit is below the target may be so within its box too."""
+    return held > 0 or worth_fitting(space, taken, n, np.empty(n)) > 0
 
 
 def last(list_: List, space: Space, t: int, first: int, target: float, held: int) -> int:
@@ -142,7 +121,7 @@ def last(list_: List, space: Space, t: int, first: int, target: float, held: int
             near = room < 0.0 and own(list_.taken, t, j)
         if near:
             list_.taken[t] = j
-            if promising(space, list_.taken, t + 1, target, held):
+            if promising(space, list_.taken, t + 1, held):
                 return j
     return -1
 
@@ -167,7 +146,7 @@ def listed(list_: List, space: Space, k: int, held: int, target: float, many: in
             j = last(list_, space, t, i, target, held)
             if j >= 0:
                 list_.at[t] = j + 1
-                return BETTER, k
+                return NEAR_TARGET, k
             list_.depth[0] -= 1
             continue
         if i >= n:
@@ -177,6 +156,6 @@ def listed(list_: List, space: Space, k: int, held: int, target: float, many: in
         if own(list_.taken, t, i) and take(list_, space, t, i, i + 1):
             list_.depth[0] += 1
             list_.at[t + 1] = i + 1
-            if space.nonneg and list_.low[t + 1] < target and promising(space, list_.taken, t + 1, target, held):
-                return BETTER, t + 1
+            if space.nonneg and list_.low[t + 1] < target and promising(space, list_.taken, t + 1, held):
+                return NEAR_TARGET, t + 1
     return (ALL_DONE if list_.depth[0] < held else MORE), 0

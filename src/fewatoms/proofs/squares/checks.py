@@ -224,10 +224,10 @@ class Again:
     def __init__(self, table: Table, target: float) -> None:
         self.table, self.target, self.least = table, target, np.inf
 
-    def looked_at(self, choice: IntArray, low: float) -> None:
+    def looked_at(self, choice: IntArray) -> None:
         value = self.table.fitted(choice)
         if value < self.target:
-            self.least = min(self.least, max(low, value * (1.0 - 1e-9) - 1e-13 * self.table.bb))
+            self.least = min(self.least, self.table.below(value))
 
     def proven(self, status: Array, kind: int) -> float:
         leaps = None if kind == LISTED else exhaustive.Leaps(self.table, status)

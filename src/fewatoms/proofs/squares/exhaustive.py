@@ -30,8 +30,8 @@ class Asks(Protocol):
     table: Table
     target: float
 
-    def looked_at(self, choice: IntArray, low: float) -> None:
-        """A choice below the target, or near it, by places in the table; its objective, roughly."""
+    def looked_at(self, choice: IntArray) -> None:
+        """A choice that may be below the target, by places in the table."""
         ...
 
 
@@ -67,7 +67,7 @@ def listing(asks: Asks, status: Array) -> Iterator[int]:
         G, table.A[:, places].T @ table.b, table.bb, table.d[places], table.C[places], table.nonneg, table.size,
         table.off(table.n),
     )  # fmt: skip
-    asks.looked_at(places[:held], float(_listing.boxed(space, np.arange(held), held)))
+    asks.looked_at(places[:held])
     if k == held:
         return
     list_ = _listing.blank_list(space, k)
@@ -79,9 +79,8 @@ def listing(asks: Asks, status: Array) -> Iterator[int]:
         what, count = run(list_, space, k, held, asks.target, many)
         if what == _listing.ALL_DONE:
             return
-        if what == _listing.BETTER:
-            chosen = list_.taken[:count].copy()
-            asks.looked_at(places[chosen], float(_listing.boxed(space, chosen, count)))
+        if what == _listing.NEAR_TARGET:
+            asks.looked_at(places[list_.taken[:count]])
         yield int(list_.done[0])
 
 
@@ -166,5 +165,5 @@ def leaping(asks: Asks, leaps: Leaps) -> Iterator[int]:
         except StopIteration:
             return
         if choice is not None:
-            asks.looked_at(choice, -np.inf)
+            asks.looked_at(choice)
         yield done

@@ -33,7 +33,8 @@ ENTRIES = {
 }
 HERE = "fewatoms.proofs.squares"
 FILES = tuple(f"{HERE}.{name}" for name in ("_node", "_newton", "_visit", "_listing", "_leaps"))
-MACHINE = Machine(f"{HERE}.loops:MACHINE", FILES, ENTRIES)
+ONCE = {"swept", "stepped", "relax", "candidate", "bracketed", "directed", "activated", "entering", "branching"}
+MACHINE = Machine(f"{HERE}.loops:MACHINE", FILES, ENTRIES, frozenset(ONCE))
 
 
 def loops() -> Mapping[str, Loop]:

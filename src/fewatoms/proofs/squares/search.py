@@ -100,6 +100,7 @@ class SquaresSearch(Search, Keeper):
         """Where 0 suffices as a bound, or no atom matters."""
         if self.table.n == 0 or self.table.k <= 0:
             self.pending = self.table.bb * (1.0 - 1e-12)
+            self.better(self.table.bb, np.empty(0, dtype=np.intp))
         self.grown.add(NOWHERE, NOWHERE, 0, NOWHERE, POINT, EMPTY, np.empty(0, dtype=np.float64))
         self.closed, self.pending, self.nodes = self.pending, np.inf, 1
         yield self.standing(True)
@@ -209,11 +210,11 @@ class SquaresSearch(Search, Keeper):
             self.grown.cut(count)
             self.heap = []
 
-    def looked_at(self, choice: IntArray, low: float) -> None:
-        """A choice below the target, or near it: its best coefficients within their box."""
+    def looked_at(self, choice: IntArray) -> None:
+        """A choice that may be below the target: its best coefficients within their box."""
         value = self.table.fitted(choice)
         self.better(value, choice)
-        self.closed = min(self.closed, max(low, value * (1.0 - 1e-9) - 1e-13 * self.table.bb))
+        self.closed = min(self.closed, self.table.below(value))
 
     def _branch(self, stage: Stage) -> None:
         """Both sides of the most promising node, which is given up when both are done."""

@@ -19,13 +19,14 @@ ROUNDED = 1.5  # times what rounding may do: who checks finds no less
 
 
 class Open:
-    """A node that is not closed: its number, what it proves, and where its relaxation ended."""
+    """A node that is not closed: its number, what it proves, and where its relaxation ended; `free` atoms are left."""
 
-    __slots__ = ("branch", "low", "node", "s", "status", "who", "x")
+    __slots__ = ("branch", "free", "low", "node", "s", "status", "taken", "who", "x")
 
     def __init__(self, node: int, low: float, status: Array, who: IntArray, x: FloatArray, s: float, branch: int):
         self.node, self.low, self.status = node, low, status
         self.who, self.x, self.s, self.branch = who, x, s, branch
+        self.free, self.taken = int(np.count_nonzero(status == 0)), int(np.count_nonzero(status > 0))
 
     @property
     def bytes(self) -> int:
@@ -94,44 +95,47 @@ class Stage:
         x = np.zeros(status.size)
         pull = np.maximum(self.space.c, 0.0) if self.space.nonneg else np.abs(self.space.c)
         s = float(np.sort(pull / np.sqrt(np.maximum(self.d, 1e-12)))[-min(self.search.table.k, pull.size)])
-        return self._visited(status.copy(), x, s, parent, NOWHERE, 0, LAST_LOOKS)
+        return self._visited(status.copy(), x, s, parent, NOWHERE, 0, LAST_LOOKS, int(np.count_nonzero(status == 0)))
 
     def child(self, parent: Open, side: int) -> Open | None:
         """One side of a node; None where it is closed."""
-        status = parent.status.copy()
+        status, free = parent.status.copy(), parent.free - 1
         status[parent.branch] = side
-        if side > 0 and np.count_nonzero(status > 0) >= self.search.table.k:
+        if side > 0 and parent.taken + 1 >= self.search.table.k:
             status[status == 0] = -1
+            free = 0
         x = np.zeros(status.size)
         x[parent.who] = parent.x
-        return self._visited(status, x, parent.s, parent.node, int(self.places[parent.branch]), side, LOOKS)
+        return self._visited(status, x, parent.s, parent.node, int(self.places[parent.branch]), side, LOOKS, free)
 
     def _visited(
-        self, status: Array, x: FloatArray, s: float, parent: int, atom: int, side: int, rounds: int
+        self, status: Array, x: FloatArray, s: float, parent: int, atom: int, side: int, rounds: int, free: int
     ) -> Open | None:
         search, before = self.search, status.copy()
         search.nodes += 1
-        most = rounds if (status == 0).any() else LAST_LOOKS
+        most = rounds if free else LAST_LOOKS
         low, s, left, found, branch = self.visit(
             self.space, status, search.table.k, x, self.h, self.chosen, s, search.target, most
         )
-        who = np.flatnonzero(x)
-        node = search.record.add(
-            parent, atom, side, self.number, POINT, self.places[who].astype(np.intp), x[who].astype(np.float64)
-        )
+        who = x.nonzero()[0]
+        values = x[who]
+        node = search.record.add(parent, atom, side, self.number, POINT, self.places[who], values)
         if low >= search.target:
             search.closed = min(search.closed, low)
             return None
         if found < search.upper:
             search.better(found, self.places[self.chosen[self.chosen >= 0]])
-        search.note(node, self.places, before, status)
+        if left != free:
+            search.note(node, self.places, before, status)
         if left < 0:
             return None
-        if not (status == 0).any():
+        opened = Open(node, low, status, who, values, s, branch)
+        if not opened.free:
             self._leaf(node, status, x, s)
             return None
-        branch = branch if status[branch] == 0 else int(np.flatnonzero(status == 0)[0])
-        return Open(node, low, status, who, x[who], s, branch)
+        if status[branch] != 0:
+            opened.branch = int(np.flatnonzero(status == 0)[0])
+        return opened
 
     def _leaf(self, node: int, status: Array, x: FloatArray, s: float) -> None:
         """A single choice is left: its bound is its objective, but for rounding."""

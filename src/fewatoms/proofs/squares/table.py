@@ -115,6 +115,10 @@ class Table:
         rest = left - rows @ x
         return 0.5 * float(rest @ rest)
 
+    def below(self, value: float) -> float:
+        """A number that is no larger than what rounding and a solver have made this objective of."""
+        return value * (1.0 - 1e-9) - 1e-13 * self.bb
+
 
 def coordinates(question: Question) -> IntArray:
     """The coordinate that each class is."""
