@@ -61,7 +61,8 @@ def undecided(found: Decided) -> str:
     """What is not, and what to do; "" where all is decided."""
     if found.proven:
         return ""
-    return f"Not proven: that no other {found.subject} has a lower {found.what}. {found.remedy or MORE_TIME}"
+    remedy = found.remedy or MORE_TIME
+    return f"Not proven: that no other {found.subject} has a lower {found.what}. {remedy[0].upper()}{remedy[1:]}"
 
 
 MORE_TIME = "More seconds, or a larger gap, may decide it."
