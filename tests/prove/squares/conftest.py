@@ -2,9 +2,9 @@
 
 import pytest
 
-from fewatoms.proofs.squares.loops import MACHINE
+from fewatoms.proofs.squares.loops import SQUARES_LOOPS
 
 
 @pytest.fixture(scope="session", autouse=True)
 def compiled():
-    return MACHINE.now()
+    return SQUARES_LOOPS.now()

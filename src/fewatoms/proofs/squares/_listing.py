@@ -19,7 +19,7 @@ from fewatoms._types import Array, FloatArray
 from fewatoms.proofs.squares._newton import solved
 from fewatoms.proofs.squares._visit import Space
 
-SPENT = 1e-11  # what is left of a unit column that is no new one
+NOTHING_LEFT = 1e-11  # what is left of a unit column that is no new one
 ALL_DONE, MORE, NEAR_TARGET = 0, 1, 2
 
 
@@ -57,7 +57,7 @@ def blank_list(space: Space, k: int) -> List:
 def take(list_: List, space: Space, t: int, i: int, first: int) -> bool:
     """Row t + 1: with atom i as well, for the atoms from `first` on; whether it is a new one."""
     s = list_.s[t, i]
-    if s <= SPENT:  # it adds nothing but room beneath its cap
+    if s <= NOTHING_LEFT:  # it adds nothing but room beneath its cap
         list_.L[t] = 0.0
         list_.r[t + 1], list_.s[t + 1], list_.low[t + 1] = list_.r[t], list_.s[t], list_.low[t]
         list_.taken[t] = i
@@ -114,7 +114,7 @@ def last(list_: List, space: Space, t: int, first: int, target: float, held: int
     r, s = list_.r[t], list_.s[t]
     for j in range(first, r.size):
         near = False
-        if s[j] > SPENT:
+        if s[j] > NOTHING_LEFT:
             far = space.size + 2.0 * abs(r[j]) / s[j]
             near = 0.5 * r[j] * r[j] / s[j] + space.off * far * far > room
         elif space.C[j] < np.inf:

@@ -12,7 +12,7 @@ from fewatoms.proofs.squares._node import Node, bracketed, filling, level, slope
 INSIDE, SATURATED, FRACTIONAL = 2, 1, 0
 DAMPED = 1e-13  # on the diagonal, where columns may depend on each other
 TRIES = 8  # of shorter and shorter steps
-CUT = 0.4
+EACH_TRY = 0.4
 AS_TAKEN = 1e-7  # relative: a set is what the step took it for
 
 
@@ -167,7 +167,7 @@ def stepped(node: Node, step: Step, x: FloatArray, g: FloatArray, s: float, val:
                 s = new if new > 0.0 else max(s + ds, 0.1 * s)
                 whole = length == 1.0 and not held
                 return s, min(v, val), whole and new > 0.0 and settled(node, step, x, g, s, n)
-        length *= CUT
+        length *= EACH_TRY
     return s, val, False
 
 

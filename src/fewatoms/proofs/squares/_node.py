@@ -21,7 +21,7 @@ import numpy as np
 
 from fewatoms._types import Array, FloatArray
 
-HALVINGS = 30  # of the interval that s is in
+LEVELS_TRIED = 30  # of the interval that s is in
 
 
 class Node(NamedTuple):
@@ -203,7 +203,7 @@ def bracketed(node: Node, x: FloatArray, g: FloatArray, s: float) -> float:
     """x for the s at which the shares sum to kappa, by bisection: where caps make shares, phi is infinite beyond a wall
     along which it cannot be followed, but at a fixed s there is none."""
     low, high = 0.0, np.inf
-    for _ in range(HALVINGS):
+    for _ in range(LEVELS_TRIED):
         for _sweep in range(3):
             sweep(node, x, g, s)
         shares = 0.0

@@ -19,10 +19,10 @@ from fewatoms.proofs.squares._newton import relaxed
 from fewatoms.proofs.squares._node import Node, gain, level, slopes, value
 
 OUT, FREE, IN = -1, 0, 1
-FEW = 40  # active atoms up to which a step of Newton's method costs no more than sweeps
+FEW_ACTIVE = 40  # active atoms up to which a step of Newton's method costs no more than sweeps
 SWEEPS, NEWTON = 5, 4
 CLOSE_TO = 1e-3  # relative: atoms this near to the level are active
-AWAY = 0.1  # share of what separates the relaxation from the target that its bound may be away from it
+AWAY = 0.5  # share of what separates the relaxation from the target that its bound may be away from it
 
 
 class Space(NamedTuple):
@@ -147,7 +147,7 @@ def relax(
     for round_ in range(most):
         a = activated(space, status, x, g, s, kappa, act)
         node, y = gathered(space, status, kappa, act, a), x[act[:a]]
-        s = relaxed(node, y, s, SWEEPS, NEWTON if a <= FEW or round_ > 0 else 0)
+        s = relaxed(node, y, s, SWEEPS, NEWTON if a <= FEW_ACTIVE or round_ > 0 else 0)
         for u in range(a):
             step = y[u] - x[act[u]]
             if step != 0.0:

@@ -11,7 +11,7 @@ from fewatoms import kept, ledger
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.proofs.base import Checked, Question, Tampered, Tree
 from fewatoms.proofs.squares import exhaustive
-from fewatoms.proofs.squares.grown import FITTED, LISTED, NOWHERE, POINT, SEARCHED
+from fewatoms.proofs.squares.grown import FITTED, LISTED, NO_NODE, POINT, SEARCHED
 from fewatoms.proofs.squares.loops import awaited
 from fewatoms.proofs.squares.root import low_of
 from fewatoms.proofs.squares.stage import Forgotten, Keeper, Stage, depth_first
@@ -44,7 +44,7 @@ class Leaves:
     def _fit(self, count: int, stages: int) -> None:
         order = np.arange(count)
         demand(((self.parent >= 0) & (self.parent < order))[1:].all(), "a node comes before its parent")
-        demand(not count or self.parent[0] == NOWHERE, "it has no root")
+        demand(not count or self.parent[0] == NO_NODE, "it has no root")
         demand(within(self.atom, -1, self.n) and within(self.stage, -1, stages), "a node is about what is not there")
         known = np.isin(self.side, (-1, 0, 1)).all() and within(self.kind, POINT, SEARCHED + 1)
         demand(known, "a node is of no kind that there is")
@@ -239,7 +239,10 @@ class Again:
                 return leaps.value
             run = exhaustive.leaping(self, leaps)
         else:
-            demand(exhaustive.choices(self.table, status) <= exhaustive.MOST, "too many choices are said to be listed")
+            demand(
+                exhaustive.choices(self.table, status) <= exhaustive.MOST_LISTED,
+                "too many choices are listed",
+            )
             run = exhaustive.listing(self, status)
         for _ in run:
             ledger.tick()
@@ -252,7 +255,7 @@ class Again:
         keeper = Keeper(self.table, self.target, -np.inf, Forgotten())
         stage = Stage(keeper, ground, self.table.gram(ground.places))
         demand(stage.bounds, "its points bound nothing")
-        first = stage.first(status[ground.places], NOWHERE)
+        first = stage.first(status[ground.places], NO_NODE)
         for _ in depth_first(keeper, stage, first) if first is not None else ():
             ledger.tick()
         return min(self.target, keeper.closed)

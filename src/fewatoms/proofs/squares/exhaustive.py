@@ -16,10 +16,10 @@ from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.proofs.squares.table import Table
 from fewatoms.rounding import UNIT
 
-MOST = 10**8  # choices that are listed at most
+MOST_LISTED = 10**8  # choices that are listed at most
 A_CHOICE, A_ROW = 1.5e-9, 4e-9  # seconds for the last atom of a choice; for an atom of a row before it
 WIDEST = 300  # atoms for leaps and bounds at most
-SAME = 1e-10  # distance between unit columns that are one column but for rounding
+TWINS_APART = 1e-10  # distance between unit columns that are one column but for rounding
 FITS_AT_ONCE = 20_000  # between two looks at the clock
 DISTORTED = 1e-4  # what rounding may change the costs of removals by at most; beyond, columns are too dependent
 
@@ -45,7 +45,7 @@ def choices(table: Table, status: Array) -> int:
 def seconds(table: Table, status: Array) -> float:
     """What listing them takes, roughly."""
     free, kappa = int(np.count_nonzero(status == 0)), table.k - int(np.count_nonzero(status > 0))
-    if choices(table, status) > MOST:
+    if choices(table, status) > MOST_LISTED:
         return np.inf
     rows = comb(free, max(0, min(kappa, free) - 1))
     return A_CHOICE * comb(free, min(kappa, free)) + A_ROW * rows * (kappa + 1)
@@ -90,9 +90,9 @@ def _distinct(table: Table, places: IntArray, status: Array) -> IntArray:
     G = np.abs(table.gram(places))
     kept: list[int] = []
     for j in np.argsort(status[places] <= 0, kind="stable").tolist():
-        near = [i for i in kept if G[i, j] > 1.0 - SAME]
+        near = [i for i in kept if G[i, j] > 1.0 - TWINS_APART]
         gaps = [_gap(table.A[:, places[i]], table.A[:, places[j]]) for i in near]
-        if min(gaps, default=1.0) > SAME or status[places[j]] > 0:
+        if min(gaps, default=1.0) > TWINS_APART or status[places[j]] > 0:
             kept.append(j)
     return places[np.sort(kept)]
 

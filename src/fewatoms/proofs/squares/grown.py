@@ -19,7 +19,7 @@ from fewatoms.proofs.squares import NAME
 # Why a node's bound holds: by its point; since leaps, a list or a search without a record have been over all of it;
 # by what all atoms together leave.
 POINT, LEAPS, LISTED, FITTED, SEARCHED = 0, 1, 2, 3, 4
-NOWHERE = -1
+NO_NODE = -1
 A_NODE = 400  # bytes that keeping a node takes beside its point
 
 

@@ -25,26 +25,26 @@ def _visited() -> tuple[object, ...]:
     return _space(), status, 1, one, one, np.zeros(2, dtype=np.int64), 1.0, 1.0, 1
 
 
-ENTRIES = {
+CALLED_WITH = {
     "visit": _visited,
     "decide": lambda: (np.zeros(2, dtype=np.int8), 1, np.ones(2), 1.0, 1.0),
     "listed": lambda: (_listing.blank_list(_space(), 1), _space(), 1, 0, 1.0, 1),
     "leaps": lambda: (_leaps.blank_way(2, 1), 2, 1, 1.0, 1.0, 1, np.zeros(1, dtype=np.int64)),
 }
-HERE = "fewatoms.proofs.squares"
-FILES = tuple(f"{HERE}.{name}" for name in ("_node", "_newton", "_visit", "_listing", "_leaps"))
-ONCE = {"swept", "stepped", "relax", "candidate", "bracketed", "directed", "activated", "entering", "branching"}
-MACHINE = Machine(f"{HERE}.loops:MACHINE", FILES, ENTRIES, frozenset(ONCE))
+THIS_ROOM = "fewatoms.proofs.squares"
+LOOPS_IN = tuple(f"{THIS_ROOM}.{name}" for name in ("_node", "_newton", "_visit", "_listing", "_leaps"))
+CALLED_ONCE = {"swept", "stepped", "relax", "candidate", "bracketed", "directed", "activated", "entering", "branching"}
+SQUARES_LOOPS = Machine(f"{THIS_ROOM}.loops:SQUARES_LOOPS", LOOPS_IN, CALLED_WITH, frozenset(CALLED_ONCE))
 
 
 def loops() -> Mapping[str, Loop]:
     """Whatever there is by now."""
-    return MACHINE.ready() or MACHINE.plain
+    return SQUARES_LOOPS.ready() or SQUARES_LOOPS.plain
 
 
 def awaited(n: int) -> Iterator[None]:
     """Breaths until there is machine code, for as many atoms as are worth it."""
-    while n > FEW_ATOMS and MACHINE.ready() is None and MACHINE.wanted:
+    while n > FEW_ATOMS and SQUARES_LOOPS.ready() is None and SQUARES_LOOPS.wanted:
         ledger.tick()
         yield None
         time.sleep(A_LOOK)

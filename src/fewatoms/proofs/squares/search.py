@@ -12,7 +12,7 @@ from fewatoms import ledger
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.proofs.base import Question, Search, Standing, Tree
 from fewatoms.proofs.squares import NAME, exhaustive, root
-from fewatoms.proofs.squares.grown import EMPTY, FITTED, LEAPS, LISTED, NOWHERE, POINT, SEARCHED, Grown
+from fewatoms.proofs.squares.grown import EMPTY, FITTED, LEAPS, LISTED, NO_NODE, POINT, SEARCHED, Grown
 from fewatoms.proofs.squares.loops import awaited, loops
 from fewatoms.proofs.squares.stage import Forgotten, Keeper, Open, Stage, depth_first
 from fewatoms.proofs.squares.table import Table
@@ -25,7 +25,7 @@ WEAK = 1e-3  # with less paid by every atom of length 1, bounds of nodes are of 
 AT_ONCE_SECONDS = 0.1  # lists that take no longer are made where the root leaves anything open
 
 
-HOPELESS = (
+OUT_OF_REACH = (
     "Without a ridge or a cap nothing can be proven where columns depend on each other and choices are too many to be "
     "listed: give fit(..., ridge=...) or fit(..., cap=...)."
 )
@@ -67,7 +67,7 @@ class SquaresSearch(Search, Keeper):
         return self.grown.kept(self.lower, self.table.n)
 
     def remedy(self) -> str:
-        return HOPELESS if self.hopeless else ""
+        return OUT_OF_REACH if self.hopeless else ""
 
     # How it is found ------------------------------------------------------------------------------------------------
 
@@ -78,11 +78,11 @@ class SquaresSearch(Search, Keeper):
             return
         for _ in awaited(table.n):
             yield self.standing()
-        status, node = table.start(), NOWHERE
+        status, node = table.start(), NO_NODE
         if table.forced.size >= table.k:
             status[status == 0] = -1
         if table.bounded:
-            node, best = self.grown.add(NOWHERE, NOWHERE, 0, NOWHERE, POINT, EMPTY, np.empty(0)), None
+            node, best = self.grown.add(NO_NODE, NO_NODE, 0, NO_NODE, POINT, EMPTY, np.empty(0)), None
             for seen in root.looked_at(table, status, self.target):
                 if best is None or seen.low > best.low:
                     best = seen
@@ -101,7 +101,7 @@ class SquaresSearch(Search, Keeper):
         if self.table.n == 0 or self.table.k <= 0:
             self.pending = self.table.bb * (1.0 - 1e-12)
             self.better(self.table.bb, np.empty(0, dtype=np.intp))
-        self.grown.add(NOWHERE, NOWHERE, 0, NOWHERE, POINT, EMPTY, np.empty(0, dtype=np.float64))
+        self.grown.add(NO_NODE, NO_NODE, 0, NO_NODE, POINT, EMPTY, np.empty(0, dtype=np.float64))
         self.closed, self.pending, self.nodes = self.pending, np.inf, 1
         yield self.standing(True)
 
@@ -182,12 +182,12 @@ class SquaresSearch(Search, Keeper):
             count = len(self.grown.parent)
             if leaps.value > self.pending:  # meanwhile that bounds
                 self.pending = leaps.value
-                self.grown.add(node, NOWHERE, 0, NOWHERE, FITTED, EMPTY, np.empty(0))
+                self.grown.add(node, NO_NODE, 0, NO_NODE, FITTED, EMPTY, np.empty(0))
             yield from self._run(exhaustive.leaping(self, leaps), count)
-            self.grown.add(node, NOWHERE, 0, NOWHERE, LEAPS, EMPTY, np.empty(0))
+            self.grown.add(node, NO_NODE, 0, NO_NODE, LEAPS, EMPTY, np.empty(0))
         elif np.isfinite(listing):
             yield from self._run(exhaustive.listing(self, status), count)
-            self.grown.add(node, NOWHERE, 0, NOWHERE, LISTED, EMPTY, np.empty(0))
+            self.grown.add(node, NO_NODE, 0, NO_NODE, LISTED, EMPTY, np.empty(0))
         elif tree is not None:
             yield from self._branches(*tree, status)
             return
@@ -242,7 +242,7 @@ class SquaresSearch(Search, Keeper):
                 if time.monotonic() - breath >= BREATH:
                     yield self.standing()
                     breath = time.monotonic()
-            self.grown.add(begin.node, NOWHERE, 0, stage.number, SEARCHED, EMPTY, np.empty(0))
+            self.grown.add(begin.node, NO_NODE, 0, stage.number, SEARCHED, EMPTY, np.empty(0))
             self.closed, self.pending = min(self.closed, self.target), np.inf
 
     def better(self, upper: float, places: IntArray) -> None:

@@ -8,14 +8,14 @@ import numpy as np
 
 from fewatoms._types import Array, FloatArray, IntArray
 from fewatoms.proofs.squares._visit import Space
-from fewatoms.proofs.squares.grown import NOWHERE, POINT, Grown
+from fewatoms.proofs.squares.grown import NO_NODE, POINT, Grown
 from fewatoms.proofs.squares.loops import loops
 from fewatoms.proofs.squares.shifted import shift
 from fewatoms.proofs.squares.table import Ground, Table
 
 LOOKS, LAST_LOOKS = 4, 40  # of the relaxation of a node; where it is a leaf, or the root
-OPEN = 500  # bytes of a node that is open beside its arrays
-ROUNDED = 1.5  # times what rounding may do: who checks finds no less
+AN_OPEN_NODE = 500  # bytes of a node that is open beside its arrays
+WIDER = 1.5  # times what rounding may do: who checks finds no less
 
 
 class Open:
@@ -30,7 +30,7 @@ class Open:
 
     @property
     def bytes(self) -> int:
-        return OPEN + self.status.size + 16 * self.who.size
+        return AN_OPEN_NODE + self.status.size + 16 * self.who.size
 
     def __lt__(self, other: Open) -> bool:
         return self.low < other.low
@@ -65,7 +65,7 @@ class Forgotten(Grown):
     """A tree that is not kept."""
 
     def add(self, parent: int, atom: int, side: int, stage: int, kind: int, who: IntArray, x: FloatArray) -> int:
-        return NOWHERE
+        return NO_NODE
 
     def decide(self, node: int, places: IntArray, status: Array) -> None:
         pass
@@ -80,7 +80,7 @@ class Stage:
         self.number = search.record.move(ground.places.astype(np.intp), ground.D)
         Q = G - np.diag(ground.D)
         c = table.A[:, ground.places].T @ table.b
-        self.space = Space(Q, c, table.bb, ground.d, ground.C, table.nonneg, table.size, ROUNDED * table.off(table.n))
+        self.space = Space(Q, c, table.bb, ground.d, ground.C, table.nonneg, table.size, WIDER * table.off(table.n))
         self.bounds = bool((ground.d > 0).all() or np.isfinite(ground.C).all())
         self.chosen = np.empty(max(1, table.k), dtype=np.int64)
         self.h, self.visit = np.empty(p), loops()["visit"]
@@ -95,7 +95,7 @@ class Stage:
         x = np.zeros(status.size)
         pull = np.maximum(self.space.c, 0.0) if self.space.nonneg else np.abs(self.space.c)
         s = float(np.sort(pull / np.sqrt(np.maximum(self.d, 1e-12)))[-min(self.search.table.k, pull.size)])
-        return self._visited(status.copy(), x, s, parent, NOWHERE, 0, LAST_LOOKS, int(np.count_nonzero(status == 0)))
+        return self._visited(status.copy(), x, s, parent, NO_NODE, 0, LAST_LOOKS, int(np.count_nonzero(status == 0)))
 
     def child(self, parent: Open, side: int) -> Open | None:
         """One side of a node; None where it is closed."""
@@ -147,7 +147,7 @@ class Stage:
             search.better(found, self.places[self.chosen[self.chosen >= 0]])
         who = np.flatnonzero(x)
         search.record.add(
-            node, NOWHERE, 0, self.number, POINT, self.places[who].astype(np.intp), x[who].astype(np.float64)
+            node, NO_NODE, 0, self.number, POINT, self.places[who].astype(np.intp), x[who].astype(np.float64)
         )
         search.closed = min(search.closed, low)
 
