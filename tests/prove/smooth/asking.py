@@ -35,7 +35,7 @@ def checked(about, tree, share=1.0):
     return SmoothChecker().check(about, tree, share, np.random.default_rng(0))
 
 
-def groups(rng, m=40, count=12, size=3, k=3, snr=1.0, ridge=0.2, **words):
+def groups(rng, m=30, count=12, size=3, k=3, snr=1.0, ridge=0.2, **words):
     """A question about groups of columns."""
     M = rng.standard_normal((m, count * size))
     c = np.zeros(count * size)

@@ -36,7 +36,8 @@ def tampering(tree, rng):
     size = a["parent"].size
     leaves = np.setdiff1d(np.arange(size), a["parent"])
     inner = np.setdiff1d(np.arange(size), leaves)
-    kind = rng.choice(["leaf", "turned", "coefficients", "side", "class", "length", "nan", "place", "parent", "v"])
+    kinds = ["leaf", "turned", "coefficients", "side", "class", "length", "nan", "place", "parent", "v"]
+    kind = rng.choice([kind for kind in kinds if kind != "turned" or a["fixed"].size])
     at = int(rng.choice(leaves[leaves > 0]))
     if kind == "leaf":  # it goes, and nobody takes its place
         keep = np.arange(size) != at
