@@ -12,7 +12,13 @@ import fewatoms as fa
 from cli.small import csv, flowers, houses, sensors
 from fewatoms import cli
 from fewatoms.proofs import families
+from prove import compiled
 from prove.twin import Exhaustive, OneByOne
+
+
+@pytest.fixture(autouse=True, scope="module")
+def machine_code():
+    compiled.make()
 
 
 @pytest.fixture(autouse=True)

@@ -242,7 +242,7 @@ def test_a_tree_that_belongs_elsewhere(exhaustive):
     M, b = data()
     one, other = proven(M, b), proven(*data(1))
     strange = replace(one, tree=other.tree)
-    with pytest.raises(Tampered, match="its leaves prove .* at most"):
+    with pytest.raises(Tampered, match=r"its leaves prove .* at most"):
         strange.verify()
     with pytest.raises(Tampered, match="nobody knows trees of the kind 'oak'"):
         replace(one, tree=Tree("oak")).verify()

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
 
 import fewatoms as fa
+from prove import compiled
 
 RNG = np.random.default_rng(0)
 M = RNG.standard_normal((30, 8))
@@ -43,6 +44,11 @@ ASKED = {
     "classes with weights": (M, LABELS, {"atoms": A, "k": 2, "ridge": 0.2, "loss": fa.Multinomial(WEIGHTS)}),
     "two classes with a cap": (M, B > 0, {"atoms": A, "k": 2, "cap": 1.0, "loss": fa.Logistic(WEIGHTS)}),
 }  # fmt: skip
+
+
+@pytest.fixture(autouse=True, scope="module")
+def machine_code():
+    compiled.make()
 
 
 @pytest.mark.parametrize("name", ASKED)
