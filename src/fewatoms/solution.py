@@ -36,7 +36,7 @@ class Status(Enum):
     ZERO = "zero atoms suffice: there is nothing to explain, or x = 0 already meets the bound."
     NOT_REACHED = (
         "the bound was not reached with the atoms allowed, and progress has stopped: allow more of them or a larger "
-        "bound. Nothing is proved about other choices of atoms."
+        "bound. Whether other choices of atoms reach it, fewatoms.prove may tell."
     )
     UNREACHABLE = "no x, with any number of atoms, reaches the bound (to working precision): allow a larger bound."
     ITERATION_LIMIT = "the iteration limit came first: raise max_iterations, or take the best answer found."
