@@ -267,6 +267,7 @@ def test_numbers_that_are_none(exhaustive):
     raises(ValueError, r"gap must be a positive finite number; got 0", s, gap=0)
     raises(ValueError, r"gap must be a positive finite number; got nan", s, gap=math.nan)
     raises(TypeError, r"gap must be a positive finite number; got '1e-4'", s, gap="1e-4")
+    raises(ValueError, r"gap must be below 1, a share of what the answer has; got 1000", s, gap=1000)
     raises(TypeError, r"callback must be callable", s, callback=3)
     raises(ValueError, r"callback must be no Checkpoint", s, callback=[fa.callbacks.Checkpoint("never-written")])
 

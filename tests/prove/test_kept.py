@@ -122,6 +122,20 @@ def lowered(kept, rng):
     return with_figures(kept, upper=kept.told["upper"] * (1 - rng.choice([1e-6, 1e-3])))
 
 
+def widened(kept, rng):
+    """The bound, and the gap that was asked for with it."""
+    return with_figures(kept, lower=kept.told["lower"] * 1.001, asked=float(rng.choice([0.5, 0.999, 1000.0])))
+
+
+def of_others(kept, rng):
+    """What it is about, in words."""
+    answer = kept.inner[0]
+    figures = {**answer.told["figures"]}
+    word, text = [("subject", "choice of 7 of the 64 features"), ("what", "loss")][rng.integers(2)]
+    figures["decided"] = {**figures["decided"], word: text}
+    return with_answer(kept, told(answer, figures=figures))
+
+
 def only_told(kept, rng):
     """The bound alone: the certificate of the answer says another one."""
     return told(kept, lower=kept.told["lower"] * (1 - 1e-6))
@@ -210,7 +224,8 @@ def broken(kept, rng):
 
 
 WAYS = (
-    raised, lowered, only_told, moved, turned, for_more, cheaper, dropped, swapped, weakened, of_another_kind, broken,
+    raised, widened, lowered, of_others, only_told, moved, turned, for_more, cheaper, dropped, swapped, weakened,
+    of_another_kind, broken,
 )  # fmt: skip
 
 

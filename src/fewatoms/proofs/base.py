@@ -177,6 +177,10 @@ class Checker(ABC):
         `ledger.tick()` between leaves.
         """
 
+    def about(self, question: Question) -> str:
+        """What such trees are about, as `Search.about`."""
+        return ""
+
 
 def choose(provers: Sequence[Prover], question: Question) -> Search | None:
     """The search of the first of these provers that opens the question."""

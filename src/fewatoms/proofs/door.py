@@ -20,12 +20,16 @@ from fewatoms.proofs import families
 from fewatoms.proofs.base import Question, Search, Standing, choose, relative
 from fewatoms.proofs.better import better
 from fewatoms.proofs.proof import Proof, about
-from fewatoms.proofs.question import attached, decided, posed
+from fewatoms.proofs.question import attached, decided, gap_of, posed
 from fewatoms.records import Progress
 from fewatoms.run import Callback
 from fewatoms.solution import Solution
 
 UNBEGUN = "No node was looked at in that time: machine code of the search is made when it is first needed, and kept."
+
+ROUNDING = (
+    "The search has ended, and what is left between both bounds is rounding, as where columns are nearly dependent."
+)
 
 
 def prove(
@@ -90,7 +94,7 @@ def prove(
     (True, True)
     """
     seconds = _checks.number("seconds", seconds, positive=True, infinite=True)
-    gap = _checks.number("gap", gap, positive=True)
+    gap = gap_of(gap)
     listens = callbacks.read(callback)
     _checked(callback)
     began = time.monotonic()
@@ -203,7 +207,9 @@ class _Run:
         return about(proof, answer.decided_by(known))
 
     def waited(self, final: Standing) -> str:
-        """What to do where nothing was begun in the time there was."""
+        """What to do where the search does not say it: it has not begun in that time, or it has ended."""
+        if self.now.ended:
+            return ROUNDING
         return UNBEGUN if self.ended == "deadline" and not final.nodes and final.lower <= 0 else ""
 
     def trace(self, took: float, lower: float, upper: float) -> FloatArray:

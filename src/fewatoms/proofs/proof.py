@@ -19,7 +19,7 @@ from fewatoms.losses import Loss
 from fewatoms.proofs import families
 from fewatoms.proofs.base import MARGIN, Checked, Question, Tampered, Tree, relative
 from fewatoms.proofs.paying import nothing
-from fewatoms.proofs.question import posed
+from fewatoms.proofs.question import gap_of, posed, subject_of, what_of
 from fewatoms.solution import Solution, restored
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 SAME_OBJECTIVE = 1e-9  # share by which objectives that are computed again may differ
 AGAIN_OFF = 1e-12  # the same of bounds, beside what was left to rounding
+SMALL_GAP = 1e-3  # larger ones leave rounding no more room than this one
 BROKEN = (IndexError, KeyError, TypeError, ValueError, OverflowError, FloatingPointError)
 
 
@@ -191,7 +192,7 @@ class Proof:
         least = nothing(question.problem)
         with ledger.opened():  # what holds anyhow needs no tree
             found = Checked(least) if self.lower <= least else _checked(question, self.tree, share, draw)
-        whole, slack = found.share >= 1.0, (MARGIN * self.asked + AGAIN_OFF) * abs(question.upper)
+        whole, slack = found.share >= 1.0, (MARGIN * min(self.asked, SMALL_GAP) + AGAIN_OFF) * abs(question.upper)
         if not self.lower <= found.lower + slack:  # of a part of the leaves as well
             claims = f"it claims {self.lower:.9g}, and its leaves prove {found.lower:.9g} at most"
             raise Tampered(f"the proof does not hold: {claims}")
@@ -211,7 +212,7 @@ class Proof:
         else:
             answer = answer.attach(M, b, atoms=atoms, loss=loss, free=free)
         try:
-            return posed(answer, gap=self.asked, seconds=math.inf, cap=self.cap, frobenius=self.frobenius)
+            return posed(answer, gap=gap_of(self.asked), seconds=math.inf, cap=self.cap, frobenius=self.frobenius)
         except ValueError as error:
             raise Tampered(f"the proof is about no question that there is: {error}") from error
 
@@ -220,6 +221,12 @@ class Proof:
         known = self.solution.certificate.decided
         if known is None or (known.lower, known.upper, known.gap) != (self.lower, self.upper, self.asked):
             raise Tampered("the certificate of the answer tells of another proof")
+        family = families.CHECKERS.get(self.tree.name)
+        told = ((family and family.about(question)) or subject_of(question), what_of(question))
+        if (known.subject, known.what) != told:
+            raise Tampered(
+                f"the proof is about a {told[1]} of a {told[0]}; it claims a {known.what} of a {known.subject}"
+            )
         if not abs(question.upper - self.upper) <= SAME_OBJECTIVE * question.upper + 1e-12 * question.problem.reference:
             raise Tampered(f"the answer has an objective of {question.upper:.9g}; the proof claims {self.upper:.9g}")
         if known.proven and not (

@@ -179,6 +179,14 @@ def _unprojected(problem: Problem, paying: Paying | None, face: Face, each: Floa
     return float((abs(paying.listing.factor) * each[where][seen] / lengths[seen]).max(initial=1.0))
 
 
+def gap_of(gap: object) -> float:
+    """A relative gap, checked."""
+    number = _checks.number("gap", gap, positive=True)
+    if number >= 1:
+        raise ValueError(f"gap must be below 1, a share of what the answer has; got {number:g}")
+    return number
+
+
 # Words ---------------------------------------------------------------------------------------------------------------
 
 

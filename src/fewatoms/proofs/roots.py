@@ -127,7 +127,7 @@ class OneBound(Search):
     def __init__(self, question: Question) -> None:
         self.question, self.spectral = question, Spectral.of(question)
         self.lower, self.y, self.nodes = nothing(question.problem), question.problem.b[:0], 0
-        self.about = "matrix, of whatever rank," if self.spectral.kind == ALL_RANKS else ""
+        self.about = RootsChecker().about(question)
 
     def standings(self) -> Iterator[Standing]:
         kind = self.spectral.kind
@@ -222,6 +222,9 @@ def _share(problem: Problem, image: FloatArray, towards: FloatArray, paid: float
 
 class RootsChecker(Checker):
     """One dual vector, once more."""
+
+    def about(self, question: Question) -> str:
+        return "matrix, of whatever rank," if Spectral.of(question).kind == ALL_RANKS else ""
 
     def check(self, question: Question, tree: Tree, share: float, rng: np.random.Generator) -> Checked:
         spectral, problem = Spectral.of(question), question.problem
