@@ -73,7 +73,7 @@ class Again:
 
     def look(self, visit: Visit) -> None:
         claim = self._claims.get(visit.node)
-        if claim is None:
+        if claim is None or claim <= 0.0:  # no loss is negative
             return
         if not visit.leaf:
             raise Tampered(f"the tree is damaged: node {visit.node} is parted, and said not to be")

@@ -17,6 +17,7 @@ from fewatoms.proofs.smooth.given import HUBER, LOGISTIC, MULTINOMIAL, SQUARES, 
 from fewatoms.rounding import gamma
 
 FREE_NEWTON = 12  # steps of Newton's method for free coefficients, at most
+INWARDS = 1.0 - 1e-8  # what y is multiplied by to be off the border of dom f*, where that is symmetric
 LOGARITHMS = 64.0  # no logarithm of a probability that counts is larger
 
 
@@ -51,6 +52,10 @@ class Exact:
         each, rounded up."""
         posed = self.posed
         duals = self._duals(X, V)
+        charge, moved_y = self._charges(duals) if posed.F.shape[1] else (0.0, 0.0)
+        if posed.kind == HUBER and np.isinf(charge).any():  # at the border of dom f* nothing can be moved: off it
+            duals = self._at(duals.pi, INWARDS)
+            charge, moved_y = self._charges(duals)
         Z = posed.K.T @ duals.y + posed.shift[:, None] * X
         length = np.sqrt(np.einsum("ij,ij->j", duals.y, duals.y)) * HELD
         off = posed.off[:, None] * length + gamma(8) * posed.shift[:, None] * np.abs(X)
@@ -58,7 +63,6 @@ class Exact:
         moved = 0.5 * posed.shift @ (X * X)
         value += moved * (1.0 - gamma(X.shape[0] + 8))
         if posed.F.shape[1]:
-            charge, moved_y = self._charges(duals)
             value = value - charge
             off = off + posed.lengths[:, None] * moved_y
         seen = (np.maximum(Z, 0.0) if posed.paying.listing.nonnegative else np.abs(Z)) * HELD + off
@@ -115,13 +119,13 @@ class Exact:
         fill = np.einsum("ik,i,il->kl", shared, w / k**2, shared, optimize=True)
         return own - np.einsum("bik,i,bil->bkl", means, w, means, optimize=True) + fill
 
-    def _at(self, R: FloatArray) -> Duals:
+    def _at(self, R: FloatArray, inwards: float = 1.0) -> Duals:
         posed, w = self.posed, self._w
         if posed.kind == MULTINOMIAL:
             return self._many(R)
         if posed.kind == LOGISTIC:
             return self._two(R)
-        pi = R if posed.kind == SQUARES else np.clip(R, -posed.delta, posed.delta)
+        pi = R if posed.kind == SQUARES else inwards * np.clip(R, -posed.delta, posed.delta)
         terms, halves = posed.b[:, None] * pi, 0.5 * pi * pi
         value = (w * (terms - halves)).sum(axis=0)
         value -= gamma(posed.b.size + 32) * (w * (np.abs(terms) + halves)).sum(axis=0)

@@ -114,7 +114,7 @@ class SmoothSearch(Search):
             visits.append(visit)
             if len(visits) == TOGETHER:
                 lowest, visits = min(lowest, done(visits)), []
-        return max(0.0, min(lowest, done(visits) if visits else np.inf, self.upper))
+        return float(max(0.0, min(lowest, done(visits) if visits else np.inf, self.upper)))
 
     def tree(self) -> Tree:
         return self.record.table().tree({"k": int(self.question.k)})
