@@ -63,10 +63,20 @@ def test_seen_again_from_its_file(kind, exhaustive, tmp_path):
     if kind == "free columns":
         given = {"free": words["free"]}
     found = again.verify(M, b, **given)
-    assert found.proven
+    assert found.proven is True
+    assert type(found.lower) is float
     assert found.share == 1.0
     assert found.lower == pytest.approx(proof.lower, rel=1e-9)
     assert proof.verify().proven
+
+
+def test_what_has_to_be_given_again_is_named(exhaustive):
+    M, b, words, _ = case("groups", np.random.default_rng(1), ridge=0.2)
+    bare = pickle.loads(pickle.dumps(fa.prove(fa.fit(M, b, **words))))
+    with pytest.raises(ValueError, match=r"atoms must be given again, proof.verify\(M, b, atoms=...\)"):
+        bare.verify(M, b)
+    with pytest.raises(ValueError, match=r"atoms must be"):
+        bare.verify(M, b, atoms=fa.SignedOneHot(7))
 
 
 def test_a_part_of_it_proves_nothing_yet(exhaustive, tmp_path):
@@ -114,6 +124,8 @@ def with_figures(kept, **other):
 def raised(kept, rng):
     """The lower bound by some share of what is open, or above the answer."""
     lower, upper = kept.told["lower"], kept.told["upper"]
+    if rng.random() < 0.2:
+        return with_figures(kept, lower=upper * (1 + 1e-9))
     return with_figures(kept, lower=lower + rng.choice([0.05, 0.5, 1.0, 2.0]) * max(upper - lower, 1e-5 * upper))
 
 

@@ -195,10 +195,10 @@ class _Run:
                 found = better(question, answer, final.best)
                 if found is not None:
                     question, answer, improved = *found, True
-        upper, lower = question.upper, min(final.lower, question.upper)
+        upper, lower = float(question.upper), float(min(final.lower, question.upper))
         close = relative(upper, lower) <= question.gap or question.enough() <= 0 <= lower
         remedy = "" if close else self.search.remedy() or self.waited(final)
-        known = decided(question, lower, self.search.about, remedy, proven=close)
+        known = decided(question, lower, self.search.about, remedy, proven=bool(close))
         took = time.monotonic() - began
         proof = Proof(
             lower, upper, final.nodes, took, answer, question.gap, "proven" if known.proven else self.ended, improved,

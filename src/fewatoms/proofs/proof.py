@@ -198,7 +198,8 @@ class Proof:
             raise Tampered(f"the proof does not hold: {claims}")
         lower = min(found.lower, question.upper)
         close = relative(question.upper, lower) <= self.asked * (1 + 2 * MARGIN) or question.enough() <= 0 <= lower
-        return Verified(lower, question.upper, whole and self.proven and close, min(1.0, found.share))
+        proven = bool(whole and self.proven and close)
+        return Verified(float(lower), float(question.upper), proven, float(min(1.0, found.share)))
 
     def _posed_again(
         self, M: object, b: npt.ArrayLike | None, atoms: AtomicSet | None, loss: Loss | None, free: object
@@ -210,7 +211,10 @@ class Proof:
             if not answer.certificate.attached:
                 raise ValueError("M and b must be given where the proof has lost its problem: proof.verify(M, b)")
         else:
-            answer = answer.attach(M, b, atoms=atoms, loss=loss, free=free)
+            try:
+                answer = answer.attach(M, b, atoms=atoms, loss=loss, free=free)
+            except ValueError as error:
+                raise ValueError(str(error).replace("s.attach(M, b", "proof.verify(M, b")) from error
         try:
             return posed(answer, gap=gap_of(self.asked), seconds=math.inf, cap=self.cap, frobenius=self.frobenius)
         except ValueError as error:
@@ -221,6 +225,8 @@ class Proof:
         known = self.solution.certificate.decided
         if known is None or (known.lower, known.upper, known.gap) != (self.lower, self.upper, self.asked):
             raise Tampered("the certificate of the answer tells of another proof")
+        if not self.lower <= self.upper:
+            raise Tampered(f"a lower bound must not be above the answer; got {self.lower:.9g} above {self.upper:.9g}")
         family = families.CHECKERS.get(self.tree.name)
         told = ((family and family.about(question)) or subject_of(question), what_of(question))
         if (known.subject, known.what) != told:
