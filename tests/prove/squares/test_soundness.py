@@ -3,7 +3,11 @@
 import numpy as np
 import pytest
 
+import fewatoms as fa
+from fewatoms.problem import Problem
 from fewatoms.proofs.squares import Squares, SquaresChecker, exhaustive, search, stage
+from fewatoms.proofs.squares.loops import SQUARES_LOOPS
+from prove.squares.test_parts import planted
 from prove.squares.tiny import arrays, instance, least, question
 
 
@@ -90,3 +94,23 @@ def test_a_search_that_is_abandoned_still_bounds(after, monkeypatch):
         seen = SquaresChecker().check(asked, run.tree(), 1.0, np.random.default_rng(0))
         assert seen.lower <= value * (1 + 1e-9) + rounding, seed
         assert run.final().lower <= seen.lower + 1e-7 * value + rounding, seed
+
+
+@pytest.mark.parametrize("way", [by_tree, by_leaps, by_lists], ids=lambda way: way.__name__)
+def test_loops_as_they_stand_prove_the_same(way, monkeypatch):
+    way(monkeypatch)
+    A, b = planted(30, 14, 3, np.random.default_rng(21), 0.9)
+    problem = Problem.of(A, b, atoms=fa.SignedOneHot(14), k=3, ridge=0.01)
+    asked = question(problem, 0.5 * float(b @ b), np.empty(0, dtype=np.intp))
+    compiled = Squares().open(asked)
+    *_, fast = compiled.standings()
+    monkeypatch.setattr(SQUARES_LOOPS, "_compiled", None)
+    monkeypatch.setenv("FEWATOMS_KERNELS", "off")
+    assert SQUARES_LOOPS.ready() is None
+    plain = Squares().open(asked)
+    *_, slow = plain.standings()
+    assert slow.ended
+    assert fast.ended
+    assert slow.upper == pytest.approx(fast.upper, rel=1e-10)
+    assert slow.lower == pytest.approx(fast.lower, rel=1e-6)
+    assert slow.best.tolist() == fast.best.tolist()

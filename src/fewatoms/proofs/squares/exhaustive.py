@@ -20,7 +20,7 @@ MOST_LISTED = 10**8  # choices that are listed at most
 A_CHOICE, A_ROW = 1.5e-9, 4e-9  # seconds for the last atom of a choice; for an atom of a row before it
 WIDEST = 300  # atoms for leaps and bounds at most
 TWINS_APART = 1e-10  # distance between unit columns that are one column but for rounding
-FITS_AT_ONCE = 20_000  # between two looks at the clock
+AT_ONCE_IN_FITS = 2e7  # numbers of inverses that are looked at between two looks at the clock
 DISTORTED = 1e-4  # what rounding may change the costs of removals by at most; beyond, columns are too dependent
 
 
@@ -144,12 +144,13 @@ class Leaps:
         way.who[0], way.stays[0] = np.arange(p), self.stays
         _leaps.ranked(way, 0, p, self.sure)
         chosen, run = np.empty(max(k, 1), dtype=np.int64), loops()["leaps"]
+        many = max(1, int(AT_ONCE_IN_FITS / p**2))
         target: float = yield 0, None
         if p <= k:
             yield 1, self.places
             return
         while True:
-            what = run(way, p, k, target, self.sure, FITS_AT_ONCE, chosen)
+            what = run(way, p, k, target, self.sure, many, chosen)
             if what == 0:
                 return
             target = yield int(way.nodes[0]), self.places[chosen[:k]] if what == 2 else None

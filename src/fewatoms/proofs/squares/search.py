@@ -152,7 +152,7 @@ class SquaresSearch(Search, Keeper):
 
     def _branches(self, stage: Stage, first: Open, status: Array) -> Iterator[Standing]:
         """The tree, while it takes no longer than a list of all choices would."""
-        patience = time.monotonic() + exhaustive.seconds(self.table, status)
+        patience = time.thread_time() + exhaustive.seconds(self.table, status)
         self.heap, self.pending = [first], np.inf
         breath, nodes = time.monotonic(), len(self.grown.parent)
         while self.heap:
@@ -163,11 +163,10 @@ class SquaresSearch(Search, Keeper):
                 break
             self._branch(stage)
             ledger.tick()
-            now = time.monotonic()
-            if now - breath >= BREATH:
+            if time.monotonic() - breath >= BREATH:
                 yield self.standing()
                 breath = time.monotonic()
-            if now > patience:
+            if time.thread_time() > patience:
                 yield from self._exhausted(status, first.node, None, nodes)
                 return
         yield self.standing(True)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import lapack
 
+from fewatoms import ledger
 from fewatoms._types import FloatArray
 from fewatoms.proofs.squares.table import margin, shiftable
 
@@ -48,6 +49,7 @@ def _ascended(G: FloatArray, floor: float) -> FloatArray:
     D = np.full(n, 1.5 * floor)
     mu = 0.3 * float(D.mean())
     for _ in range(BARRIER_STEPS):
+        ledger.tick()
         factor, _bad = lapack.dpotrf(G - np.diag(D), lower=1)
         inverse, _bad = lapack.dpotri(factor, lower=1)
         inverse = np.tril(inverse) + np.tril(inverse, -1).T
