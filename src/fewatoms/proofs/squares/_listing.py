@@ -19,6 +19,7 @@ from fewatoms._types import Array, FloatArray
 from fewatoms.proofs.squares._newton import solved
 from fewatoms.proofs.squares._visit import Space
 
+DEPENDS = 1e-5  # length of what is left of a column, with which a fit is no longer that of the columns
 NOTHING_LEFT = 1e-11  # what is left of a unit column that is no new one
 ALL_DONE, MORE, NEAR_TARGET = 0, 1, 2
 
@@ -54,14 +55,14 @@ def blank_list(space: Space, k: int) -> List:
     return list_
 
 
-def take(list_: List, space: Space, t: int, i: int, first: int) -> bool:
-    """Row t + 1: with atom i as well, for the atoms from `first` on; whether it is a new one."""
+def take(list_: List, space: Space, t: int, i: int, first: int) -> None:
+    """Row t + 1: with atom i as well, for the atoms from `first` on."""
     s = list_.s[t, i]
-    if s <= NOTHING_LEFT:  # it adds nothing but room beneath its cap
+    if s <= NOTHING_LEFT:  # it adds nothing, but for room beneath a cap
         list_.L[t] = 0.0
         list_.r[t + 1], list_.s[t + 1], list_.low[t + 1] = list_.r[t], list_.s[t], list_.low[t]
         list_.taken[t] = i
-        return space.C[i] < np.inf
+        return
     root = s**0.5
     reach = list_.r[t, i] / root
     row = list_.L[t]
@@ -79,7 +80,6 @@ def take(list_: List, space: Space, t: int, i: int, first: int) -> bool:
     list_.s[t + 1, i] = 0.0  # with a ridge the sum above is not
     list_.low[t + 1] = list_.low[t] - 0.5 * reach * reach
     list_.taken[t] = i
-    return True
 
 
 def worth_fitting(space: Space, taken: Array, n: int, x: FloatArray) -> int:
@@ -96,6 +96,8 @@ def worth_fitting(space: Space, taken: Array, n: int, x: FloatArray) -> int:
     found = 1
     for u in range(n):
         x[u] = r[0, u]
+        if H[u, u] < DEPENDS:
+            return 2
         if abs(x[u]) > space.C[taken[u]] * (1.0 - 1e-9):
             return 2
         if space.nonneg and x[u] < 0.0:
@@ -117,8 +119,8 @@ def last(list_: List, space: Space, t: int, first: int, target: float, held: int
         if s[j] > NOTHING_LEFT:
             far = space.size + 2.0 * abs(r[j]) / s[j]
             near = 0.5 * r[j] * r[j] / s[j] + space.off * far * far > room
-        elif space.C[j] < np.inf:
-            near = room < 0.0 and own(list_.taken, t, j)
+        elif room < 0.0:
+            near = own(list_.taken, t, j)
         if near:
             list_.taken[t] = j
             if promising(space, list_.taken, t + 1, held):
@@ -153,7 +155,8 @@ def listed(list_: List, space: Space, k: int, held: int, target: float, many: in
             list_.depth[0] -= 1
             continue
         list_.at[t] = i + 1
-        if own(list_.taken, t, i) and take(list_, space, t, i, i + 1):
+        if own(list_.taken, t, i):
+            take(list_, space, t, i, i + 1)
             list_.depth[0] += 1
             list_.at[t + 1] = i + 1
             if space.nonneg and list_.low[t + 1] < target and promising(space, list_.taken, t + 1, held):
