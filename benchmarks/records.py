@@ -94,6 +94,12 @@ FIGURES: Mapping[str, Figure] = {
     "part": Figure("largest relative error of a part", floor=1e-7, percent=True),
     "parts_found": Figure("whether all parts are found", "more", "mean"),
     "as_good": Figure("whether the data are explained as well as by the planted parts", "more", "mean"),
+    # proofs
+    "value": Figure("loss and ridge of the answer"),
+    "open": Figure("what is left between the answer and what is proven, over its objective", over="max", percent=True),
+    "proven": Figure("whether that is 1e-4 at most", "more", "mean"),
+    "already": Figure("whether the answer of fit was proven to be the best", "more", "mean"),
+    "nodes": Figure("nodes looked at, or choices", "", "max"),
     # phases
     "found": Figure("share of draws with an error of at most 1e-5", "more", "mean"),
     "trace": Figure("trace of the matrix"),
