@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -131,7 +131,7 @@ class Search(ABC):
     about = ""
 
     @abstractmethod
-    def standings(self) -> Iterator[Standing]:
+    def standings(self) -> Generator[Standing]:
         """What is known by now, again and again, with a tenth of a second between two of them at most.
 
         `ledger.tick()` in long loops between two of them may raise `ledger.Stopped` (a deadline, a callback, Ctrl-C):

@@ -27,7 +27,7 @@ from fewatoms.solution import Solution
 
 UNBEGUN = "No node was looked at in that time: machine code of the search is made when it is first needed, and kept."
 
-ROUNDING = (
+IN_THE_WAY = (
     "The search has ended, and what is left between both bounds is rounding, as where columns are nearly dependent."
 )
 
@@ -142,7 +142,7 @@ class _Run:
     def through(self) -> None:
         """Until it is done, or somebody says stop."""
         with ledger.opened(hear=self.hear) as spent, self.presses, suppress(ledger.Stopped):
-            with closing(self.search.standings()) as standings:  # type: ignore[type-var]
+            with closing(self.search.standings()) as standings:
                 for standing in standings:
                     self.see(standing)
                     spent.tick()
@@ -209,7 +209,7 @@ class _Run:
     def waited(self, final: Standing) -> str:
         """What to do where the search does not say it: it has not begun in that time, or it has ended."""
         if self.now.ended:
-            return ROUNDING
+            return IN_THE_WAY
         return UNBEGUN if self.ended == "deadline" and not final.nodes and final.lower <= 0 else ""
 
     def trace(self, took: float, lower: float, upper: float) -> FloatArray:

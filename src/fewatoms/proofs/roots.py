@@ -16,7 +16,7 @@ has a dual vector.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -129,7 +129,7 @@ class OneBound(Search):
         self.lower, self.y, self.nodes = nothing(question.problem), question.problem.b[:0], 0
         self.about = RootsChecker().about(question)
 
-    def standings(self) -> Iterator[Standing]:
+    def standings(self) -> Generator[Standing]:
         kind = self.spectral.kind
         if not kind:
             return

@@ -28,7 +28,7 @@ FALL = 1e-9  # the share by which an exchange must lower the objective
 WHOLE = 2e7  # multiplications, for each budget, that the Gram matrix of all atoms may cost
 FIRST, EACH, EACH_BLOCK = 128, 12, 6  # atoms that a search begins with at least, and for each one asked for
 OUTWARD = 12  # looks outside of the working set, for each support
-READ_AT_ONCE = 3  # times as many atoms are taken in after one where going through all of M is what costs
+WIDER_READ = 3  # times as many atoms are taken in after one where going through all of M is what costs
 NOTHING = np.zeros((0, 1), dtype=np.int64)
 NO_RUNGS = np.zeros(0)
 DICE = np.random.default_rng(0).random(997)  # of shakes: the same for all
@@ -184,7 +184,7 @@ class Exchanging(Stages):
         look = Look(self.small, support, k, self._room(support, k), alone)
         gained = look.gains.copy()
         gained[self.small.classes] = -np.inf
-        offers = linalg.top_k(gained, max(16, k) * (1 if self.view.rows is None else READ_AT_ONCE))
+        offers = linalg.top_k(gained, max(16, k) * (1 if self.view.rows is None else WIDER_READ))
         # what blocks gain is known from below alone: the best few are looked at more closely in any case
         least = FALL * support.objective if self.view.blocks is None else -np.inf
         return offers[gained[offers] > least], look.isolated

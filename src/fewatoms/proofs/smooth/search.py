@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -67,7 +67,7 @@ class SmoothSearch(Search):
 
     # What is known ----------------------------------------------------------------------------------------------------
 
-    def standings(self) -> Iterator[Standing]:
+    def standings(self) -> Generator[Standing]:
         if not self.posed.bounded:
             self._ended = True
             yield Standing(0.0, self.upper, self.best, 0, True)

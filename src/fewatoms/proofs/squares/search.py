@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import numpy as np
 
@@ -71,7 +71,7 @@ class SquaresSearch(Search, Keeper):
 
     # How it is found ------------------------------------------------------------------------------------------------
 
-    def standings(self) -> Iterator[Standing]:
+    def standings(self) -> Generator[Standing]:
         table = self.table
         if self.target <= 0.0 or table.n == 0 or table.k <= 0:
             yield from self._nothing_to_choose()
