@@ -53,8 +53,9 @@ def blank_list(space: Space, k: int) -> List:
     """Before anything is taken."""
     n = space.c.size
     list_ = List(
-        np.zeros((k + 1, n)), np.zeros((k + 1, n)), np.zeros((k + 1, n)), np.zeros(k + 1), np.ones(k + 1), np.zeros(k + 1),
-        np.zeros(k + 1, np.int64), np.zeros(k + 2, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64),
+        np.zeros((k + 1, n)), np.zeros((k + 1, n)), np.zeros((k + 1, n)), np.zeros(k + 1), np.ones(k + 1),
+        np.zeros(k + 1), np.zeros(k + 1, np.int64), np.zeros(k + 2, np.int64), np.zeros(1, np.int64),
+        np.zeros(1, np.int64),
     )  # fmt: skip
     list_.r[0] = space.c
     for i in range(n):
