@@ -68,15 +68,3 @@ def test_coefficients_that_must_not_be_negative(apart):
     assert least(M, b, 2) < 0.1 * float(b @ b)
     assert told.lower <= least(M, b, 2) * (1 + 1e-9)
     assert told.upper <= least(M, b, 2) * (1 + 1e-3)
-
-
-def test_columns_twice_are_listed_once():
-    rng = np.random.default_rng(5)
-    M = rng.standard_normal((20, 6))
-    b = M[:, :2].sum(axis=1) + rng.standard_normal(20)
-    twice = in_the_dark(np.c_[M, -3 * M], b, atoms=fa.SignedOneHot(12), k=3)
-    once = in_the_dark(M, b, atoms=fa.SignedOneHot(6), k=3)
-    one, other = searched(twice).final(), searched(once).final()
-    assert one.ended
-    assert one.upper == pytest.approx(other.upper, rel=1e-9)
-    assert one.lower <= least(M, b, 3)

@@ -60,10 +60,7 @@ def listing(asks: Asks, status: Array) -> Iterator[int]:
 
     run = loops()["listed"]
     table = asks.table
-    places = np.flatnonzero(status >= 0)
-    if table.plain and places.size <= 2 * WIDEST:
-        places = _distinct(table, places, status)
-    places = places[np.argsort(status[places] == 0, kind="stable")]
+    places = np.concatenate([np.flatnonzero(status > 0), np.flatnonzero(status == 0)])
     held = int(np.count_nonzero(status > 0))
     k = min(table.k, places.size)
     G = table.gram(places)
