@@ -25,8 +25,8 @@ from types import FunctionType, ModuleType
 from fewatoms._types import Foreign
 from fewatoms.gram import disk, who
 
-LOOKS = 0.2  # seconds between two looks whether machine code is there
-LONGEST = 180.0  # seconds after which nobody waits for a builder any more
+LOOK_AGAIN = 0.2  # seconds between two looks whether machine code is there
+WAITED = 180.0  # seconds after which nobody waits for a builder any more
 Loop = Callable[..., Foreign]
 
 
@@ -60,13 +60,13 @@ class Machine:
         """The entries as machine code; None while there is none, and somebody is seen to make it."""
         if self._compiled is not None or not self.wanted or time.monotonic() < self._next:
             return self._compiled
-        self._next = time.monotonic() + LOOKS
+        self._next = time.monotonic() + LOOK_AGAIN
         try:
             if self.kept():
                 self._compiled = self._world()
             elif self._builder is None or self._builder.poll() is not None:
                 self._summon()
-            if self._since and time.monotonic() - self._since > LONGEST:
+            if self._since and time.monotonic() - self._since > WAITED:
                 self._given_up = True
         except OSError:
             self._given_up = True

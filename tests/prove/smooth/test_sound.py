@@ -16,7 +16,7 @@ NEAR_NOTHING = 1e-9  # optima that are as good as 0: no share of them is looked 
 WAYS = ("usual", "bad answers", "stopped", "few steps", "no memory")
 
 
-def one(seed, way, monkeypatch, **kinds):
+def check_one(seed, way, monkeypatch, **kinds):
     """A question of any kind, searched in one of these ways: what was told, proven and found in the end."""
     rng = np.random.default_rng(seed)
     it = asked(rng, **kinds)
@@ -48,7 +48,7 @@ def test_tiny_problems_against_all_choices(way, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for seed in range(6):
-            one(100 * WAYS.index(way) + seed, way, monkeypatch)
+            check_one(100 * WAYS.index(way) + seed, way, monkeypatch)
 
 
 @pytest.mark.soak
@@ -58,7 +58,7 @@ def test_many_tiny_problems_against_all_choices(loss, way, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for seed in range(70):
-            one(10_000 + seed, way, monkeypatch, losses=(loss,))
+            check_one(10_000 + seed, way, monkeypatch, losses=(loss,))
 
 
 @pytest.mark.soak
@@ -67,7 +67,7 @@ def test_many_sets_against_all_choices(kind, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for seed in range(100):
-            one(20_000 + seed, WAYS[seed % len(WAYS)], monkeypatch, sets=(kind,))
+            check_one(20_000 + seed, WAYS[seed % len(WAYS)], monkeypatch, sets=(kind,))
 
 
 @pytest.mark.parametrize("ridge", [0.0, 1e-3])

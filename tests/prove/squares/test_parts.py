@@ -197,3 +197,17 @@ def test_other_questions_are_left_to_others():
     bent = Problem.of(A, b, atoms=fa.SignedOneHot(8), k=2, ridge=0.1, loss=fa.Huber(0.1))
     for problem in (grouped, bent):
         assert Squares().open(question(problem, 1.0, np.arange(2))) is None
+
+
+@pytest.mark.parametrize("nonnegative", [False, True])
+def test_lists_of_more_atoms_than_data(nonnegative):
+    """The last atom of every choice depends on the others; the fit of fewer is found all the same."""
+    rng = np.random.default_rng(14)
+    A = rng.standard_normal((3, 5))
+    A /= np.linalg.norm(A, axis=0)
+    b = A[:, [0, 2, 3]] @ np.array([1.0, 0.5, 2.0])
+    table = table_of(A, b, 5, atoms=fa.NonnegativeOneHot(5) if nonnegative else fa.SignedOneHot(5))
+    asks = Asks(table, 0.5 * table.bb)
+    for _ in exhaustive.listing(asks, np.zeros(5, np.int8)):
+        asks.target = min(asks.target, *asks.found.values())
+    assert min(asks.found.values()) <= 1e-20 * table.bb

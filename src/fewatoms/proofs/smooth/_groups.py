@@ -27,7 +27,7 @@ BISECTIONS = 45  # of a penalty
 LEAP = 200  # coefficients that take a step of Newton's together at most
 PASSES, MANY_PASSES = 60, 600  # over the working set for one penalty; where classes are fitted
 REPEATED = 3  # steps in one group of several columns at a time
-LOOKED_AT = 0.5  # share of theta from which on a group is looked at
+OF_THETA = 0.5  # share of theta from which on a group is looked at
 
 
 def conjugate(z: float, d: float, cap: float, nonnegative: bool) -> float:
@@ -295,17 +295,17 @@ def working(g: Given, x: Array, h: Array, state: Array, theta: float, most: int)
         if state[j] == FREE:
             for a in range(g.starts[j], g.starts[j + 1]):
                 used = used or x[a] != 0.0
-            if not used and h[j] > LOOKED_AT * theta:
+            if not used and h[j] > OF_THETA * theta:
                 other[candidates] = h[j]
                 candidates += 1
         if used:
             found[count] = j
             count += 1
-    bar = LOOKED_AT * theta
+    bar = OF_THETA * theta
     if candidates > most:
         bar = max(bar, np.sort(other[:candidates])[candidates - most])
     for j in range(h.size):
-        used = state[j] != FREE or h[j] <= LOOKED_AT * theta or h[j] < bar
+        used = state[j] != FREE or h[j] <= OF_THETA * theta or h[j] < bar
         for a in range(g.starts[j], g.starts[j + 1]):
             used = used or x[a] != 0.0
         if not used:

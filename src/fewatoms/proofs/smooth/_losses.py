@@ -130,15 +130,9 @@ def settled(g: Given, left: Array, v: Array, r: Array, y: Array, bend: Array, L:
     value = slope(g, r, y, bend)
     if q == 0:
         return value
-    step, trial, ahead, bowl, soft = np.empty(q), np.empty(m), np.empty(m), np.empty(m), False
+    trial, ahead, bowl, step, soft = np.empty(m), np.empty(m), np.empty(m), np.empty(q), False
     for _ in range(FREE_STEPS):
-        off = 0.0
-        for k in range(q):
-            step[k] = inner(g.F[k], y)
-            terms = 0.0
-            for i in range(m):
-                terms += abs(g.F[k, i] * y[i])
-            off = max(off, abs(step[k]) / max(terms, 1e-300))
+        off = sloped(g, y, step)
         curved(g, bend, bowl, L, HF, r, y, False)
         if off <= NO_SLOPE:
             break
@@ -147,30 +141,48 @@ def settled(g: Given, left: Array, v: Array, r: Array, y: Array, bend: Array, L:
         if soft:
             curved(g, bend, bowl, L, HF, r, y, True)
         solved(L, step)
-        t, better = 1.0, False
-        for _ in range(HALVINGS):
-            for i in range(m):
-                ahead[i] = r[i]
-            for k in range(q):
-                for i in range(m):
-                    ahead[i] -= t * step[k] * g.F[k, i]
-            fresh = slope(g, ahead, trial, bowl)
-            if fresh <= value + 1e-15 * abs(value):
-                better = True
-                break
-            t *= 0.5
-        if not better:
+        t, fresh = shortened(g, step, r, value, ahead, trial, bowl)
+        if t == 0.0:
             if soft or g.kind != HUBER:
                 break
             soft = True
             continue
-        soft = t < 1.0 and g.kind == HUBER
+        soft, value = t < 1.0 and g.kind == HUBER, fresh
         for k in range(q):
             v[k] += t * step[k]
         for i in range(m):
             r[i], y[i], bend[i] = ahead[i], trial[i], bowl[i]
-        value = fresh
     return value
+
+
+def sloped(g: Given, y: Array, step: Array) -> float:
+    """step = F'y; its largest entry, as a share of its terms."""
+    off = 0.0
+    for k in range(g.F.shape[0]):
+        step[k] = inner(g.F[k], y)
+        terms = 0.0
+        for i in range(y.size):
+            terms += abs(g.F[k, i] * y[i])
+        off = max(off, abs(step[k]) / max(terms, 1e-300))
+    return off
+
+
+def shortened(
+    g: Given, step: Array, r: Array, value: float, ahead: Array, trial: Array, bowl: Array
+) -> tuple[float, float]:
+    """How far to go along a step for f not to rise, 0 if nowhere, and f there; residual, slope and curvatures there."""
+    t = 1.0
+    for _ in range(HALVINGS):
+        for i in range(r.size):
+            ahead[i] = r[i]
+        for k in range(step.size):
+            for i in range(r.size):
+                ahead[i] -= t * step[k] * g.F[k, i]
+        fresh = slope(g, ahead, trial, bowl)
+        if fresh <= value + 1e-15 * abs(value):
+            return t, fresh
+        t *= 0.5
+    return 0.0, value
 
 
 def curved(g: Given, bend: Array, bowl: Array, L: Array, HF: Array, r: Array, y: Array, soft: bool) -> None:

@@ -8,13 +8,13 @@ import numpy as np
 
 from fewatoms._types import Array
 from fewatoms.proofs.smooth._groups import balanced, even, gained, leading, paid, working
-from fewatoms.proofs.smooth._losses import HALVINGS, bent, curved, inner, settled, solved
+from fewatoms.proofs.smooth._losses import HALVINGS, bent, curved, inner, settled, sloped, solved
 from fewatoms.proofs.smooth.given import HUBER, IN, OUT, SQUARES, Given
 
 DESCENT = 1e-3  # of what is to be gained: what passes may leave
 FITTED_TO = 1e-6  # the same where classes are fitted
 OF_LOSS = 0.1  # share of the loss that is never left, whatever is to be gained
-BELOW = 0.1  # share of what lacks for a node to close: once its bound is so near its relaxation, it is branched on
+SO_NEAR = 0.1  # share of what lacks for a node to close: once its bound is so near its relaxation, it is branched on
 ASTRAY = 1e-9  # share of its terms that an inner product of y with a free column may have and still be rounding
 
 
@@ -36,18 +36,6 @@ def aligned(g: Given, y: Array, x: Array, z: Array) -> float:
         z[a] = inner(g.A[a], y) + g.shift[a] * x[a]
         value += (z[a] - 0.5 * g.shift[a] * x[a]) * x[a]
     return value
-
-
-def astray(g: Given, y: Array) -> float:
-    """The largest inner product of y with a free column, as a share of its terms."""
-    most = 0.0
-    for k in range(g.F.shape[0]):
-        total, sizes = 0.0, 0.0
-        for i in range(y.size):
-            total += g.F[k, i] * y[i]
-            sizes += abs(g.F[k, i] * y[i])
-        most = max(most, abs(total) / max(sizes, 1e-300))
-    return most
 
 
 def priced(g: Given, x: Array, state: Array, theta: float) -> float:
@@ -165,6 +153,19 @@ def moved(
     return value, 0.0
 
 
+def proven(
+    g: Given, value: float, y: Array, now: Array, state: Array, kappa: int, z: Array, here: Array, free: Array
+) -> tuple[float, float]:
+    """What y proves, with the gains of all groups, and the h that is next to those that count."""
+    bound = value + aligned(g, y, now, z) if sloped(g, y, free) <= ASTRAY else -inf
+    gained(g, z, here)
+    sums, last, following = leading(here, state, kappa)
+    for j in range(state.size):
+        if state[j] == IN:
+            sums += here[j]
+    return bound - sums, (following if following > 0.0 else last)
+
+
 def node(
     g: Given, state: Array, kappa: int, x: Array, v: Array, theta: float, target: float, enough: float, steps: int,
     most: int, h: Array, fit: Array, free_fit: Array,
@@ -185,23 +186,14 @@ def node(
     value = settled(g, left, beside, r, y, bend, L, HF)
     best, above, step, known, far = -inf, inf, 0, theta, 1.0
     while True:
-        bound = value + aligned(g, y, now, z) if astray(g, y) <= ASTRAY else -inf
-        gained(g, z, here)
-        sums, last, following = leading(here, state, kappa)
-        for j in range(count):
-            if state[j] == IN:
-                sums += here[j]
-        bound -= sums
+        bound, near = proven(g, value, y, now, state, kappa, z, here, free)
         if theta < 0.0:
-            theta = following if following > 0.0 else last
-        if bound > best:
+            theta = near
+        if bound > best or step == 0:
             best, known = bound, theta
-            for a in range(n):
-                x[a] = now[a]
-            for k in range(q):
-                v[k] = beside[k]
-            for j in range(count):
-                h[j] = here[j]
+            x[:] = now
+            v[:] = beside
+            h[:] = here
         fair = even(g, now, state, kappa) if kappa else 0.0
         objective = value + priced(g, now, state, fair) - kappa * fair
         if step and objective < above:
@@ -210,13 +202,11 @@ def node(
             free_fit[:] = beside
         lacking = target - best
         done = lacking <= 0.0 or step >= steps or above - best <= enough
-        if done or (kappa > 0 and above < target and above - best <= BELOW * (target - above)):
+        if done or (kappa > 0 and above < target and above - best <= SO_NEAR * (target - above)):
             break
         tolerance = (DESCENT if kappa else FITTED_TO) * max(enough, min(lacking, above - best, OF_LOSS * value))
-        for a in range(n):
-            goal[a] = now[a]
-        if kappa == 0:
-            theta = 0.0
+        goal[:] = now
+        theta = theta if kappa else 0.0
         if far < 1.0 and g.kind == HUBER:  # what is flat is bent as far as that stays above it
             curved(g, bend, bowl, L, HF, r, y, True)
         else:

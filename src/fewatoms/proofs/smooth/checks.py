@@ -12,7 +12,7 @@ from fewatoms.proofs.smooth.given import Posed
 from fewatoms.proofs.smooth.nodes import Nodes
 from fewatoms.proofs.smooth.table import TOGETHER, Evaluated, Table, Visit, walked
 
-HARDLY = 1e-7  # share by which another machine may come to less
+LESS_ELSEWHERE = 1e-7  # share by which another machine may come to less
 
 
 def checked(question: Question, posed: Posed | None, tree: Tree, share: float, rng: np.random.Generator) -> Checked:
@@ -85,6 +85,6 @@ class Again:
         while not dive.ended:
             ledger.tick()
             dive.step(claim)
-            if dive.lowest < claim * (1.0 - HARDLY):
+            if dive.lowest < claim * (1.0 - LESS_ELSEWHERE):
                 raise Tampered(f"what is below node {visit.node} does not reach what is said of it")
         self.below[visit.node] = dive.lowest

@@ -1,7 +1,7 @@
 """What coefficients prove by the dual vector that they make, rounded the safe way: from M and b alone.
 
-Any coefficients x, v do: y = grad f(b - Mx - Fv) lies in dom f*, and so bounds. Where free columns stand beside the
-atoms, v is first fitted anew, and y is near another point of dom f* at which F'y is 0 exactly: it is moved there in
+Whatever coefficients x, v are: y = grad f(b - Mx - Fv) lies in dom f*, and so bounds. Where free columns stand beside
+the atoms, v is first fitted anew, and y is near another point of dom f* at which F'y is 0 exactly: it is moved there in
 directions that vanish at the border of dom f*, and what that may change is charged.
 """
 

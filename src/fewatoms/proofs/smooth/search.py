@@ -21,7 +21,7 @@ from fewatoms.proofs.smooth.record import Record
 from fewatoms.proofs.smooth.table import SMOOTH_TREE, TOGETHER, Evaluated, Visit, walked
 
 BREATH = 0.05  # seconds from one standing to the next
-REMEMBERED = 100_000  # choices of classes that are remembered as fitted
+FITS_KEPT = 100_000  # choices of classes that are remembered as fitted
 OFF = 1e-9  # share of f(b) by which figures of a search under way are put lower: what is told in the end is evaluated
 BETTER = 1e-10  # share by which another answer must be better to be one
 
@@ -210,7 +210,7 @@ class SmoothSearch(Search):
         key = chosen.astype(np.int32).tobytes()
         if key in self._tried:
             return
-        if len(self._tried) < REMEMBERED:
+        if len(self._tried) < FITS_KEPT:
             self._tried.add(key)
         fit = self.nodes.fitted(chosen, known, self.upper)
         if fit is None or not fit.above < self.upper * (1.0 - BETTER):
