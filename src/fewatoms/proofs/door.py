@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -148,13 +148,12 @@ class _Run:
             self.first = first(self.question, *self.answer.compact)
             if self.first is not None:
                 self.see(replace(self.now, lower=self.first[0]))
-            with closing(self.search.standings()) as standings:  # type: ignore[type-var]
-                for standing in standings:
-                    self.see(standing)
-                    spent.tick()
-                    if standing.ended:
-                        break
-                    self.listen()
+            for standing in self.search.standings():
+                self.see(standing)
+                spent.tick()
+                if standing.ended:
+                    break
+                self.listen()
             self.ended = "searched"
 
     def see(self, standing: Standing) -> None:

@@ -13,7 +13,9 @@ from fewatoms.proofs.base import Checked, Checker, Question, Tampered, Tree
 from fewatoms.proofs.paying import nothing
 
 FIRST = "one vector"
-SHARES = 0.5 ** np.arange(0.0, 6.0, 0.5)  # of the vector that are tried: all of dom f* along it is convex, and holds 0
+TRIED_SHARES = 0.5 ** np.arange(
+    0.0, 6.0, 0.5
+)  # of the vector that are tried: all of dom f* along it is convex, and holds 0
 NOBODY_IN: IntArray = np.empty(0, dtype=np.intp)
 
 
@@ -25,11 +27,11 @@ def first(question: Question, face: Face, c: FloatArray) -> tuple[float, Tree] |
         return None
     image = face.measure(problem.measured, c) if face.dim else problem.measured.nothing()
     y = problem.loss.clip(problem.loss.gradient(problem.b - problem.seen.image(image)))
-    bounds = [paying.bound(share * y, question.k, NOBODY_IN, NOBODY_IN) for share in SHARES]
+    bounds = [paying.bound(share * y, question.k, NOBODY_IN, NOBODY_IN) for share in TRIED_SHARES]
     best = int(np.argmax(bounds))
     if not bounds[best] > nothing(problem):
         return None
-    return bounds[best], Tree(FIRST, {}, {"y": SHARES[best] * y})
+    return bounds[best], Tree(FIRST, {}, {"y": TRIED_SHARES[best] * y})
 
 
 class FirstChecker(Checker):
