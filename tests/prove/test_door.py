@@ -11,6 +11,7 @@ import pytest
 
 import fewatoms as fa
 from fewatoms.proofs import families
+from fewatoms.proofs.base import Tampered
 from fewatoms.proofs.better import better
 from fewatoms.proofs.question import posed
 from prove.cases import KINDS, case
@@ -200,7 +201,7 @@ def test_callbacks_hear_both_bounds(exhaustive, monkeypatch):
 
 def test_a_search_that_stops_early_proves_what_it_has(exhaustive, monkeypatch):
     monkeypatch.setattr(families, "PROVERS", (Exhaustive(most=10),))
-    s = answer(np.random.default_rng(0))
+    s = answer(np.random.default_rng(0), ridge=1e-3)
     proof = fa.prove(s)
     assert not proof.proven
     assert proof.ended == "searched"
@@ -325,3 +326,21 @@ def test_sets_without_alignments(exhaustive):
     both = fa.fit(fa.Identity((8, 7)), X, atoms=fa.RankOne(8, 7) + fa.SignedOneHot((8, 7)), k=(1, 1))
     raises(ValueError, r"for sums and unions\s+solution.certificate tells what the relaxation proves", both)
     assert "fewatoms.prove" not in str(both.certificate)
+
+
+def test_the_answer_itself_bounds_before_a_search_begins(monkeypatch):
+    """One vector: nobody has searched, and what is told holds, and is seen again."""
+    for kind in KINDS:
+        M, b, words, (A, t, twin) = case(kind, np.random.default_rng(2), ridge=0.4, cap=2.0)
+        monkeypatch.setattr(families, "PROVERS", (Exhaustive(most=0),))
+        proof = fa.prove(fa.fit(M, b, **words))
+        v, _ = optimum(A, t, **twin)
+        assert 0 <= proof.lower <= v * (1 + 1e-7)
+        assert proof.proven == (proof.gap <= 1e-4)
+        free = kind in ("logistic with an intercept",)  # columns that fits have to mind themselves
+        assert (proof.tree.name == "one vector") != free
+        assert (proof.lower > 0) != free
+        assert proof.verify().proven == proof.proven
+        if not free:
+            with pytest.raises(Tampered):
+                replace(proof, tree=replace(proof.tree, arrays={"y": np.zeros(14)})).verify()

@@ -170,7 +170,9 @@ class OneByOne(Search):
     def tree(self):
         m = self.question.problem.m
         arrays = {
-            "supports": np.array(self.supports, dtype=np.intp).reshape(len(self.supports), -1),
+            "supports": np.array(self.supports, dtype=np.intp).reshape(
+                len(self.supports), self.question.k if not self.supports else -1
+            ),
             "duals": np.array(self.duals, dtype=np.float64).reshape(len(self.duals), m),
         }
         return Tree(self.name, {}, arrays)

@@ -16,9 +16,9 @@ from fewatoms._types import FloatArray
 from fewatoms.candidates import Candidate
 from fewatoms.evidence import Evidence
 from fewatoms.interrupts import Presses
-from fewatoms.proofs import families
-from fewatoms.proofs.base import Question, Search, Standing, choose, relative
+from fewatoms.proofs.base import Question, Search, Standing, Tree, choose, relative
 from fewatoms.proofs.better import better
+from fewatoms.proofs.first import first
 from fewatoms.proofs.proof import Proof, about
 from fewatoms.proofs.question import attached, decided, gap_of, posed
 from fewatoms.records import Progress
@@ -27,7 +27,7 @@ from fewatoms.solution import Solution
 
 UNBEGUN = "No node was looked at in that time: machine code of the search is made when it is first needed, and kept."
 
-IN_THE_WAY = (
+LEFT_OVER = (
     "The search has ended, and what is left between both bounds is rounding, as where columns are nearly dependent."
 )
 
@@ -93,6 +93,8 @@ def prove(
     >>> proof.proven, proof.lower <= s.objective
     (True, True)
     """
+    from fewatoms.proofs import families
+
     seconds = _checks.number("seconds", seconds, positive=True, infinite=True)
     gap = gap_of(gap)
     listens = callbacks.read(callback)
@@ -138,10 +140,14 @@ class _Run:
     def __post_init__(self) -> None:
         self.began = time.monotonic()
         self.now = Standing(-math.inf, self.question.upper, self.question.best, 0)
+        self.first: tuple[float, Tree] | None = None
 
     def through(self) -> None:
         """Until it is done, or somebody says stop."""
         with ledger.opened(hear=self.hear) as spent, self.presses, suppress(ledger.Stopped):
+            self.first = first(self.question, *self.answer.compact)
+            if self.first is not None:
+                self.see(replace(self.now, lower=self.first[0]))
             with closing(self.search.standings()) as standings:
                 for standing in standings:
                     self.see(standing)
@@ -189,7 +195,9 @@ class _Run:
     def told(self, began: float, cap: float | None, frobenius: float | None) -> Proof:
         """What was found out, with its bounds evaluated anew."""
         with ledger.opened():
-            final = self.search.final()
+            final, tree = self.search.final(), self.search.tree()
+            if self.first is not None and self.first[0] > final.lower and not final.nodes:  # it has not begun
+                final, tree = replace(final, lower=self.first[0]), self.first[1]
             question, answer, improved = self.question, self.answer, False
             if final.upper < question.upper and not np.array_equal(final.best, question.best):
                 found = better(question, answer, final.best)
@@ -202,15 +210,15 @@ class _Run:
         took = time.monotonic() - began
         proof = Proof(
             lower, upper, final.nodes, took, answer, question.gap, "proven" if known.proven else self.ended, improved,
-            self.trace(took, lower, upper), self.search.tree(), cap, frobenius,
+            self.trace(took, lower, upper), tree, cap, frobenius,
         )  # fmt: skip
         return about(proof, answer.decided_by(known))
 
     def waited(self, final: Standing) -> str:
         """What to do where the search does not say it: it has not begun in that time, or it has ended."""
         if self.now.ended:
-            return IN_THE_WAY
-        return UNBEGUN if self.ended == "deadline" and not final.nodes and final.lower <= 0 else ""
+            return LEFT_OVER
+        return UNBEGUN if self.ended == "deadline" and not final.nodes else ""
 
     def trace(self, took: float, lower: float, upper: float) -> FloatArray:
         rows = [row for row in self.rows if math.isfinite(row[1])]

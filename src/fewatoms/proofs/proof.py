@@ -16,8 +16,7 @@ from fewatoms.atoms import AtomicSet
 from fewatoms.figures import Decided
 from fewatoms.kept import Kept, Plain
 from fewatoms.losses import Loss
-from fewatoms.proofs import families
-from fewatoms.proofs.base import MARGIN, Checked, Question, Tampered, Tree, relative
+from fewatoms.proofs.base import MARGIN, Checked, Checker, Question, Tampered, Tree, relative
 from fewatoms.proofs.paying import nothing
 from fewatoms.proofs.question import gap_of, posed, subject_of, what_of
 from fewatoms.solution import Solution, restored
@@ -227,7 +226,7 @@ class Proof:
             raise Tampered("the certificate of the answer tells of another proof")
         if not self.lower <= self.upper:
             raise Tampered(f"a lower bound must not be above the answer; got {self.lower:.9g} above {self.upper:.9g}")
-        family = families.CHECKERS.get(self.tree.name)
+        family = _family(self.tree)
         told = ((family and family.about(question)) or subject_of(question), what_of(question))
         if (known.subject, known.what) != told:
             raise Tampered(
@@ -241,9 +240,16 @@ class Proof:
             raise Tampered(f"a gap of {relative(self.upper, self.lower):.3g} is more than {self.asked:.3g}")
 
 
+def _family(tree: Tree) -> Checker | None:
+    """Who checks it; families are imported when somebody asks."""
+    from fewatoms.proofs import families
+
+    return families.CHECKERS.get(tree.name)
+
+
 def _checked(question: Question, tree: Tree, share: float, rng: np.random.Generator) -> Checked:
     """What a tree proves; whatever is wrong in it is told in one way."""
-    known = families.CHECKERS.get(tree.name)
+    known = _family(tree)
     if known is None:
         raise Tampered(f"the proof does not hold: nobody knows trees of the kind {tree.name!r}")
     try:

@@ -7,6 +7,10 @@ fewer, all of which are looked at too where signs matter: on the way from the be
 objective falls, so that point has a coefficient that is 0. That is of no use where atoms are in every choice, as these
 are not left out. What remains is told, and
 fitted within its box elsewhere.
+
+What rounding in M'M does to the objective of a choice grows with the square of its coefficients, which are bounded by
+the inverse of its M'M. Where columns are so dependent that this decides, the choice is told as well: two columns that
+are nearly one explain all that lies between them.
 """
 
 from __future__ import annotations
@@ -19,8 +23,8 @@ from fewatoms._types import Array, FloatArray
 from fewatoms.proofs.squares._newton import solved
 from fewatoms.proofs.squares._visit import Space
 
-DEPENDS = 1e-5  # length of what is left of a column, with which a fit is no longer that of the columns
-NOTHING_LEFT = 1e-11  # what is left of a unit column that is no new one
+NOTHING_LEFT = 1e-11  # what is left of a unit column of which M'M says no more
+BLURRED = 1e-3  # of rounding times the inverse of M'M, from which on signs of coefficients are not to be trusted
 ALL_DONE, MORE, NEAR_TARGET = 0, 1, 2
 
 
@@ -28,6 +32,8 @@ class List(NamedTuple):
     """Where the listing stands: a row for each atom taken.
 
     L : rows of the decomposition; r, s : what is left; low : the objective; taken : which atoms
+    root : of the diagonal of the decomposition; inverse : the trace of the inverse of what was decomposed, infinite
+        where a column was spent
     at : the next atom of each row; depth : the row; done : choices looked at
     """
 
@@ -35,6 +41,8 @@ class List(NamedTuple):
     r: FloatArray
     s: FloatArray
     low: FloatArray
+    root: FloatArray
+    inverse: FloatArray
     taken: Array
     at: Array
     depth: Array
@@ -45,8 +53,9 @@ def blank_list(space: Space, k: int) -> List:
     """Before anything is taken."""
     n = space.c.size
     list_ = List(
-        np.zeros((k + 1, n)), np.zeros((k + 1, n)), np.zeros((k + 1, n)), np.zeros(k + 1), np.zeros(k + 1, np.int64),
-        np.zeros(k + 2, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64),
+        np.zeros((k + 1, n)), np.zeros((k + 1, n)), np.zeros((k + 1, n)), np.zeros(k + 1), np.ones(k + 1),
+        np.zeros(k + 1), np.zeros(k + 1, np.int64), np.zeros(k + 2, np.int64), np.zeros(1, np.int64),
+        np.zeros(1, np.int64),
     )  # fmt: skip
     list_.r[0] = space.c
     for i in range(n):
@@ -55,15 +64,29 @@ def blank_list(space: Space, k: int) -> List:
     return list_
 
 
+def taller(list_: List, t: int, i: int) -> float:
+    """The trace of the inverse once atom i is taken as well."""
+    s = list_.s[t, i]
+    u, size = np.empty(t), 1.0
+    for q in range(t - 1, -1, -1):
+        w = list_.L[q, i]
+        for p in range(q + 1, t):
+            w -= list_.L[q, list_.taken[p]] * u[p]
+        u[q] = w / list_.root[q]
+        size += u[q] * u[q]
+    return list_.inverse[t] + size / s
+
+
 def take(list_: List, space: Space, t: int, i: int, first: int) -> None:
     """Row t + 1: with atom i as well, for the atoms from `first` on."""
     s = list_.s[t, i]
-    if s <= NOTHING_LEFT:  # it adds nothing, but for room beneath a cap
-        list_.L[t] = 0.0
+    if s <= NOTHING_LEFT or list_.inverse[t] == np.inf:  # from here on choices are fitted elsewhere
+        list_.L[t], list_.root[t], list_.inverse[t + 1] = 0.0, 1.0, np.inf
         list_.r[t + 1], list_.s[t + 1], list_.low[t + 1] = list_.r[t], list_.s[t], list_.low[t]
         list_.taken[t] = i
         return
-    root = s**0.5
+    list_.inverse[t + 1] = taller(list_, t, i)
+    list_.root[t] = root = s**0.5
     reach = list_.r[t, i] / root
     row = list_.L[t]
     for j in range(first, row.size):
@@ -96,8 +119,6 @@ def worth_fitting(space: Space, taken: Array, n: int, x: FloatArray) -> int:
     found = 1
     for u in range(n):
         x[u] = r[0, u]
-        if H[u, u] < DEPENDS:
-            return 2
         if abs(x[u]) > space.C[taken[u]] * (1.0 - 1e-9):
             return 2
         if space.nonneg and x[u] < 0.0:
@@ -105,25 +126,27 @@ def worth_fitting(space: Space, taken: Array, n: int, x: FloatArray) -> int:
     return found
 
 
-def promising(space: Space, taken: Array, n: int, held: int) -> bool:
+def promising(space: Space, taken: Array, n: int, held: int, inverse: float) -> bool:
     """Whether a choice whose fit is below the target may be so within its box too."""
-    return held > 0 or worth_fitting(space, taken, n, np.empty(n)) > 0
+    blurred = not space.off * inverse < BLURRED
+    return held > 0 or blurred or worth_fitting(space, taken, n, np.empty(n)) > 0
 
 
 def last(list_: List, space: Space, t: int, first: int, target: float, held: int) -> int:
     """Row t with each further atom: the first that makes a choice below the target, -1 if none does."""
-    room = list_.low[t] - target
-    r, s = list_.r[t], list_.s[t]
+    room, inverse = list_.low[t] - target, list_.inverse[t]
+    r, s, vague = list_.r[t], list_.s[t], inverse == np.inf
+    spread = (t * inverse) ** 0.5  # coefficients of those taken, for data of length 1; and their moves for another's
     for j in range(first, r.size):
-        near = False
-        if s[j] > NOTHING_LEFT:
-            far = space.size + 2.0 * abs(r[j]) / s[j]
+        if vague or s[j] <= NOTHING_LEFT:
+            near, after = own(list_.taken, t, j), np.inf
+        else:
+            far = space.size * (1.0 + spread) + (1.0 + spread) * abs(r[j]) / s[j]
             near = 0.5 * r[j] * r[j] / s[j] + space.off * far * far > room
-        elif room < 0.0:
-            near = own(list_.taken, t, j)
+            after = inverse + (1.0 + spread * spread) / s[j]
         if near:
             list_.taken[t] = j
-            if promising(space, list_.taken, t + 1, held):
+            if promising(space, list_.taken, t + 1, held, after):
                 return j
     return -1
 
@@ -134,6 +157,16 @@ def own(taken: Array, t: int, j: int) -> bool:
     for u in range(t):
         new &= taken[u] != j
     return new
+
+
+def fewer(list_: List, space: Space, t: int, target: float, held: int) -> bool:
+    """Whether the t atoms taken may be below the target by themselves."""
+    inverse = list_.inverse[t]
+    if inverse < np.inf:
+        far = space.size * (1.0 + (t * inverse) ** 0.5)
+        if list_.low[t] - space.off * far * far >= target:
+            return False
+    return promising(space, list_.taken, t, held, inverse)
 
 
 def listed(list_: List, space: Space, k: int, held: int, target: float, many: int) -> tuple[int, int]:
@@ -159,6 +192,6 @@ def listed(list_: List, space: Space, k: int, held: int, target: float, many: in
             take(list_, space, t, i, i + 1)
             list_.depth[0] += 1
             list_.at[t + 1] = i + 1
-            if space.nonneg and list_.low[t + 1] < target and promising(space, list_.taken, t + 1, held):
+            if space.nonneg and fewer(list_, space, t + 1, target, held):
                 return NEAR_TARGET, t + 1
     return (ALL_DONE if list_.depth[0] < held else MORE), 0

@@ -22,7 +22,8 @@ BREATH = 0.05  # seconds between two standings
 SHRUNK = 0.85  # share of the atoms of a stage; with fewer the next begins
 A_PAIR = 24.0  # bytes for each entry of a Gram matrix
 WEAK = 1e-3  # with less paid by every atom of length 1, bounds of nodes are of no use
-AT_ONCE_SECONDS = 0.1  # lists that take no longer are made where the root leaves anything open
+AT_ONCE_SECONDS = 0.1  # lists that take no longer are preferred to leaps
+NO_TREE = 0.005  # seconds: lists that take no longer are made where the root leaves anything open
 
 
 OUT_OF_REACH = (
@@ -145,14 +146,14 @@ class SquaresSearch(Search, Keeper):
                 break
             before, node = places.size, first.node
         weak = bool(stage.d.max() < WEAK)
-        if weak or exhaustive.seconds(self.table, status) < AT_ONCE_SECONDS:
+        if weak or exhaustive.seconds(self.table, status) < NO_TREE:
             yield from self._exhausted(status, first.node, (stage, first))
         else:
             yield from self._branches(stage, first, status)
 
     def _branches(self, stage: Stage, first: Open, status: Array) -> Iterator[Standing]:
         """The tree, while it takes no longer than a list of all choices would."""
-        patience = time.thread_time() + exhaustive.seconds(self.table, status)
+        patience = time.thread_time() + max(exhaustive.seconds(self.table, status), 4 * NO_TREE)
         self.heap, self.pending = [first], np.inf
         breath, nodes = time.monotonic(), len(self.grown.parent)
         while self.heap:
