@@ -129,7 +129,7 @@ def test_what_was_done_is_not_done_again(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["pursuit", "products alone", "products alone, bound", "paper", "paper, sum"])
-@pytest.mark.parametrize("share", [0.1, 0.3, 0.6])
+@pytest.mark.parametrize("share", [0.3, *(pytest.param(s, marks=pytest.mark.soak) for s in (0.1, 0.6))])
 def test_loops_without_end_go_on_from_where_they_were(name, share, tmp_path):
     M, b, words = LONG[name]
     expected, calls = counted(lambda clock: fa.fit(M, b, **words, callback=clock))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import fewatoms as fa
 from fewatoms import memory
@@ -44,6 +45,18 @@ def ask(m, n):
 """,
         (60, 40),
         (40_000, 120),
+    ),
+    "many atoms": (
+        """
+def ask(m, n):
+    import scipy.sparse as sp
+    rows = (rng.integers(m - 3, size=(n, 1)) + np.arange(3)).ravel()
+    A = sp.csc_array((rng.standard_normal(3 * n), rows, np.arange(0, 3 * n + 1, 3)), shape=(m, n))
+    b = A[:, [1, 5, 9]] @ [1.0, 2.0, -1.0] + 0.1 * rng.standard_normal(m)
+    return lambda: fa.fit(A, b, atoms=fa.SignedOneHot(n), k=3)
+""",
+        (200, 2000),
+        (2000, 1_000_000),
     ),
     "completion": (
         """
@@ -114,6 +127,15 @@ def test_too_large_a_fit_is_refused_before_it_begins():
     assert found["seconds"] < 1
     assert found["said"].startswith("NotEnough: this fit needs about 104 MB (104 MB for M as forms of the factors); ")
     assert "MB are free: " in found["said"]
+
+
+def test_more_atoms_than_there_is_room_for(monkeypatch):
+    monkeypatch.setattr(memory, "free", lambda *_: 90_000_000)
+    rng, n = np.random.default_rng(0), 1_000_000
+    A = sp.csc_array((rng.standard_normal(n), rng.integers(20, size=n), np.arange(n + 1)), shape=(20, n))
+    said = r"needs about 192 MB \(192 MB for what is known of each atom\); 90 MB are free: leave atoms out"
+    with pytest.raises(memory.NotEnough, match=said):
+        fa.fit(A, rng.standard_normal(20), atoms=fa.SignedOneHot(n), k=3)
 
 
 @pytest.mark.soak

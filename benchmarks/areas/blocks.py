@@ -22,7 +22,7 @@ def _dense(m: int, n: int, *, quick: dict[str, int] | None, whole: bool) -> tupl
     )
     return tuple(
         Case(
-            f"{kind}, {m} x {n}, k=50", "blocks.dense", {**size, "noise": noise, "single": whole},
+            f"{kind}, {m} x {n}, k=50", "blocks.dense", {**size, "noise": noise, "single": True},
             (OURS, SINGLE, WHOLE) if whole else (OURS,),
             (Bar("passes", Limit(MOST[kind])), Bar("own", Limit(300.0)), *(same if whole else ())), quick=quick,
         )
@@ -43,17 +43,20 @@ dense = Part(
     draws=1,
 )
 
+
+def _passes(m: int, n: int, *, quick: dict[str, int] | None) -> Case:
+    return Case(
+        f"passes, {m} x {n}", "blocks.dense", {"m": m, "n": n, "k": 50, "noise": 0.05, "single": True},
+        (Who("fewatoms", "ours_blocks.passes"),), PASSES, quick=quick,
+    )  # fmt: skip
+
+
 passes = Part(
     "blocks.passes",
-    "one pass beside a plain sum of the file in chunks, warm cache",
-    (
-        Case(
-            "1000 x 50000", "blocks.dense", {"m": 1000, "n": 50_000, "k": 50, "noise": 0.05, "single": True},
-            (Who("fewatoms", "ours_blocks.passes"),), PASSES, quick=FEW,
-        ),
-    ),
+    "one pass beside a plain sum of the file in chunks, warm cache: CPU seconds of one thread",
+    (_passes(1000, 50_000, quick=FEW),),
     draws=3,
-)  # fmt: skip
+)
 
 MADE = (Who("fewatoms", "ours_blocks.made"),)
 
@@ -81,23 +84,11 @@ tall = Part(
 
 large = Part(
     "blocks.large",
-    "the same where nothing fits: a file of 6.4 GB, which is deleted afterwards, and five million rows",
-    (*_dense(4000, 200_000, quick=None, whole=False), *_tall(5_000_000, quick=None)),
+    "the same with a file of 6.4 GB, and one of half the size in single precision, which are deleted afterwards",
+    (_passes(4000, 200_000, quick=None), *_dense(4000, 200_000, quick=None, whole=False)),
     draws=1,
 )
 
-model = Part(
-    "blocks.model",
-    "what a pass costs: bytes, products, blocks, the way there and back",
-    tuple(
-        Case(
-            name, "blocks.tall", {"m": 400_000, "n": 200, "k": 10, "classes": False, "rows": 25_000},
-            (Who("fewatoms", "ours_blocks.model", {"workers": workers}),), quick={"m": 20_000, "rows": 5000},
-        )
-        for name, workers in (("one thread", 0), ("1 worker", 1), ("2 workers", 2))
-    ),
-    draws=1,
-    remarks=("A pass takes at least bytes / stream + products / flops + trip + task times the blocks.",),
-)  # fmt: skip
+millions = Part("blocks.millions", "five million rows", _tall(5_000_000, quick=None), draws=1)
 
-PARTS = (dense, passes, tall, large, model)
+PARTS = (dense, passes, tall, large, millions)

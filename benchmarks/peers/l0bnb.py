@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers import needs
-from benchmarks.peers.answers import Support
+from benchmarks.peers.answers import Array, Support
 from benchmarks.peers.refits import best_refit
+from benchmarks.problems.proven import GAP
 
 GONE = "Inf"
 
@@ -40,3 +41,19 @@ def path(problem: Any, M: Any, *, ridge: float = 0.01, gap: float = 1e-2, second
             M, b, lambda_2=ridge, max_nonzeros=k, intercept=False, normalize=True, gap_tol=gap, time_limit=seconds
         )
     return best_refit(M, b, [point["B"] for point in found], k)
+
+
+@needs("l0bnb", prepare=lambda problem, **words: (problem.along, np.ascontiguousarray(problem.M)))
+def prove(problem: Any, ready: Any, *, seconds: float = 60.0) -> Array:
+    """At a price of atoms at which k of them are best, from our answer; its bound is that of the priced problem."""
+    from l0bnb import BNBTree
+
+    (price, x), M = ready
+    with lent():
+        tree = BNBTree(M, problem.b, rel_tol=GAP)
+        found = tree.solve(
+            price, 0.5 * problem.ridge, 1.5 * float(np.abs(x).max()), gap_tol=GAP, warm_start=x, time_limit=seconds
+        )
+    gap = max(0.0, float(found.gap))
+    facts = {"open": gap, "proven": float(gap <= GAP), "nodes": float(tree.number_of_nodes)}
+    return Array(np.asarray(found.beta), facts)

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers import needs
-from benchmarks.peers.answers import Support
+from benchmarks.peers.answers import Array, Support
 from benchmarks.peers.refits import refit
+from benchmarks.problems.proven import GAP
 
 RIDGE = 1e-6  # of unit columns: none to speak of, but it asks for one
 
@@ -23,3 +24,13 @@ def branch_and_bound(problem: Any, M: Any, *, seconds: float = 5.0, gap: float =
     tree = BNBTree(X=np.ascontiguousarray(M), y=y, lambda2=RIDGE)
     _, x, *_ = tree.solve(k=problem.k, gap_tol=gap, time_limit=seconds)
     return refit(M, b, np.flatnonzero(x))
+
+
+@needs("okridge", prepare=lambda problem, **words: np.ascontiguousarray(problem.M))
+def prove(problem: Any, ready: Any, *, seconds: float = 60.0) -> Array:
+    """With a ridge."""
+    from okridge.tree import BNBTree
+
+    tree = BNBTree(X=ready, y=problem.b, lambda2=problem.ridge)
+    _, x, gap, *_ = tree.solve(k=problem.k, gap_tol=GAP, time_limit=seconds)
+    return Array(np.asarray(x), {"open": max(0.0, float(gap)), "proven": float(gap <= GAP)})

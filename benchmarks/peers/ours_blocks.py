@@ -1,4 +1,4 @@
-"""Ourselves over blocks of rows: fits, single passes beside a plain sum of the file, and what passes cost by kind."""
+"""Ourselves over blocks of rows: fits, and single passes beside a plain sum of the file."""
 
 from __future__ import annotations
 
@@ -84,14 +84,14 @@ def made(problem: Any, ready: Any) -> Support:
     return Support.of(s.indices, s.coefficients, unit=False, **told)
 
 
-def _least(call: Callable[[], Any], times: int = 3) -> float:
-    """Wall seconds of the quickest of some calls, after one."""
+def least(call: Callable[[], Any], times: int = 3, clock: Callable[[], float] = time.perf_counter) -> float:
+    """Seconds of the quickest of some calls, after one."""
     call()
     seconds = []
     for _ in range(times):
-        began = time.perf_counter()
+        began = clock()
         call()
-        seconds.append(time.perf_counter() - began)
+        seconds.append(clock() - began)
     return min(seconds)
 
 
@@ -108,7 +108,7 @@ def _steps(M: Any, y: Any) -> dict[str, Callable[[], Any]]:
 
 @needs("fewatoms")
 def passes(problem: Any, ready: Any) -> dict[str, float]:
-    """Each kind of pass over the mapped file beside a sum of the same file in chunks; one thread for both."""
+    """Each kind of pass over the mapped file beside a sum of the same file in chunks: CPU seconds of one thread."""
     from fewatoms.engines import Serial
     from fewatoms.operators import RowBlocks
 
@@ -120,54 +120,7 @@ def passes(problem: Any, ready: Any) -> dict[str, float]:
     seconds = dict.fromkeys(calls, np.inf)
     for _ in range(IN_TURN):
         for key, call in calls.items():
-            seconds[key] = min(seconds[key], _least(call, 1))
+            seconds[key] = min(seconds[key], least(call, 1, time.thread_time))
     double, single = ({key[1]: s for key, s in seconds.items() if key[0] == kind} for kind in ("double", "single"))
     found = {name: spent / seconds["sum", ""] for name, spent in double.items()}
     return {**found, "single": sum(single.values()) / sum(double.values())}
-
-
-@needs("fewatoms")
-def model(problem: Any, ready: Any, *, workers: int = 0) -> dict[str, float]:
-    """What a pass costs on so many workers of a local cluster, or with one thread of this process: bytes, sums of
-    products, blocks, and the way there and back."""
-    from fewatoms.engines import engine_of
-
-    if not workers:
-        return _constants(problem, engine_of("serial"))
-    from distributed import Client, LocalCluster
-
-    told = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": 60}
-    with LocalCluster(n_workers=workers, **told) as cluster, Client(cluster, set_as_default=False) as client:
-        return _constants(problem, engine_of(client))
-
-
-def _constants(problem: Any, engine: Any) -> dict[str, float]:
-    from fewatoms.methods.tall import sums
-    from fewatoms.operators import RowBlocks
-
-    M = RowBlocks(problem.loaders, problem.rows, problem.n, engine=engine, keep=True)
-    y, width = np.asarray(problem.b, dtype=np.float64), problem.n + 1
-    stream = _least(partial(M.adjoint, y))
-    gram = _least(partial(M.over_rows, sums.gram, parts=(y, None, None)))
-    few, many = (_idle(engine, count) for count in (2, 102))
-    task = (many - few) / 100
-    numbers = float(M.shape[0]) * problem.n
-    return {
-        "stream": 8e-9 * numbers / stream, "flops": 2e-9 * M.shape[0] * width**2 / gram,
-        "trip": 1e3 * max(0.0, few - 2 * task), "task": 1e3 * task,
-    }  # fmt: skip
-
-
-def _idle(engine: Any, count: int) -> float:
-    """Seconds of a sum over so many blocks of nothing."""
-    placed = engine.place([nothing] * count, keep=True)
-    return _least(partial(placed.sum, counted))
-
-
-def nothing() -> int:
-    """Importable by workers."""
-    return 0
-
-
-def counted(block: int) -> int:
-    return 1

@@ -46,8 +46,8 @@ def _anonymous() -> float:
     return int(told[1]) / 1024 if told else float("nan")
 
 
-def _filed(problem: Any, **words: Any) -> Path:
-    """The entries in Parquet files, in any order, with text for ids."""
+def filed(problem: Any, *, text: bool = True, **words: Any) -> Path:
+    """The entries in Parquet files, in any order, with text or numbers for ids."""
     import pyarrow as pa
     import pyarrow.parquet as parquet
 
@@ -55,14 +55,18 @@ def _filed(problem: Any, **words: Any) -> Path:
     weakref.finalize(problem, shutil.rmtree, folder, ignore_errors=True)
     order = np.random.default_rng(0).permutation(e.values.size)
     for i, some in enumerate(np.array_split(order, FILES)):
-        ids = (np.char.add(letter, np.char.zfill(codes[some].astype(str), 9)) for letter, codes in
-               (("u", e.rows), ("i", e.cols)))  # fmt: skip
+        codes = e.rows[some], e.cols[some]
+        ids = (
+            [np.char.add(x, np.char.zfill(c.astype(str), 9)) for x, c in zip("ui", codes, strict=True)]
+            if text
+            else codes
+        )
         table = pa.table({**dict(zip(("user", "item"), ids, strict=True)), "value": e.values[some]})
         parquet.write_table(table, folder / f"{i}.parquet")
     return folder
 
 
-@needs("pyarrow", _filed)
+@needs("pyarrow", filed)
 def blocks(problem: Any, ready: Path, **words: Any) -> Ours:
     """Files read into blocks on disk, and a fit to these."""
     import fewatoms as fa

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +41,11 @@ class Stored:
         return {"misfit": float(np.linalg.norm(left) / np.linalg.norm(self.b)), **answer.facts}, None
 
 
-def dense(m: int, n: int, k: int, noise: float, seed: int, *, single: bool = False) -> Stored:
-    """k columns with signs, or with Gaussian coefficients where noise is large."""
-    folder = tempfile.TemporaryDirectory(prefix="fewatoms-")
+@lru_cache(maxsize=1)
+def _written(m: int, n: int, seed: int, single: bool) -> tuple[Stored, dict[str, Any]]:
+    """The files of a Gaussian matrix, and where the random numbers went on; the last one stays for other data."""
     rng = np.random.default_rng(seed)
-    problem = Stored(folder, np.empty(0), k)
+    problem = Stored(tempfile.TemporaryDirectory(prefix="fewatoms-"), np.empty(0), 0)
     kinds = {"double": np.float64, "single": np.float32} if single else {"double": np.float64}
     open_memmap = np.lib.format.open_memmap
     files = [open_memmap(problem.name(kind), "w+", dtype, (m, n)) for kind, dtype in kinds.items()]
@@ -54,10 +54,18 @@ def dense(m: int, n: int, k: int, noise: float, seed: int, *, single: bool = Fal
         rows = rng.standard_normal((min(step, m - start), n))
         for file in files:
             file[start : start + step] = rows
+    return problem, dict(rng.bit_generator.state)
+
+
+def dense(m: int, n: int, k: int, noise: float, seed: int, *, single: bool = False) -> Stored:
+    """k columns with signs, or with Gaussian coefficients where noise is large."""
+    problem, state = _written(m, n, seed, single)
+    rng = np.random.default_rng(seed)
+    rng.bit_generator.state = state
     S = rng.choice(n, k, replace=False)
-    clean = np.asarray(files[0][:, S]) @ (rng.choice([-1.0, 1.0], k) if noise < 0.1 else rng.standard_normal(k))
+    clean = np.asarray(problem.M[:, S]) @ (rng.choice([-1.0, 1.0], k) if noise < 0.1 else rng.standard_normal(k))
     e = rng.standard_normal(m)
-    return Stored(folder, clean + noise * np.linalg.norm(clean) / np.linalg.norm(e) * e, k)
+    return Stored(problem.folder, clean + noise * np.linalg.norm(clean) / np.linalg.norm(e) * e, k)
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,6 +29,8 @@ from fewatoms.operators import Counting, Identity, Operator, Quadratic, RowBlock
 from fewatoms.oracles import FromIterates, LevelSet
 from fewatoms.path import Path, fit_path
 from fewatoms.problem import Problem
+from fewatoms.proofs.door import prove
+from fewatoms.proofs.proof import Proof, Verified
 from fewatoms.ranking import Ranking
 from fewatoms.records import Progress
 from fewatoms.relaxations import P1, P2, P3
@@ -70,6 +72,7 @@ __all__ = [
     "Path",
     "Problem",
     "Progress",
+    "Proof",
     "Quadratic",
     "RankOne",
     "Ranking",
@@ -79,6 +82,7 @@ __all__ = [
     "Solution",
     "Solutions",
     "Status",
+    "Verified",
     "callbacks",
     "choose_k",
     "fit",
@@ -90,6 +94,7 @@ __all__ = [
     "oracles",
     "paper_rule",
     "phase",
+    "prove",
     "resume",
     "retrieval",
 ]

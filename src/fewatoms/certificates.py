@@ -1,7 +1,7 @@
 """What is proven about an answer: losses recomputed, duality gaps, the paper's epsilon_i, bounds on beta, safe sets.
 
 Every statement about duality is about a relaxation at its own lambda, tau or alpha. None of them proves optimality for
-the cardinality problem (P).
+the cardinality problem (P): that is what `fewatoms.prove` is for, and a certificate tells what it has found.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from fewatoms.candidates import Candidate
 from fewatoms.capabilities import Spectrum
 from fewatoms.evidence import Evidence, Proof, proven_again, rounded_gap
 from fewatoms.faces import Face
-from fewatoms.figures import Figures, Named, Relaxed, SafeSet
+from fewatoms.figures import Decided, Figures, Named, Relaxed, SafeSet
 from fewatoms.problem import Problem
 from fewatoms.relaxations import Relaxation
 from fewatoms.rounding import above
@@ -46,6 +46,7 @@ class Certificate:
     y : a feasible dual vector of it; primal, dual : best values seen; gap : their sum
     tau_lower : every x that meets alpha has a gauge of at least this
     beta_bounds : (low, high) around beta* of (P3), or None
+    decided : what `fewatoms.prove` has found out about all other choices of k atoms; None before
 
     Computed on first access, counted in `products`:
 
@@ -71,7 +72,7 @@ class Certificate:
         self.loss, self.gauge, self.cardinality = figures.loss, figures.gauge, figures.cardinality
         self.objective = figures.loss + figures.paid
         self.within_budget, self.meets_bound = figures.within_budget, figures.meets_bound
-        self.exact = figures.exact
+        self.exact, self.decided = figures.exact, figures.decided
 
     @classmethod
     def of(
@@ -117,6 +118,12 @@ class Certificate:
             later=later,
             safe_sets=(self.safe_set,) if "safe_set" in vars(self) else self._figures.safe_sets,
         )
+
+    def deciding(self, decided: Decided) -> Certificate:
+        """The same, with what a proof has found out."""
+        other = copy(self)
+        other._figures, other.decided = replace(self._figures, decided=decided), decided
+        return other
 
     @property
     def attached(self) -> bool:

@@ -20,7 +20,7 @@ from fewatoms.losses import Loss
 from fewatoms.operators import Operator
 from fewatoms.price import Price, price
 from fewatoms.problem import Problem
-from fewatoms.run import Way, foretold, sketched, solve
+from fewatoms.run import Parts, Way, foretold, parted, sketched, solve
 from fewatoms.solution import Solution
 from fewatoms.splits import Split
 
@@ -229,12 +229,17 @@ def cross_validated(
     them smaller."""
     found = np.full((len(folds), len(prices), len(budgets)), np.nan)
     racing, done, round_ = list(range(len(prices))), 0, max(1, len(folds) // times)
+    parts = parted(problem.paying(prices[0]), budgets, folds, way.comparing(QUICK))
     for i, split in enumerate(folds):
         with ledger.counted("fold", i, len(folds)), ledger.step("fold") as here:
             losses = None if here.found is None else here.found.arrays["losses"]
             if losses is None:
-                losses = _left_out(problem, budgets, [prices[r] for r in racing], split, way)
-            here.mark(partial(Kept, "fold", {}, {"losses": losses}))
+                racers = [prices[r] for r in racing]
+                losses = None if parts is None else _of_part(parts, i, budgets, racers, way)
+            if losses is None and not way.stopped:
+                losses = _left_out(problem, budgets, racers, split, way)
+            if losses is not None:
+                here.mark(partial(Kept, "fold", {}, {"losses": losses}))
         if way.stopped:
             break
         found[i, racing] = losses
@@ -267,6 +272,18 @@ def ahead(losses: FloatArray) -> list[int]:
     lag = behind.sum(axis=0)
     order = np.argsort(lag, kind="stable")[:STAY]
     return sorted(int(r) for r in order if lag[r] <= CHANCE * error[r])
+
+
+def _of_part(parts: Parts, i: int, budgets: Sequence[Budget], prices: Sequence[Price], way: Way) -> FloatArray | None:
+    """The same by a small problem, where that tells enough."""
+    part, way, ridges = parts(i), way.comparing(QUICK), [price.ridge or 0.0 for price in prices]
+    if part is None:
+        return None
+    sketch = sketched(part.problem.paying(prices[0]), budgets, ridges, way)
+    answers = None if sketch is None else [sketch[ridge] for ridge in ridges]
+    if answers is None:
+        answers = [[s.compact for s in solve(part.problem.paying(paid), budgets, way)] for paid in prices]
+    return np.array([[part.loss(answer) for answer in row] for row in answers])
 
 
 def _left_out(

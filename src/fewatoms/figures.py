@@ -35,6 +35,41 @@ class Relaxed(NamedTuple):
     beta_bounds: tuple[float, float] | None
 
 
+class Decided(NamedTuple):
+    """What a proof has found out about the cardinality problem (P) itself, see `fewatoms.prove`.
+
+    lower, upper : nothing of the kind has less than the one; the answer has at most the other
+    gap : (upper - lower) / upper that was asked for; proven : whether that is reached
+    subject, what : of which kind, "choice of 8 of the 64 features", and what it has, "loss" or "objective"
+    remedy : what to do where nothing, or little, could be proven, as a sentence; ""
+    """
+
+    lower: float
+    upper: float
+    gap: float
+    proven: bool
+    subject: str
+    what: str
+    remedy: str = ""
+
+    def plain(self) -> Plain:
+        return {
+            "lower": float(self.lower),
+            "upper": float(self.upper),
+            "gap": float(self.gap),
+            "proven": bool(self.proven),
+            "subject": self.subject,
+            "what": self.what,
+            "remedy": self.remedy,
+        }
+
+    @classmethod
+    def read(cls, header: Plain) -> Decided:
+        h = kept.section(header)
+        lower, upper, gap = (kept.real(h[figure]) for figure in ("lower", "upper", "gap"))
+        return cls(lower, upper, gap, h["proven"] is True, str(h["subject"]), str(h["what"]), str(h["remedy"]))
+
+
 @dataclass(frozen=True, eq=False)
 class Figures:
     """See `Certificate`.
@@ -45,6 +80,7 @@ class Figures:
     safe_sets : the safe set, if that was
     unreachable : whether it is proven that no x meets alpha
     exact : whether what is minimised is 0 up to rounding: nothing is smaller
+    decided : what a proof has found out about (P), if there was one
     """
 
     loss: float
@@ -59,6 +95,7 @@ class Figures:
     paid: float = 0.0
     unreachable: bool = False
     exact: bool = False
+    decided: Decided | None = None
 
     def for_another_y(self) -> Figures:
         """What stays true when the dual vector is another one."""
@@ -83,6 +120,7 @@ class Figures:
             "paid": float(self.paid),
             "unreachable": bool(self.unreachable),
             "exact": bool(self.exact),
+            "decided": None if self.decided is None else self.decided.plain(),
         }
 
     @classmethod
@@ -103,6 +141,7 @@ class Figures:
             kept.real(h["paid"]) if "paid" in h else ridge * kept.real(h["gauge"]),
             h.get("unreachable") is True,
             h.get("exact") is True,
+            Decided.read(h["decided"]) if h.get("decided") is not None else None,  # which earlier files do not know
         )
 
 

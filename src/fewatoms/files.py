@@ -44,6 +44,7 @@ from fewatoms.whole import replacing, special
 if TYPE_CHECKING:
     from fewatoms.lowrank import LowRank
     from fewatoms.path import Path
+    from fewatoms.proofs.proof import Proof
     from fewatoms.solution import Solution
     from fewatoms.solutions import Solutions
 
@@ -60,12 +61,13 @@ HOMES = {
     "answers": "fewatoms.solutions",
     "path": "fewatoms.path",
     "low rank": "fewatoms.lowrank",
+    "proof": "fewatoms.proofs.proof",
 }
-READERS: dict[str, Callable[[Kept], Solution | Solutions | Path | LowRank]] = {}
+READERS: dict[str, Callable[[Kept], Solution | Solutions | Path | LowRank | Proof]] = {}
 
 
-def load(file: PathLike) -> Solution | Solutions | Path | LowRank:
-    """Read what the `save` of an answer wrote: a Solution, Solutions, a Path or a LowRank model, each as it was.
+def load(file: PathLike) -> Solution | Solutions | Path | LowRank | Proof:
+    """Read what a `save` wrote: a Solution, Solutions, a Path, a LowRank model or a Proof, each as it was.
 
     M and b are not in it: `s.attach(M, b)` gives them back. Nothing in the file is executed.
 

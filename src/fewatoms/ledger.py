@@ -23,7 +23,7 @@ from fewatoms.kept import Kept, Plain
 if TYPE_CHECKING:
     from fewatoms.candidates import Candidate
 
-COUNTED = ("products", "svd_products", "passes", "regressed")  # and gone on with after a kill
+ON_ACCOUNT = ("products", "svd_products", "passes", "regressed")  # and gone on with after a kill
 EVERY = 0.1  # seconds at least from one call of the clock to the next
 
 
@@ -81,14 +81,14 @@ class Ledger:
         """Note what has been counted and drawn so far, and what whoever looks on knows."""
         rng = vars(self).get("rng")
         state = None if rng is None else kept.drawn(rng)
-        told: dict[str, Plain] = {name: getattr(self, name) for name in COUNTED} | {"rng": state}
+        told: dict[str, Plain] = {name: vars(self)[name] for name in ON_ACCOUNT} | {"rng": state}
         more = None if self.witness is None else self.witness.noted()
         return lambda: Kept("tally", told, {}, () if more is None else (more(),))
 
     def go_on(self, tally: Kept) -> None:
         """Count and draw as whoever was interrupted would have done."""
         known = tally.told
-        for name in COUNTED:
+        for name in ON_ACCOUNT:
             setattr(self, name, kept.whole(known.get(name, 0)))
         if known["rng"] is not None:
             kept.draw_on(self.rng, known["rng"])

@@ -40,6 +40,8 @@ class Progress:
     counts : what is done one after the other (folds, ridges, budgets, data vectors) and how many of them are behind us,
         the outermost first
     share : of all that in one number, from 0 to 1; None where nothing is counted
+    lower, upper, nodes : of a proof: no other choice of atoms has an objective below the one, the best known has the
+        other, and so many nodes were looked at; nan elsewhere, and 0
 
     A pickle of it holds these figures alone: `figures()`, a record with the same names.
     """
@@ -53,6 +55,9 @@ class Progress:
     iterate: Iterate | None = field(repr=False)
     evidence: Evidence = field(repr=False)
     counts: tuple[ledger.Count, ...] = ()
+    lower: float = math.nan
+    upper: float = math.nan
+    nodes: int = 0
 
     @property
     def share(self) -> float | None:
@@ -93,6 +98,9 @@ class Progress:
             self.cardinality,
             self.known_gap,
             self.share,
+            self.lower,
+            self.upper,
+            self.nodes,
         )
 
     @property
@@ -127,6 +135,9 @@ class ProgressFigures:
     cardinality: int
     gap: float
     share: float | None = None
+    lower: float = math.nan
+    upper: float = math.nan
+    nodes: int = 0
 
 
 def nothing(problem: Problem) -> Candidate:

@@ -22,15 +22,17 @@ from fewatoms.effort import NORMAL, Effort
 from fewatoms.evidence import Evidence
 from fewatoms.faces import Face
 from fewatoms.kept import Kept
-from fewatoms.methods.base import Job, Method, Sketch, choose
+from fewatoms.methods.base import Job, Method, Part, Sketch, choose
 from fewatoms.problem import Problem
 from fewatoms.reach import out_of_reach
 from fewatoms.records import Progress, Record
 from fewatoms.solution import Solution, Status
 from fewatoms.source import Prove
+from fewatoms.splits import Split
 
 PROOFS = 1e9  # multiplications for proofs that bounds are out of reach
 Callback = Callable[[Progress], object]
+Parts = Callable[[int], Part | None]
 
 
 class Ear:
@@ -131,6 +133,22 @@ def foretold(problem: Problem, budgets: Sequence[Budget], held: IntArray, way: W
                 return None
             found |= compared
         return np.array([found[budget] for budget in budgets])
+
+
+def parted(problem: Problem, budgets: Sequence[Budget], splits: Sequence[Split], way: Way) -> Parts | None:
+    """The parts that splits make of a problem, where somebody has them without going through rows for each; they are
+    made when they are asked for."""
+    if problem.zero_suffices:
+        return None
+    job = choose(way.methods, problem, budgets, way.effort)
+    known, records = job.parted(splits), [Record(problem.with_budget(budgets[0]), job)]
+
+    def part(i: int) -> Part | None:
+        with ledger.opened(_fresh(way.rng), lambda: _tell(records, way.ear)), suppress(ledger.Stopped):
+            return None if known is None else known(i)
+        return None
+
+    return None if known is None else part
 
 
 def solve_priced(problems: Sequence[Problem], budgets: Sequence[Budget], way: Way) -> list[list[Solution]]:

@@ -20,7 +20,7 @@ from fewatoms._types import Array, FloatArray, IntArray, Matrix
 
 NONE = kernels.NONE
 BETWEEN_TICKS = 2_000_000_000  # multiplications between two looks at the clock: about a second of one core
-OFTEN = 500  # regressions of a millisecond each that the twin of a compiled loop makes in a run, before that is loaded
+REPAID = 500  # regressions of a millisecond each that the twin of a compiled loop makes in a run, before that is loaded
 ENTRIES_AT_ONCE = 1 << 16  # entries looked at together, where a temporary for each is made
 UNEVEN_WEIGHTS = 100  # times the least weight: the largest weight of entries that all count
 HELD_SINGLY = 1e9  # and 1 over it: weights, and roots of values, that leave room for single precision
@@ -280,7 +280,7 @@ class Side(Lines):
     def improve(
         self, features: Array, offset: FloatArray, ridge: FloatArray, bound: Array, begin: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        often = ledger.regressed() > OFTEN
+        often = ledger.regressed() > REPAID
         return kernels.row_solves_nonnegative(
             self.values, self.weights, offset, features, ridge, bound, self.starts, self.others, begin, often
         )

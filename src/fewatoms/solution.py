@@ -17,7 +17,7 @@ from fewatoms.atoms import AtomicSet
 from fewatoms.beside import FittedBiases, Told
 from fewatoms.certificates import Certificate
 from fewatoms.faces import Cone, Face
-from fewatoms.figures import Figures
+from fewatoms.figures import Decided, Figures
 from fewatoms.kept import Kept
 from fewatoms.losses import Loss
 from fewatoms.lowrank import LowRank
@@ -36,7 +36,7 @@ class Status(Enum):
     ZERO = "zero atoms suffice: there is nothing to explain, or x = 0 already meets the bound."
     NOT_REACHED = (
         "the bound was not reached with the atoms allowed, and progress has stopped: allow more of them or a larger "
-        "bound. Nothing is proved about other choices of atoms."
+        "bound. Whether other choices of atoms reach it, fewatoms.prove may tell."
     )
     UNREACHABLE = "no x, with any number of atoms, reaches the bound (to working precision): allow a larger bound."
     ITERATION_LIMIT = "the iteration limit came first: raise max_iterations, or take the best answer found."
@@ -61,9 +61,9 @@ class Solution(Point):
     message : str; both in words, with the figures
     loss, misfit : recomputed from the answer; misfit is |b - Mx| / |b|, both norms in the loss's weights if it has any
         (nan for losses where it means nothing). With biases the loss also holds their ridge's share
-    r2 : 1 - loss / loss of what stands beside the atoms alone. With least squares and an intercept it is the R^2 of
-        statistics, 1 - |b - Mx|^2 / |b - mean|^2, where misfit refers to b itself; with nothing beside the atoms it is
-        1 - |b - Mx|^2 / |b|^2; for other losses the share of the deviance. nan where there is nothing to divide by
+    r2 : 1 - loss / loss of what stands beside the atoms alone: the R^2 of statistics with least squares and an
+        intercept (misfit refers to b itself), 1 - |b - Mx|^2 / |b|^2 with nothing beside the atoms, for other losses
+        the share of the deviance. nan where there is nothing to divide by
     free_coefficients : of the free columns beside M, in their order; empty if there are none
     intercept : that of free="intercept", so that predictions are M_new @ s.x + s.intercept; 0.0 where there is none. An
         array with one for each column of x where there are several, for Joint sets and for classes
@@ -282,6 +282,10 @@ class Solution(Point):
         """This answer with its problem again; refused unless it is the one."""
         return self._with(self.certificate.attach(problem, self._face, self._c))
 
+    def decided_by(self, decided: Decided) -> Solution:
+        """This answer with what a proof has found out about it."""
+        return self._with(self.certificate.deciding(decided))
+
     def _with(self, certificate: Certificate) -> Solution:
         other = object.__new__(type(self))
         other.__dict__.update(vars(self), certificate=certificate)
@@ -315,17 +319,12 @@ class Solution(Point):
             "status": self.status.name,
             "success": bool(self.success),
             "message": self.message,
-            "loss": float(self.loss),
-            "misfit": float(self.misfit),
-            "r2": float(self.r2),
+            **{figure: float(vars(self)[figure]) for figure in ("loss", "misfit", "r2")},
             "ridge": [float(v) for v in np.atleast_1d(self.ridge)],
             "intercept": self._intercept,
             "center": None if biases is None else float(biases.center),
             "several": self._several,
-            "iterations": self.iterations,
-            "products": self.products,
-            "svd_products": self.svd_products,
-            "passes": self.passes,
+            **{count: vars(self)[count] for count in ("iterations", "products", "svd_products", "passes")},
             "held_out": None if self.held_out is None else float(self.held_out),
             "fingerprint": proven.fingerprint.plain(),
             "figures": proven.known().plain(),

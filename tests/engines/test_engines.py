@@ -313,6 +313,23 @@ def test_a_scheduler_that_dies_and_comes_back(tmp_path):
         down(running)
 
 
+def offset_sum(A, part, long):
+    return A.sum(axis=0) + part[:7] + long[:7]
+
+
+def test_all_long_vectors_of_a_pass_go_on_one_way(client, monkeypatch):
+    """A way there and back for each block would take as long as the pass."""
+    rng = np.random.default_rng(0)
+    parts, long = [rng.standard_normal(size) for size in (100_000, 7, 50_000)], rng.standard_normal(60_000)
+    there, ways, scatter = engine_of(client).place(loaders(3)), [], client.scatter
+    monkeypatch.setattr(client, "scatter", lambda things, **how: ways.append(len(things)) or scatter(things, **how))
+    expected = summed(offset_sum(load(), part, long) for load, part in zip(loaders(3), parts, strict=True))
+    np.testing.assert_array_equal(there.sum(offset_sum, long, parts=parts), expected)
+    assert ways == [3]
+    assert np.array_equal(there.sum(offset_sum, long[:9], parts=[part[:9] for part in parts]), expected)
+    assert ways == [3]
+
+
 # Which engine is meant ------------------------------------------------------------------------------------------------
 
 

@@ -370,6 +370,37 @@ def test_a_worker_that_dies_changes_nothing(small, client, when):
     client.wait_for_workers(2, timeout=30)
 
 
+@pytest.mark.parametrize("when", [0.0, pytest.param(0.1, marks=pytest.mark.soak)])
+def test_a_worker_that_dies_while_blocks_are_made(small, client, when):
+    S, values, folder = small
+    client.wait_for_workers(2, timeout=30)
+    victim = next(iter(client.run(os.getpid).values()))
+    timer = threading.Timer(when, os.kill, (victim, signal.SIGKILL))
+    timer.start()
+    M, b = fa.EntryBlocks.of(folder, engine=client, entries=100)
+    assert_same(fitted(M, b, ridge=0.5), fitted(S, values, ridge=0.5))
+    timer.join()
+    assert not [name for name in os.listdir(M.folder) if not name.endswith(".npy")]
+    time.sleep(0.5)
+    client.wait_for_workers(2, timeout=30)
+
+
+def test_a_block_is_built_again_as_it_was(tmp_path):
+    """By somebody else, if who built it died before it was told."""
+    records = np.zeros(50, dtype=spilled.record("<f8"))
+    rng = np.random.default_rng(0)
+    places = rng.choice(200, 50, replace=False)
+    records["line"], records["other"], records["value"] = places // 20, places % 20, rng.standard_normal(50)
+    records.tofile(tmp_path / "bucket")
+    place = stored.Place(str(tmp_path / "block"), 0)
+    told = [stored.build(str(tmp_path / "bucket"), place, (10, 20), "<f8", "error") for _ in range(2)]
+    assert told[0].lengths.sum() == told[1].lengths.sum() == 50
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(
+        ["bucket", *(f"block.{name}.npy" for name in stored.FILED)]
+    )
+    np.testing.assert_array_equal(np.sort(place.loaded().values), np.sort(records["value"]))
+
+
 # The estimator --------------------------------------------------------------------------------------------------------
 
 

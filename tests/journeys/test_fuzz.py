@@ -9,9 +9,9 @@ import fuzzing
 from fuzzed import entries, judging, mixtures, planted, tables
 
 
-@pytest.mark.parametrize("first", [0, 10])
+@pytest.mark.parametrize("first", [0, 5])
 def test_some_problems(first):
-    became = {seed: fuzzing.judged(seed) for seed in range(first, first + 10)}
+    became = {seed: fuzzing.judged(seed) for seed in range(first, first + 5)}
     assert {seed: told for seed, told in became.items() if told[0] not in ("fine", "refused")} == {}
 
 

@@ -137,7 +137,7 @@ def test_small_regressions_that_come_often_are_compiled(monkeypatch):
 
     def fitted(often):
         seen.clear()
-        monkeypatch.setattr(sides, "OFTEN", often)
+        monkeypatch.setattr(sides, "REPAID", often)
         return fa.fit(M, b, atoms=fa.RankOne(12, 9, nonnegative=True), k=1)
 
     twins, both = fitted(10**9), fitted(3)

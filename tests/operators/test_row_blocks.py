@@ -191,7 +191,7 @@ def test_what_is_not_finite_is_found(whole):
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
-@pytest.mark.parametrize("shape", [(1, 3000), (3, 1), (5, 1024), (6, 2049), (57, 9)])
+@pytest.mark.parametrize("shape", [(1, 3000), (3, 1), (5, 1024), (6, 2049), (57, 9), (7, (1 << 14) + 21)])
 def test_compiled_passes_are_what_they_stand_for(monkeypatch, kind, shape):
     rng = np.random.default_rng(0)
     A, x, y = rng.standard_normal(shape).astype(kind), rng.standard_normal(shape[1]), rng.standard_normal(shape[0])
@@ -255,6 +255,18 @@ def test_files_are_mapped_once_and_not_pickled(tmp_path, whole, monkeypatch):
     kept = pickle.dumps(sources.read(str(name)).loaders[0])
     assert len(kept) < 500 + len(str(name))
     np.testing.assert_array_equal(pickle.loads(kept)(), whole)
+
+
+def test_a_path_is_a_matrix_in_blocks(tmp_path, whole):
+    np.save(tmp_path / "rows.npy", whole)
+    b = whole[:, 1] - whole[:, 2]
+    s = fa.fit(tmp_path / "rows.npy", b, atoms=fa.SignedOneHot(N), k=2)
+    assert sorted(s.indices) == [1, 2]
+    assert isinstance(fa.operators.as_operator(tmp_path / "rows.npy"), RowBlocks)
+    with pytest.raises(TypeError, match=r"RowBlocks\.of\(name\) for a file; got str"):
+        fa.fit(str(tmp_path / "rows.npy"), b, atoms=fa.SignedOneHot(N), k=2)
+    with pytest.raises(FileNotFoundError, match="no file or folder is called"):
+        fa.fit(tmp_path / "none.npy", b, atoms=fa.SignedOneHot(N), k=2)
 
 
 @pytest.mark.parametrize("kind", ["npy", "parquet"])

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fewatoms.cli.session import Session
     from fewatoms.cli.summary import Plain
     from fewatoms.path import Path
+    from fewatoms.proofs.proof import Proof
 
 FOLDS_OF_ROWS = 5
 SCORES_SHOWN = 30  # sizes
@@ -131,7 +132,9 @@ def lines(path: Path, rule: str) -> list[str]:
     ]
 
 
-def reported(file: File, session: Session, path: Path, rule: str, rows: Sequence[object]) -> None:
-    """The report of a path, with the rule that k was chosen by."""
+def reported(
+    file: File, session: Session, path: Path, rule: str, rows: Sequence[object], proof: Proof | None = None
+) -> None:
+    """The report of a path, with the rule that k was chosen by, and what is proven of that answer."""
     chosen = [] if path.chosen is None else [f"k = {path.chosen} was chosen: {said(path, rule)}."]
-    path.report(file, title=session.title, notes=[*chosen, *session.notes], rows=rows)
+    path.report(file, title=session.title, notes=[*chosen, *session.notes], rows=rows, proof=proof)

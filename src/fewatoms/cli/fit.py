@@ -7,7 +7,7 @@ from pathlib import Path as File
 from typing import TYPE_CHECKING
 
 from fewatoms.cli import asking, choice
-from fewatoms.cli.options import Commands, budgets, checkpointed, command, positive
+from fewatoms.cli.options import Commands, budgets, checkpointed, command, duration, positive
 from fewatoms.cli.session import Session
 from fewatoms.cli.tables import figure
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fewatoms.cli.summary import Plain
     from fewatoms.doors import Words
     from fewatoms.path import Path
+    from fewatoms.proofs.proof import Proof
     from fewatoms.run import Callback
     from fewatoms.solution import Solution
 
@@ -30,6 +31,7 @@ examples = """\
   fewatoms fit houses.csv --target price -k 3
   fewatoms fit houses.csv --target price -k 1:5 --out model.npz --table atoms.csv
   fewatoms fit houses.csv --target price -k 1:5 --rule 1se
+  fewatoms fit houses.csv --target price -k 3 --prove 60s
   fewatoms fit houses.csv --target price --misfit 0.2 --json
   fewatoms fit homes.csv --target price -k 3 --categorical city --missing mean --drop id
   fewatoms fit flowers.csv --target species --classes -k 2
@@ -53,6 +55,10 @@ def add(commands: Commands) -> None:
     parser.add_argument("-k", type=budgets, metavar="K", help="columns (or groups) at most: 10, 1:20 or 1,2,5")
     choice.add_rule(parser)
     parser.add_argument("--misfit", type=positive, metavar="NUMBER", help="bound on |b - Mx| / |b|")
+    parser.add_argument(
+        "--prove", type=duration, metavar="TIME",
+        help="prove, in so much time, that no other choice of so many columns is better, or by how much it could be",
+    )  # fmt: skip
     parser.add_argument("--out", metavar="FILE", help="write the model (.npz), for `fewatoms predict`")
     checkpointed(parser)
     parser.add_argument("--table", metavar="FILE", help="write the atoms as a table (.csv, .parquet)")
@@ -68,6 +74,8 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError("--misfit is for squared losses, not together with --classes or --loss huber")
     if options.misfit is not None and options.k is not None and len(options.k) > 1:
         raise ValueError("--misfit goes with a single -k, or none")
+    if options.prove is not None and options.misfit is not None and options.k is None:
+        raise ValueError("--prove is about a number of columns: with --misfit give -k as well")
     ks = None if options.k is None and options.misfit is not None else asking.few(options.k, ask, session)
     if options.rule == "1se" and (ks is None or (options.k is not None and len(options.k) == 1)):
         raise ValueError("--rule 1se chooses among several -k: give a range such as 1:20, or neither -k nor --misfit")
@@ -75,7 +83,8 @@ def run(options: argparse.Namespace) -> int:
         s, path = _solved(ask, ks, options, callback)
         if options.loss == "huber" and options.delta is None:
             s, path = _solved(asking.robust(ask, s), ks, options, callback)
-    return told(session, ask, s, path, {"k": ks, "misfit": options.misfit})
+    proof = None if options.prove is None else _proven(session, s, options.prove)
+    return told(session, ask, s, path, {"k": ks, "misfit": options.misfit}, proof)
 
 
 def _solved(
@@ -93,15 +102,34 @@ def _solved(
     return path.best, path
 
 
-def told(session: Session, ask: Question, s: Solution, path: Path | None, asked: dict[str, object]) -> int:
+def _proven(session: Session, s: Solution, seconds: float) -> Proof | None:
+    """What is proven of all other columns; None where the work was cut short before."""
+    import fewatoms as fa
+
+    if session.cut_short is not None:
+        session.note("the proof was not begun")
+        return None
+    with session.working("prove", fitting=False) as callback:
+        proof = fa.prove(s, seconds=seconds, callback=callback)
+    if proof.ended == "interrupt":
+        session.interrupt()
+    if proof.improved:
+        session.note("the proof has found a better answer than the fit: it is told in its place")
+    return proof
+
+
+def told(
+    session: Session, ask: Question, s: Solution, path: Path | None, asked: dict[str, object], proof: Proof | None
+) -> int:
     """Write and print an answer about a table."""
     import numpy as np
 
     from fewatoms import io
     from fewatoms.cli import models
-    from fewatoms.cli.summary import of_answer, plain
+    from fewatoms.cli.summary import of_answer, of_proof, plain
 
     session.refuse_nothing(s.cardinality)
+    s = s if proof is None else proof.solution
     if session.cut_short is None:
         with session.timed("work"):
             _ = s.certificate.gap  # over columns at hand it costs a product or two, and the summary tells it
@@ -109,7 +137,7 @@ def told(session: Session, ask: Question, s: Solution, path: Path | None, asked:
     how: dict[str, Plain] = {"kind": "table", "recipe": None if ask.recipe is None else ask.recipe.plain()}
     session.write("model", lambda path: models.write(path, s, how))
     columns = {head: _column(head, [record[head] for record in records]) for head in (records[0] if records else ())}
-    session.write("report", lambda file: _reported(file, session, ask, s, path))
+    session.write("report", lambda file: _reported(file, session, ask, s, path, proof))
     session.write("table", lambda path: io.write_table(path, columns or {"name": np.array([], dtype=object)}))
     accuracy = _accuracy(s, ask)
     rule = session.options.rule
@@ -120,7 +148,8 @@ def told(session: Session, ask: Question, s: Solution, path: Path | None, asked:
                  "columns": int(ask.M.shape[1]), "classes": classes},
         "asked": plain(asked),
         "answer": {**of_answer(s, session), "accuracy": accuracy, "intercept": plain(s.intercept),
-                   "table": plain(records), "choice": None if path is None else choice.told(path, rule)},
+                   "table": plain(records), "choice": None if path is None else choice.told(path, rule),
+                   "proof": None if proof is None else of_proof(proof)},
     }  # fmt: skip
     rows = [[_cell(head, value) for head, value in record.items()] for record in records]
     table = [list(records[0]), *rows] if records else []
@@ -128,16 +157,18 @@ def told(session: Session, ask: Question, s: Solution, path: Path | None, asked:
     if path is not None:
         message = message.replace("Asked: at most", f"Asked: a number among {choice.among(path)}. Chosen: at most", 1)
     lines = [*([LEGEND] if records else []), message, *_fitted(s, accuracy), *chosen]
-    return session.finish(s.success, summary, lines, table)
+    lines += [] if proof is None else [str(of_proof(proof)["words"])]
+    holds = s.success and (session.options.prove is None or (proof is not None and proof.proven))
+    return session.finish(holds, summary, lines, table)
 
 
-def _reported(file: File, session: Session, ask: Question, s: Solution, path: Path | None) -> None:
+def _reported(file: File, session: Session, ask: Question, s: Solution, path: Path | None, proof: Proof | None) -> None:
     """Of one answer, or of the path that it was chosen from, with the chosen one in front."""
     if path is None:
         trace = None if session.options.loss == "huber" else session.trace  # of one fit, not of two
-        s.report(file, title=session.title, trace=trace, notes=session.notes, rows=ask.called)
+        s.report(file, title=session.title, trace=trace, notes=session.notes, rows=ask.called, proof=proof)
     else:
-        choice.reported(file, session, path, session.options.rule, ask.called)
+        choice.reported(file, session, path, session.options.rule, ask.called, proof)
 
 
 def _records(s: Solution, ask: Question) -> list[dict[str, object]]:

@@ -17,7 +17,7 @@ HOLDS, MISSED, MISUSE, INTERRUPTED = 0, 1, 2, 130
 CODES = """
 exit codes:
   0    what was asked holds
-  1    there is an answer, but what was asked does not hold (a bound is missed, classes are separable)
+  1    there is an answer, but what was asked does not hold (a bound is missed, classes are separable, a proof is open)
   2    misuse: a bad option or a bad file; one line says which, and nothing is written
   130  interrupted with Ctrl-C: the best answer so far is written, if there is one
 """

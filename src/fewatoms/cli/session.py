@@ -130,16 +130,17 @@ class Session:
     # During the work --------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def working(self, title: str, *, bar: bool = True) -> Iterator[Callback]:
+    def working(self, title: str, *, bar: bool = True, fitting: bool = True) -> Iterator[Callback]:
         """A callback for all that is done inside: a bar, the deadline, and Ctrl-C, which ends the work with the best so
-        far; pressed twice it ends at once, with nothing written."""
+        far; pressed twice it ends at once, with nothing written. What is no fit has neither checkpoint nor trace."""
         from fewatoms import callbacks
 
-        if vars(self.options).get("checkpoint") is not None and self._checkpoint is None:
+        if fitting and vars(self.options).get("checkpoint") is not None and self._checkpoint is None:
             self._checkpoint = self._checkpointed(self.options.checkpoint)
         self._tell_notes()
-        parts: list[Callback] = [self._look, *([] if self._checkpoint is None else [self._checkpoint])]
-        if "report" in self.outputs:
+        kept = [] if self._checkpoint is None or not fitting else [self._checkpoint]
+        parts: list[Callback] = [self._look, *kept]
+        if fitting and "report" in self.outputs:
             self.trace = callbacks.Trace()
             parts.append(self.trace)
         if self.options.deadline is not None:
@@ -221,6 +222,10 @@ class Session:
     def interrupted(self) -> bool:
         """Whether Ctrl-C has ended the work."""
         return self._presses.heard
+
+    def interrupt(self) -> None:
+        """Take note of a Ctrl-C that somebody else has heard."""
+        self._presses.heard = True
 
     # After the work ---------------------------------------------------------------------------------------------------
 

@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from fewatoms import words
+
 if TYPE_CHECKING:
     from fewatoms.cli.session import Session
+    from fewatoms.proofs.proof import Proof
     from fewatoms.solution import Solution
 
 Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
 
+IN_ITS_PLACE = "it is told in the place of the fit's"  # where a better answer is that a proof has found
 NO_TIME = {"read": 0.0, "work": 0.0, "write": 0.0}  # of steps that a command does not take
 VERSION = 1  # of the schema: fields may be added to one, changes of meaning make another
 
@@ -67,6 +71,22 @@ def of_answer(s: Solution, session: Session) -> dict[str, Plain]:
         "iterations": int(s.iterations),
         "products": int(s.products),
         "certificate": _proven(s),
+    }
+
+
+def of_proof(proof: Proof) -> dict[str, Plain]:
+    """What is proven of all other choices, in numbers and words."""
+    return {
+        "proven": bool(proof.proven),
+        "lower": plain(float(proof.lower)),
+        "upper": plain(float(proof.upper)),
+        "gap": plain(float(proof.gap)),
+        "asked": plain(float(proof.asked)),
+        "nodes": int(proof.nodes),
+        "seconds": round(float(proof.seconds), 3),
+        "ended": proof.ended,
+        "improved": bool(proof.improved),
+        "words": words.proof(proof, IN_ITS_PLACE),
     }
 
 

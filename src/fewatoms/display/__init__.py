@@ -7,6 +7,7 @@ from fewatoms.display.decomposition import DecompositionDisplay
 from fewatoms.display.demo import demo_figure
 from fewatoms.display.matrix import MatrixDisplay
 from fewatoms.display.path import PathDisplay
+from fewatoms.display.proof import ProofDisplay
 from fewatoms.display.spectra import SpectraDisplay
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "DecompositionDisplay",
     "MatrixDisplay",
     "PathDisplay",
+    "ProofDisplay",
     "SpectraDisplay",
     "demo_figure",
 ]

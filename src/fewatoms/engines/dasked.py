@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError as Dropped
 from concurrent.futures import wait
+from itertools import chain, islice, takewhile
 from operator import add
 from threading import Event
 
@@ -41,6 +42,7 @@ from fewatoms.engines.base import (
 POLL = 0.1  # seconds between two looks at the clock while workers work
 ANSWERED = "10s"  # how long a scheduler may take to answer
 PATIENCE = 1.0  # seconds until a result is asked for anew, twice as long each time
+IN_A_BATCH = 16  # results that come on one way at most: they are as long as images of blocks
 INLINE = 1 << 18  # bytes up to which an array goes along with the task itself
 TRIED_AGAIN = 5  # of one pass, when what was scattered for it was lost
 WENT_DOWN = (
@@ -134,11 +136,12 @@ class DaskBlocks(Placed):
             try:
                 pending += self._begun(task, shared, parts, first)
                 while pending:
-                    result = _waited(self._client, pending[0])
-                    pending.pop(0)
-                    first += 1
-                    yield result
-                    ledger.tick()
+                    results = _waited(self._client, pending)
+                    del pending[: len(results)]
+                    for result in results:
+                        first += 1
+                        yield result
+                        ledger.tick()
                 return
             except WENT_DOWN:
                 continue
@@ -157,7 +160,7 @@ class DaskBlocks(Placed):
                     paired = [self._added(a, b) for a, b in zip(level[0::2], level[1::2], strict=False)]
                     level = paired + level[len(paired) * 2 :]
                     made += paired
-                return _waited(self._client, level[0]) if level else None
+                return _waited(self._client, level)[0] if level else None
             except WENT_DOWN:
                 continue
             finally:
@@ -170,10 +173,12 @@ class DaskBlocks(Placed):
     def _begun(self, task: Task, shared: Sequence[object], parts: Sequence[object] | None, first: int) -> list[Future]:
         """A future for each block from `first` on."""
         blocks = self._standing()
-        given = [self._sent(thing) for thing in shared]
+        each = [part_of(parts, i) for i in range(first, len(self))]
+        sent = iter(self._sent([*shared, *chain.from_iterable(each)]))
+        given = [next(sent) for _ in shared]
         return [
-            self._submitted(task, blocks[i], i, tuple(map(self._sent, part_of(parts, i))), given)
-            for i in range(first, len(self))
+            self._submitted(task, blocks[i], i, tuple(islice(sent, len(part))), given)
+            for i, part in enumerate(each, first)
         ]
 
     def _standing(self) -> list[Future]:
@@ -196,10 +201,15 @@ class DaskBlocks(Placed):
         how = {"pure": False, "retries": RETRIES}
         return self._client.submit(capped, task, block, i, part, *shared, **how)
 
-    def _sent(self, thing: object) -> object:
-        """A long array as a future, so that it does not go through the scheduler; other things as they are."""
-        long = sizeof(thing) > INLINE
-        return self._client.scatter(thing, hash=False, broadcast=False) if long else thing
+    def _sent(self, things: Sequence[object]) -> list[object]:
+        """Long arrays as futures, so that they do not go through the scheduler, all on one way there and back; other
+        things as they are."""
+        found, long = list(things), [i for i, thing in enumerate(things) if sizeof(thing) > INLINE]
+        if long:
+            futures = self._client.scatter([things[i] for i in long], hash=False, broadcast=False)
+            for i, future in zip(long, futures, strict=True):
+                found[i] = future
+        return found
 
     def derive(self, task: Task, *shared: object, parts: Sequence[object] | None = None) -> Placed:
         parts = checked(parts, len(self))
@@ -223,21 +233,23 @@ def _refuse_closed(client: Client) -> None:
         raise ConnectionError(f"engine must be a Dask client that is open; this one is {client.status}")
 
 
-def _waited(client: Client, future: Future) -> Foreign:
-    """The result of a future; the clock goes on in the meantime.
+def _waited(client: Client, futures: Sequence[Future]) -> list[Foreign]:
+    """The result of the first of these futures, and of those after it that are over by then: a few, which come on one
+    way there and back. The clock goes on in the meantime.
 
     Dask's own time limits drop the error of a future that is over just then. A result that does not come is asked for
     anew: who had it may be gone, and found out to be gone long before the way there is given up.
     """
-    over, patience = Event(), PATIENCE
-    future.add_done_callback(lambda _: over.set())
+    over, patience, first = Event(), PATIENCE, futures[0]
+    first.add_done_callback(lambda _: over.set())
     try:
-        while not future.done():
+        while not first.done():
             over.wait(POLL)
             ledger.tick()
-        while (found := _fetched(client, future, patience)) is None:
+        ready = [first, *takewhile(lambda future: future.status == "finished", futures[1:IN_A_BATCH])]
+        while (found := _fetched(client, ready, patience)) is None:
             patience *= 2
-        return found[0]
+        return found
     except KilledWorker as error:
         raise RuntimeError(
             "workers died of the same piece of work several times, most likely for want of memory: make blocks "
@@ -245,14 +257,14 @@ def _waited(client: Client, future: Future) -> Foreign:
         ) from error
 
 
-def _fetched(client: Client, future: Future, patience: float) -> tuple[Foreign] | None:
-    """What a future has found, from whoever has it; None where that takes longer."""
+def _fetched(client: Client, futures: list[Future], patience: float) -> list[Foreign] | None:
+    """What futures have found, from whoever has it; None where that takes longer."""
     _refuse_closed(client)
-    coming = asyncio.run_coroutine_threadsafe(client.gather(future, asynchronous=True), client.loop.asyncio_loop)
+    coming = asyncio.run_coroutine_threadsafe(client.gather(futures, asynchronous=True), client.loop.asyncio_loop)
     try:
         for _ in range(round(patience / POLL)):
             if wait([coming], POLL).done:
-                return (coming.result(),)
+                return list(coming.result())
             ledger.tick()
         return None
     finally:

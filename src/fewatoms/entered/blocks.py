@@ -203,8 +203,8 @@ class EntryBlocks(Operator):
 
     def subset(self, rows: IntArray) -> Operator:
         raise TypeError(
-            "some of the data alone are not had of EntryBlocks: ridges are chosen by ridge='auto', ranks by "
-            "MatrixCompletion(rank=None)"
+            "some of the data alone are not had of EntryBlocks: ridges are chosen by ridge='auto', ranks beside that "
+            "by choose_k('held-out') or MatrixCompletion(rank=None)"
         )
 
     def bound_of_sizes(self, b: Vector, y: Vector) -> float:
@@ -330,6 +330,8 @@ def _order(
         made = engine.place(making)
         built: list[stored.Built] = list(made.map(stored.told))
         made.release()
+    for bucket in buckets:
+        Path(bucket).unlink(missing_ok=True)
     here = engine.here
     placed = engine.place([place.mapped if here else place.loaded for place in places], keep=True)
     each = np.concatenate([b.lengths for b in built]).astype(np.intp)

@@ -46,9 +46,11 @@ class Stored:
         return Side(self.starts, self.others, values, NONE)
 
     def write(self, path: str) -> None:
-        """One file for each array, so that they can be mapped."""
+        """One file for each array, so that they can be mapped; whole ones, whoever is killed or writes them as well."""
         for name in FILED:
-            np.save(f"{path}.{name}.npy", vars(self)[name])
+            meanwhile = f"{path}.{name}.{os.getpid()}.npy"
+            np.save(meanwhile, vars(self)[name])
+            os.replace(meanwhile, f"{path}.{name}.npy")
 
 
 class Values(NamedTuple):
@@ -98,7 +100,8 @@ class Built(NamedTuple):
 
 
 def build(bucket: str, place: Place, shape: tuple[int, int], kind: str, duplicates: str) -> Built:
-    """Write the block of the entries in a bucket, whose lines come from all of the matrix; the bucket is removed."""
+    """Write the block of the entries in a bucket, whose lines come from all of the matrix. The bucket stays: a worker
+    may die before it has told what came out, and then another one builds the block again."""
     records = records_in(bucket, kind)
     lines, width = shape
     # counting sort by the other index, then by line: in both, entries of one place stay in the order in which they came
@@ -109,7 +112,6 @@ def build(bucket: str, place: Place, shape: tuple[int, int], kind: str, duplicat
     del records, grid, ordered
     starts, others, values, repeated, example = merged(starts, others, values, duplicates)
     Stored(place.first, starts, others, values).write(place.path)
-    os.remove(bucket)
     found = None if example is None else (place.first + example[0], example[1])
     v = values.astype(np.float64)
     span = (float(v.min()), float(v.max())) if v.size else (np.inf, -np.inf)

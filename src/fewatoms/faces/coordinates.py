@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from fewatoms import linalg
 from fewatoms._types import Array, BudgetLike, FloatArray, IntArray, Matrix, ModelDual
-from fewatoms.capabilities import ColumnBlocks, SeenAsIs
+from fewatoms.capabilities import ColumnBlocks, RowWise, SeenAsIs
 from fewatoms.faces.base import Cone, Face, leading
 from fewatoms.kept import Kept
 from fewatoms.reduced import Columns, Implicit, ReducedOperator
@@ -141,6 +141,8 @@ def restrict_columns(M: Operator, face: Face) -> ReducedOperator:
 
 def measure_columns(M: Operator, face: Face, indices: IntArray, entries: FloatArray, c: FloatArray) -> FloatArray:
     """M point(c) for a point with these entries at these indices: their columns, where they can be read and are few,
-    and a product elsewhere."""
-    at_hand = M.offers(ColumnBlocks) if FEW * face.dim <= M.shape[1] else None
+    and a product elsewhere. Blocks of rows see for themselves that entries are few, and columns do not come here."""
+    rows = M.offers(RowWise)
+    few = FEW * face.dim <= M.shape[1] and (rows is None or not rows.in_blocks)
+    at_hand = M.offers(ColumnBlocks) if few else None
     return face.image(M, c) if at_hand is None else np.asarray(at_hand.read(indices) @ entries)

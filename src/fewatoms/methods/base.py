@@ -22,6 +22,7 @@ from fewatoms.goals import Goal, LowestLoss, MeetBound
 from fewatoms.kept import Kept
 from fewatoms.memory import afford_fit
 from fewatoms.problem import Problem
+from fewatoms.splits import Split
 
 if TYPE_CHECKING:
     from fewatoms.solution import Solution
@@ -52,6 +53,14 @@ class Pace:
 
     patience: int = 200
     complete: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A problem without the rows held out, in a small place, and the loss of its answers on these."""
+
+    problem: Problem
+    loss: Callable[[Compact], float]
 
 
 class Job(ABC):
@@ -146,6 +155,11 @@ class Job(ABC):
         """This job for one of its budgets alone, with what was settled for it."""
         self.budgets = [budget]
         return self
+
+    def parted(self, splits: Sequence[Split]) -> Callable[[int], Part | None] | None:
+        """Who knows the part of the problem that each split leaves without going through its rows again; None where
+        nobody does."""
+        return None
 
     def sketched(self, ridges: Sequence[float]) -> Sketch | None:
         """For comparing only: for each ridge an answer of every budget, without records; None where there is no

@@ -23,7 +23,7 @@ from fewatoms.methods.general import nonnegative_pairs
 from fewatoms.problem import Problem
 from fewatoms.relaxations import P3
 
-MOVING = ("tau", "newton", "iterations", "promise", "lower")  # of a walk, beside its images
+STATE_OF_WALK = ("tau", "newton", "iterations", "promise", "lower")  # of a walk, beside its images
 UNPROMISING = math.sqrt(np.finfo(np.float64).eps)  # a step that promises less than this is not taken
 
 
@@ -209,7 +209,7 @@ class Walk:
     def noted(self) -> Callable[[], Kept]:
         """Note where it is, for a checkpoint."""
         images = self.images.copy()
-        told: dict[str, Plain] = {name: getattr(self, name) for name in MOVING}
+        told: dict[str, Plain] = {name: vars(self)[name] for name in STATE_OF_WALK}
         return lambda: Kept("walk", told, {"images": images})
 
     def go_on(self, it: Kept) -> None:

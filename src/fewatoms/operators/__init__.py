@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from os import PathLike
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -36,8 +38,8 @@ def as_operator(M: object, name: str = "M") -> Operator:
 
     Parameters
     ----------
-    M : one of ours, an array, a sparse matrix, a data frame, or anything with shape and products
-        Products are called matvec and rmatvec, or apply and adjoint.
+    M : one of ours, an array, a sparse matrix, a data frame, a Path, or anything with shape and products
+        Products are called matvec and rmatvec, or apply and adjoint. What a Path names is seen in blocks of rows.
     name : str
         That of the argument, for messages.
     """
@@ -45,7 +47,7 @@ def as_operator(M: object, name: str = "M") -> Operator:
         return M
     if isinstance(M, type):
         raise TypeError(f"{name} must be an object, not a class; got {M.__name__}")
-    if type(M).__module__.partition(".")[0] in BLOCKED or on_disk(M):
+    if type(M).__module__.partition(".")[0] in BLOCKED or on_disk(M) or isinstance(M, PathLike):
         return RowBlocks.of(M)
     if sp.issparse(M) or isinstance(M, np.ndarray):
         return MatrixOperator(M, name=name)
@@ -62,7 +64,8 @@ def as_operator(M: object, name: str = "M") -> Operator:
         return MatrixOperator(_as_array(M, name), name=name)
     raise TypeError(
         f"{name} must be an array, a SciPy sparse matrix, a data frame, a LinearOperator (anything with shape, matvec "
-        f"and rmatvec), anything with shape, apply and adjoint, or one of fewatoms' operators; got {type(M).__name__}"
+        f"and rmatvec), anything with shape, apply and adjoint, a Path, or one of fewatoms' operators, such as "
+        f"RowBlocks.of(name) for a file; got {type(M).__name__}"
     )
 
 

@@ -20,6 +20,7 @@ from fewatoms.operators.boxes import refuse_complex
 
 CONVERTED = 1 << 18  # numbers converted or squared at a time: they stay in the cache
 STREAMED = 1 << 21  # numbers of a block from which on compiled loops repay what it takes to load them
+FEW = 4  # columns that a product goes through in the time in which one is picked out
 READ_AT_MOST = 50_000_000  # numbers of some rows that are read into memory
 
 
@@ -73,7 +74,10 @@ def streamed(A: Foreign) -> bool:
 
 def images(A: Foreign, X: Array) -> Array:
     """A X."""
-    out = np.empty((A.shape[0], X.shape[1]))
+    inside = np.flatnonzero(X.any(axis=1))
+    if FEW * inside.size <= A.shape[1]:
+        return np.asarray(taken(A, inside) @ X[inside])
+    out = np.zeros((A.shape[0], X.shape[1]))
     if X.shape[1] == 1 and streamed(A):
         kernels.streams().image(A, np.ascontiguousarray(X[:, 0], dtype=np.float64), out[:, 0])
         return out

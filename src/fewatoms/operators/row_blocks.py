@@ -15,6 +15,7 @@ from fewatoms.engines import Engine, Loader, Placed, engine_of
 from fewatoms.names import Names
 from fewatoms.operators import passes
 from fewatoms.operators.base import Operator
+from fewatoms.operators.picked import Picked
 from fewatoms.operators.sources import read, told_of
 from fewatoms.rounding import Summed, gamma
 
@@ -109,12 +110,19 @@ class RowBlocks(Operator):
         return self._finite(np.asarray(self._placed.sum(passes.pulled, parts=self._cut(Y))))
 
     def columns(self, indices: IntArray) -> Matrix:
-        blocks = list(self._placed.map(passes.taken, indices))
-        if any(sp.issparse(block) for block in blocks):
-            found = sp.csc_array(sp.vstack(blocks))
-            self._finite(found.data)
-            return found
-        return self._finite(np.concatenate(blocks))
+        out, spans, sparse = np.zeros((self.shape[0], indices.size)), list(pairwise(self.starts)), {}
+        for i, ((a, b), block) in enumerate(zip(spans, self._placed.map(passes.taken, indices), strict=True)):
+            if sp.issparse(block):
+                sparse[i] = block
+            else:
+                out[a:b] = block
+        if not sparse:
+            return self._finite(out)
+        whole = sp.csc_array(
+            sp.vstack([sparse[i] if i in sparse else sp.csr_array(out[a:b]) for i, (a, b) in enumerate(spans)])
+        )
+        self._finite(whole.data)
+        return whole
 
     def _finite(self, found: Array) -> Array:
         """What came of a pass. Blocks are loaded again and again, and may be others than the first look has seen."""
@@ -174,12 +182,13 @@ class RowBlocks(Operator):
         return self._placed.sum(passes.spread, task, *shared, parts=cut or [()] * (len(self.starts) - 1))
 
     def subset(self, rows: IntArray) -> Operator:
-        """Some of the rows, read into memory, or seen through these blocks where they are too many for that."""
+        """Some of the rows, read into memory; where they are too many for that, picked out of these blocks in every
+        pass."""
+        if float(rows.size) * self.shape[1] > passes.READ_AT_MOST:
+            return self._picked(rows) if (np.diff(rows) > 0).all() else super().subset(rows)
         order = np.argsort(rows, kind="stable")
         inside = np.searchsorted(rows[order], self.starts)
         parts = [rows[order[a:b]] - start for (a, b), start in zip(pairwise(inside), self.starts, strict=False)]
-        if float(rows.size) * self.shape[1] > passes.READ_AT_MOST:
-            return super().subset(rows)
         from fewatoms.operators.matrix import MatrixOperator
 
         ledger.go_through()
@@ -188,6 +197,17 @@ class RowBlocks(Operator):
         back = np.empty(rows.size, dtype=np.intp)
         back[order] = np.arange(rows.size)
         return MatrixOperator(whole[back], self.names)
+
+    def _picked(self, rows: IntArray) -> RowBlocks:
+        """Rows in ascending order, where they are."""
+        inside = np.zeros(self.shape[0], dtype=bool)
+        inside[rows] = True
+        picks = [inside[a:b] for a, b in pairwise(self.starts)]
+        some = RowBlocks.__new__(RowBlocks)
+        some.engine, some._placed, some.names = self.engine, Picked(self._placed, picks), self.names
+        some.starts = [0, *np.cumsum([np.count_nonzero(pick) for pick in picks]).tolist()]
+        some.shape = rows.size, self.shape[1]
+        return some
 
     def release(self) -> None:
         """Let go of blocks that are kept here or on the workers. They are loaded again when they are needed."""

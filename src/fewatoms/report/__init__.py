@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from fewatoms._types import Array
     from fewatoms.callbacks import Trace
+    from fewatoms.drawn.bounds import Proven
     from fewatoms.path import Path
     from fewatoms.report.extras import Extras
     from fewatoms.solution import Solution
@@ -29,6 +30,7 @@ def answer(
     rows: Sequence[object] | None = None,
     cols: Sequence[object] | None = None,
     frame: tuple[int, int] | None = None,
+    proof: Proven | None = None,
 ) -> None:
     """Write a report: one HTML file, all or nothing, which needs no network.
 
@@ -49,13 +51,17 @@ def answer(
         What rows and columns of a matrix are called. For atoms that can be listed, rows are the data, those of M.
     frame : (height, width), optional
         The shape of pictures that are columns of a matrix, as those of a film: they are shown frame by frame.
+    proof : Proof, optional
+        That of this answer, to be drawn: `proof.solution.report(file, proof=proof)`.
     """
     from fewatoms.faces import Cone
     from fewatoms.report import single as kind
     from fewatoms.report.extras import Extras, frame_of
     from fewatoms.report.shell import write
 
-    extras = Extras(title, trace, notes, names, rows, cols, frame_of(frame))
+    if proof is not None and proof.decided != self.certificate.decided:
+        raise ValueError("proof must be about this answer: proof.solution.report(file, proof=proof)")
+    extras = Extras(title, trace, notes, names, rows, cols, frame_of(frame), proof=proof)
     face, _ = self.compact
     matrix = face.spans() is None
     extras.refuse(_numbered(self), *_named_sides(self, extras))
@@ -72,16 +78,17 @@ def path(
     notes: Sequence[str] = (),
     rows: Sequence[object] | None = None,
     cols: Sequence[object] | None = None,
+    proof: Proven | None = None,
 ) -> None:
     """Write a report of all k: one HTML file, all or nothing, in which a slider goes from one to the next.
 
-    See `Solution.report`. The certificate is that of the k chosen, or of the first.
+    See `Solution.report`. The certificate is that of the k chosen, or of the first; `proof` is about that one.
     """
     from fewatoms.report import sizes as kind
     from fewatoms.report.extras import Extras
     from fewatoms.report.shell import write
 
-    extras = Extras(title, notes=notes, rows=rows, cols=cols)
+    extras = Extras(title, notes=notes, rows=rows, cols=cols, proof=proof)
     extras.refuse(None, *_named_sides(self[self.k[0]], extras))
     write(file, kind.page(self, extras))
 

@@ -12,6 +12,7 @@ from fewatoms import _checks
 
 if TYPE_CHECKING:
     from fewatoms.callbacks import Trace
+    from fewatoms.drawn.bounds import Proven
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +27,7 @@ class Extras:
     cols: Sequence[object] | None = None
     frame: tuple[int, int] | None = None
     words: tuple[str, str] = ("data vector", "datum")  # what is called by `cols`, and by `rows`
+    proof: Proven | None = None
 
     def __post_init__(self) -> None:
         """A string is a sequence of letters, which nobody means by notes."""

@@ -26,10 +26,14 @@ PLAINLY = {
     ),
     "floor": "Nothing does better than this figure, with however many atoms: this answer is at most that far off.",
     "aligned": "Atoms that are aligned less than that are in no solution of the relaxation.",
+    "decided": (
+        "All other choices were looked at, most of them many at a time: whatever bounds a set of choices from below "
+        "bounds each of them. Whoever has the data can check it again."
+    ),
     "unknown": "Nothing more is claimed here.",
     "open": (
-        "To decide this, all choices of so many atoms would have to be looked at. The answer is the best that was "
-        "found, and may be the best there is; that is not proven."
+        "To decide this, all choices of so many atoms would have to be looked at, one by one or many at a time. The "
+        "answer is the best that was found, and may be the best there is; that is not proven."
     ),
 }
 OPEN = ("unknown", "open")

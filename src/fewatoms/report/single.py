@@ -11,6 +11,7 @@ import numpy as np
 from fewatoms import words
 from fewatoms._types import FloatArray
 from fewatoms.drawn.atoms import Atoms
+from fewatoms.drawn.bounds import Bounds
 from fewatoms.drawn.convergence import Convergence
 from fewatoms.drawn.decomposition import kind_of
 from fewatoms.drawn.grids import Grid, scale
@@ -68,7 +69,7 @@ def sections(found: Solution, extras: Extras) -> list[Section]:
         *_of_parts(found, extras, fixed),
         Section("fit", "Data and fit", _fit(found, extras) if fixed else ""),
         Section("convergence", "How it was found", _convergence(found, extras)),
-        Section("proven", "What is proven, and what is not", proven.told(found.certificate)),
+        Section("proven", "What is proven, and what is not", proven.told(found.certificate) + bounds(extras)),
     ]
 
 
@@ -239,6 +240,25 @@ def _convergence(found: Solution, extras: Extras) -> str:
     bound = "" if run.bound is None else " The dashed line is the bound that was asked for."
     bound += " Below it fewer atoms are better, even if they fit worse." if bound and _rises(run.heights) else ""
     return shell.figure(picture, f"The best answer so far, while the search went on.{late}{bound}")
+
+
+def bounds(extras: Extras) -> str:
+    """What a proof has found out, while it went on."""
+    if extras.proof is None:
+        return ""
+    drawn = Bounds.of(extras.proof)
+    steps = np.repeat(np.arange(len(drawn.seconds)), 2)  # a bound holds until the next
+    x = drawn.seconds[steps[1:]]
+    label = f"Between {told(drawn.lower[-1])} and {told(drawn.upper[-1])} after {drawn.seconds[-1]:.3g} seconds"
+    lines = [
+        Series(x, drawn.upper[steps[:-1]], "best answer known"),
+        Series(x, drawn.lower[steps[:-1]], "no choice is below", 1),
+    ]
+    picture = plots.curves(lines, "seconds", drawn.label, label=label, bound=drawn.close)
+    said = (
+        "What is known of the best choice there is: it lies between the curves. The dashed line is where it is proven."
+    )
+    return shell.figure(picture, said)
 
 
 def _rises(heights: FloatArray) -> bool:

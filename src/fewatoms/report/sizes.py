@@ -16,7 +16,7 @@ from fewatoms.measures import work
 from fewatoms.report import cells, plots, proven, shell
 from fewatoms.report.plots import Series, told
 from fewatoms.report.shell import Column, Section, name
-from fewatoms.report.single import asked, explained, lead, numbers
+from fewatoms.report.single import asked, bounds, explained, lead, numbers
 from fewatoms.report.single import sections as of_answer
 
 if TYPE_CHECKING:
@@ -43,9 +43,16 @@ def page(found: Path, extras: Extras) -> str:
         Section("path", "Every k", _slid(found, at)),
         Section("sizes", "All of them side by side", _sizes(found)),
         *[Section(s.slug, f"{s.title} for k = {k}", s.inside) for s in rest],
-        Section("proven", f"What is proven for k = {k}, and what is not", proven.told(shown.certificate)),
+        Section("proven", f"What is proven for k = {k}, and what is not", _proven(shown, extras)),
     ]
     return shell.page(extras.title or f"Path over {len(found)} numbers of atoms", head, sections)
+
+
+def _proven(shown: Solution, extras: Extras) -> str:
+    """Of the answer that is shown first; a proof knows more about it."""
+    return proven.told(shown.certificate if extras.proof is None else extras.proof.solution.certificate) + bounds(
+        extras
+    )
 
 
 def _slid(found: Path, at: int) -> str:

@@ -18,7 +18,7 @@ from fewatoms import ledger
 from fewatoms._types import Array, FloatArray
 from fewatoms.retrieval.forms import Forms, loss_of, parabola
 
-ROUNDS = 5  # of least squares along a step
+ALONG = 5  # of least squares along a step
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def _along(forms: Forms, r: FloatArray, along: FloatArray, square: FloatArray) -
         return _length(r, along, square)
     t, first = 0.0, loss_of(forms, r)
     value, left = first, r
-    for _ in range(ROUNDS):
+    for _ in range(ALONG):
         root = parabola(forms, left)
         assert root is not None
         trial, _ = _length(root * r, root * along, root * square)

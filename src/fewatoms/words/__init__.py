@@ -1,5 +1,11 @@
 """The one room that speaks: messages of answers, notes, certificates in prose."""
 
+from fewatoms.words.decided import (
+    between,
+    decided,
+    tolerance,
+    undecided,
+)
 from fewatoms.words.lines import (
     FEW_ROWS,
     ROWS,
@@ -46,6 +52,7 @@ from fewatoms.words.proofs import (
     optimum,
     proven,
 )
+from fewatoms.words.proving import proof
 
 __all__ = [
     "ENDS",
@@ -58,10 +65,12 @@ __all__ = [
     "answers",
     "asymmetric",
     "besides",
+    "between",
     "cell",
     "cells",
     "certificate",
     "claims",
+    "decided",
     "empty_lines",
     "few_entries",
     "figures",
@@ -75,6 +84,7 @@ __all__ = [
     "path",
     "path_figures",
     "path_summary",
+    "proof",
     "proven",
     "rank_chosen",
     "same_image",
@@ -83,7 +93,9 @@ __all__ = [
     "sizes",
     "stands_out",
     "summary",
+    "tolerance",
     "too_many_unknowns",
+    "undecided",
     "underdetermined",
     "vectors",
 ]

@@ -6,18 +6,16 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from fewatoms.budget import Budget
+from fewatoms.words.decided import VACUOUS, decided, undecided
 
 if TYPE_CHECKING:
     from fewatoms.certificates import Certificate
     from fewatoms.figures import Relaxed
 
 
-VACUOUS = 0.05  # a lower end below this share of the upper one says next to nothing
-
-
 class Claim(NamedTuple):
-    """One sentence of a certificate, and its kind: "unreachable", "checked", "bound", "gauge", "relaxation", "floor" or
-    "aligned" for what holds, "unknown" and "open" for what is not known and not proven."""
+    """One sentence of a certificate, and its kind: "unreachable", "checked", "bound", "gauge", "relaxation", "floor",
+    "aligned" or "decided" for what holds, "unknown" and "open" for what is not known and not proven."""
 
     kind: str
     text: str
@@ -50,26 +48,43 @@ def claims(proven: Certificate) -> list[Claim]:
     told = [*_out_of_reach(proven), *_recomputed(proven)]
     if not proven.knows_gap:
         lost = "What the relaxation proves was not asked for while M and b were there: attach(M, b) gives them back."
-        return [*told, Claim("unknown", lost)]
+        return [*told, Claim("unknown", lost), *_of_a_proof(proven)]
     relaxation = proven.relaxation  # first: it settles what the run has collected
     known = proven.known().relaxed
     assert known is not None
     if relaxation is None:
         told += [Claim("gauge", _least_gauge(known.tau_lower))] * (0 < known.tau_lower < math.inf)
-        return [*told, Claim("unknown", "No dual vector was computed, so nothing else is proven.")]
+        else_ = "" if proven.decided is None else " by duality"
+        lost = f"No dual vector was computed, so nothing else is proven{else_}."
+        return [*told, Claim("unknown", lost), *_of_a_proof(proven)]
     told += _of_the_relaxation(proven, known)
     return told + _about_k(proven)
 
 
 def _about_k(proven: Certificate) -> list[Claim]:
-    """What is proven of (P) itself, which is nothing but where nothing is left to be explained."""
+    """What is proven of (P) itself: nothing, but where nothing is left to be explained, or a proof was made."""
     few = proven.asked.alpha is not None and proven.asked.budget.nothing_said
+    if proven.exact and not few and not proven.unreachable and proven.meets_bound is not False:
+        return [Claim("floor", "Proven: no x fits better, with any number of atoms: the loss is 0 up to rounding.")]
+    if proven.decided is not None:
+        return _of_a_proof(proven)
     if proven.unreachable or proven.meets_bound is False:
         return []
-    if proven.exact and not few:
-        return [Claim("floor", "Proven: no x fits better, with any number of atoms: the loss is 0 up to rounding.")]
     undecided = "that fewer atoms could not meet the bound" if few else "that no other k atoms fit better"
-    return [Claim("open", f"Not proven: {undecided}. The relaxation does not decide this.")]
+    of_fewer = f" of the answer for k={proven.cardinality - 1}" if few else ""
+    who = "" if proven.asked.budget.parts or (few and proven.cardinality < 2) else f" fewatoms.prove{of_fewer} may."
+    return [Claim("open", f"Not proven: {undecided}. The relaxation does not decide this.{who}")]
+
+
+def _of_a_proof(proven: Certificate) -> list[Claim]:
+    """What is proven of all other choices of atoms, and what is not; nothing where there was no proof."""
+    found, alpha = proven.decided, proven.asked.alpha
+    if found is None:
+        return []
+    told = [Claim("decided", text) for text in [decided(found)] if text]
+    if alpha is not None and found.what == "loss" and found.lower > alpha * (1 + 1e-12):
+        told.append(Claim("decided", f"So no {found.subject} meets the bound."))
+    return told + [Claim("open", text) for text in [undecided(found)] if text]
 
 
 def _out_of_reach(proven: Certificate) -> list[Claim]:

@@ -204,3 +204,16 @@ def test_certificates_of_other_losses_are_not_far_from_those_in_memory(loss):
     told = {"atoms": fa.SignedOneHot(12), "k": 3, "loss": loss}
     whole, cut = fa.fit(A, b, **told), fa.fit(blocks(A), b, **told)
     assert 0 <= cut.certificate.gap <= 2 * whole.certificate.gap + 0.01 * whole.loss
+
+
+@pytest.mark.parametrize("delta", [0.1, 1.0, 100.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_data_beyond_the_bend_of_hubers_loss(seed, delta):
+    """There it has no curvature, or that of a few rows."""
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((300, 9)) + 2.0
+    b = A[:, [1, 4, 5]] @ [1.0, -0.6, 0.5] + rng.standard_normal(300)
+    for unit, shift in ((1.0, 3.0), (1e-6, 1e3), (1e6, 100.0)):
+        words = {"atoms": fa.SignedOneHot(9), "k": 3, "loss": fa.Huber(delta * unit)}
+        whole, cut = (fa.fit(M, (b + shift) * unit, **words) for M in (A, blocks(A)))
+        assert cut.loss <= whole.loss * (1.01 if shift == 3.0 else 1.05)  # without an intercept, nothing fits there

@@ -73,13 +73,13 @@ class Search(ABC):
     def kept(self) -> Kept:
         """All of it, for a checkpoint."""
         found = {name: fit for name, fit in self.fits.items() if fit is not None}
-        told: dict[str, Plain] = {name: int(getattr(self, name)) for name in self.counts}
+        told: dict[str, Plain] = {name: int(vars(self)[name]) for name in self.counts}
         return Kept("search", {**told, "fits": [*found]}, {}, tuple(fit.kept() for fit in found.values()))
 
     def go_on(self, it: Kept) -> None:
         """Know that again."""
         for name in self.counts:
-            setattr(self, name, type(getattr(self, name))(kept.whole(it.told[name])))
+            setattr(self, name, type(vars(self)[name])(kept.whole(it.told[name])))
         for found, fit in zip(kept.rows(it.told["fits"]), it.inner, strict=False):
             setattr(self, str(found), self.space.again(fit))
 

@@ -11,13 +11,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from fewatoms import ledger, linalg
+from fewatoms import kept, ledger, linalg
 from fewatoms._types import FloatArray, IntArray
 from fewatoms.effort import NORMAL, Effort
 from fewatoms.gram import engine
 from fewatoms.gram.drivers import Rules, build
 from fewatoms.gram.steps import Support as Held
-from fewatoms.kept import Kept
+from fewatoms.kept import Kept, Plain
 from fewatoms.methods.listed.blockwise import fitted
 from fewatoms.methods.listed.outside import ISOLATED, Look, beyond, isolated
 from fewatoms.methods.listed.small import small
@@ -28,6 +28,7 @@ FALL = 1e-9  # the share by which an exchange must lower the objective
 WHOLE = 2e7  # multiplications, for each budget, that the Gram matrix of all atoms may cost
 FIRST, EACH, EACH_BLOCK = 128, 12, 6  # atoms that a search begins with at least, and for each one asked for
 OUTWARD = 12  # looks outside of the working set, for each support
+WIDER_READ = 3  # times as many atoms are taken in after one where going through all of M is what costs
 NOTHING = np.zeros((0, 1), dtype=np.int64)
 NO_RUNGS = np.zeros(0)
 DICE = np.random.default_rng(0).random(997)  # of shakes: the same for all
@@ -40,14 +41,16 @@ class Exchanging(Stages):
         super().__init__(fits, ks, effort)
         self.small = small(self.view, self.problem.ridge)
         self._z: FloatArray | None = None
+        self._looked: dict[int, Support] = {}  # the support of each size that was held against all atoms last
         self.rules = Rules(self.signed, FALL, effort.trials, 0, 0, 0.0, 0)
 
     def noted(self) -> Callable[[], Kept]:
         inside, known = self.small.classes.copy(), super().noted()
+        looked: list[Plain] = [k for k, support in self._looked.items() if self.supports.get(k) is support]
 
         def told() -> Kept:
             it = known()
-            return replace(it, arrays={**it.arrays, "inside": inside})
+            return replace(it, told={**it.told, "looked": looked}, arrays={**it.arrays, "inside": inside})
 
         return told
 
@@ -55,6 +58,7 @@ class Exchanging(Stages):
         self.ready()
         self.small.take(it.arrays["inside"])
         super().again(it)
+        self._looked = {k: self.supports[k] for k in map(kept.whole, kept.rows(it.told["looked"]))}
 
     def begin(self, k: int, classes: IntArray) -> None:
         self.ready()
@@ -147,6 +151,9 @@ class Exchanging(Stages):
             if self._met(self.supports[k]):
                 self.isolated[k] = False
                 return
+            if self.view.rows is not None and self._looked.get(k) is self.supports[k]:
+                break  # a pass over all rows would say the same again
+            self._looked[k] = self.supports[k]
             fresh, alone = self._promising(k)
             self.isolated[k] = alone
             if alone or not fresh.size or not self.small.take(fresh):
@@ -177,7 +184,7 @@ class Exchanging(Stages):
         look = Look(self.small, support, k, self._room(support, k), alone)
         gained = look.gains.copy()
         gained[self.small.classes] = -np.inf
-        offers = linalg.top_k(gained, max(16, k))
+        offers = linalg.top_k(gained, max(16, k) * (1 if self.view.rows is None else WIDER_READ))
         # what blocks gain is known from below alone: the best few are looked at more closely in any case
         least = FALL * support.objective if self.view.blocks is None else -np.inf
         return offers[gained[offers] > least], look.isolated

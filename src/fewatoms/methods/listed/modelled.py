@@ -31,9 +31,7 @@ from fewatoms.methods.listed.support import Support, SupportFits
 from fewatoms.reduced import Bordered
 
 BELOW = 1e3  # a parabola may fall below 0, an engine's loss not: so many times what it is without atoms is added
-FLAT = (
-    1e-200  # where classes lie so far apart that the loss bends no more than this, no atom is of use in a model of it
-)
+NO_BEND = 1e-200  # of a loss as flat as this, since classes lie so far apart, no parabola is made
 
 
 class Model:
@@ -52,7 +50,7 @@ class Model:
         R = Bordered(images.columns(images.slots(classes)), view.free)
         y = fits.problem.base_loss.gradient(support.residual)
         G, slope = _without_free(H.gram(R), R.adjoint(y), R.A.shape[1])
-        if float(np.trace(G)) < FLAT:
+        if float(np.trace(G)) < NO_BEND:
             G, slope = np.zeros_like(G), np.zeros_like(slope)
         c = self._spread(support)
         self.pays = fits.ridge * view.squares(classes) if fits.ridge else np.zeros(c.size)

@@ -23,6 +23,7 @@ from fewatoms.methods.listed.grids import grid
 from fewatoms.methods.listed.growing import Growing
 from fewatoms.methods.listed.job import ListedJob
 from fewatoms.methods.listed.ladder import WorkingSet
+from fewatoms.methods.listed.outside import CROSSING
 from fewatoms.methods.listed.searching import SWEPT, Search
 from fewatoms.methods.listed.stages import Stages
 from fewatoms.methods.listed.support import Support
@@ -34,11 +35,26 @@ from fewatoms.units import in_coefficients
 LARGEST = 400  # atoms up to which steps that cost an outer product for each atom pay
 
 
+EACH_ATOM, CROSSED = (
+    12,
+    4,
+)  # numbers for each atom; times the inner products with those inside, and what is made of these
+
+
 class SearchJob(ListedJob):
     """Owns the search, which serves all budgets at once."""
 
     retells = True
+    remedy = "leave atoms out beforehand, or take a machine with more memory"
     _searching: Stages | None = None
+
+    def needs(self) -> dict[str, float]:
+        """Numbers for each atom, and its inner products with those inside: they matter where atoms are many. Images
+        have their room."""
+        known, atoms = super().needs(), float(self.problem.M.shape[1])
+        most = max((0 if budget.nothing_said else min(budget.single, atoms) for budget in self.budgets), default=0)
+        crossed = min(most * atoms, CROSSING)
+        return {**known, "what is known of each atom": 8.0 * (EACH_ATOM * atoms + CROSSED * crossed)}
 
     def serves_all(self, budgets: Sequence[Budget]) -> bool:
         """Whether these budgets are searched in this way."""

@@ -16,9 +16,9 @@ from fewatoms.problem import Problem
 from fewatoms.relaxations import P1, P3
 from fewatoms.retrieval.forms import Semiforms, semiforms, slope_of
 
-STEP = 0.2  # from one penalty to the next, until one is below the bound
-ROUNDS = 16  # of penalties, on the way to the one that goes with a bound
-NEAR = 0.02  # relative; losses this close to a bound are at it
+DOWNWARD = 0.2  # from one penalty to the next, until one is below the bound
+HALVINGS = 16  # of penalties, on the way to the one that goes with a bound
+AT_BOUND = 0.02  # relative; losses this close to a bound are at it
 
 
 class Relaxed:
@@ -85,14 +85,14 @@ class Relaxed:
         if self.problem.loss.squares:
             return barrier.bounded(self.forms, math.sqrt(2 * alpha))
         low, high, best, most = 0.0, self.top, None, -math.inf
-        for _ in range(ROUNDS):  # the loss rises with the penalty
-            lam = math.sqrt(low * high) if low else STEP * high
+        for _ in range(HALVINGS):  # the loss rises with the penalty
+            lam = math.sqrt(low * high) if low else DOWNWARD * high
             found = barrier.penalised(self.forms, lam)
             if found is None or not found.solved:
                 break
             if (proven := self._worth(found)) > most:
                 best, most = found, proven
-            if abs(found.loss - alpha) <= NEAR * alpha:
+            if abs(found.loss - alpha) <= AT_BOUND * alpha:
                 break
             low, high = (lam, high) if found.loss < alpha else (low, lam)
         return best

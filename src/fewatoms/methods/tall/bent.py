@@ -41,6 +41,7 @@ SHARES = 0.5 ** np.arange(1, 12)  # shares of the way to the best point of a par
 FALLEN = 1e-10  # share of the objective below which a fall is the last one
 PATIENT, SLOW = 4, 0.1  # steps of other atoms that are not better at once, and the least share of what is missing each
 PROOFS, STEPS = 4, 500  # parabolas for a certificate at most, and proximal gradients over each
+HARDLY_BENT = 0.1  # share of the largest curvature below which few rows would decide: far out, Huber's loss has none
 UPRIGHT = 1e-12  # of the largest squared length in the Hessian: what is added to all, so that there is a triangle
 
 
@@ -134,7 +135,10 @@ class BentJob(Job):
 
     def _bent(self, x: FloatArray, v: FloatArray) -> Bent:
         scale = self._units()
-        value, slope, H = self.rows.over_rows(sums.parabola, x, v, scale, parts=self._parts())
+        value, slope, H = self.rows.over_rows(sums.parabola, x, v, scale, False, parts=self._parts())
+        loss = self.problem.base_loss
+        if loss.anchored and slope.any() and H.diagonal().max(initial=0.0) < HARDLY_BENT * loss.smoothness:
+            value, slope, H = self.rows.over_rows(sums.parabola, x, v, scale, True, parts=self._parts())
         passes.refuse_infinite(self.rows, self.problem.m, H)
         return Bent(x, v, value, slope, H, scale)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -18,11 +18,12 @@ from fewatoms.candidates import Candidate, DualPoint, Iterate
 from fewatoms.capabilities import RowWise
 from fewatoms.faces import Face
 from fewatoms.goals import Goal
-from fewatoms.methods.base import Job, Sketch
+from fewatoms.methods.base import Job, Part, Sketch
 from fewatoms.methods.tall import sums
 from fewatoms.operators import MatrixOperator, passes
 from fewatoms.problem import Problem
 from fewatoms.solution import Solution
+from fewatoms.splits import Split
 
 if TYPE_CHECKING:
     from fewatoms.methods.tall import Tall
@@ -49,19 +50,30 @@ class Triangular:
         q = 0 if F is None else F.shape[1]
         with ledger.stage("summing over rows"), np.errstate(over="ignore", invalid="ignore"):
             G = rows.over_rows(sums.gram, parts=(problem.data, F, root))
-        lengths = np.sqrt(G.diagonal())
-        if np.isnan(lengths).any():
+        if np.isnan(np.sqrt(G.diagonal())).any():
             passes.refuse_odd(rows, problem.m)
-        usual = np.isfinite(G).all() and not ((lengths > 0) & (lengths < 1e-140)).any()
-        scale = np.where((lengths > 0) & np.isfinite(lengths), 1.0 / np.where(lengths > 0, lengths, 1.0), 1.0)
-        U = _factor(G * scale[:, None] * scale) if usual else None
+        U, scale = upper(G)
         if U is None:
-            if not np.isfinite(lengths).all():
+            if not np.isfinite(G.diagonal()).all():
                 raise ValueError(_checks.UNITS.format("large"))
             with ledger.stage("decomposing rows"):
-                U = rows.over_rows(sums.triangle, scale, parts=(problem.data, F, root)).R
-        U = U / scale
+                U = rows.over_rows(sums.triangle, scale, parts=(problem.data, F, root)).R / scale
+        return cls.part(U, q)
+
+    @classmethod
+    def part(cls, U: FloatArray, q: int) -> Triangular:
+        """Of the triangle of [F M b], with q columns in F."""
         return cls(U[q:-1, q:-1], U[q:-1, -1], float(U[-1, -1] ** 2))
+
+
+def upper(G: FloatArray) -> tuple[FloatArray | None, FloatArray]:
+    """The triangle of a Gram matrix, None where it cannot see enough; and what its columns are multiplied by to have
+    length 1."""
+    lengths = np.sqrt(G.diagonal())
+    usual = np.isfinite(G).all() and not ((lengths > 0) & (lengths < 1e-140)).any()
+    scale = np.where((lengths > 0) & np.isfinite(lengths), 1.0 / np.where(lengths > 0, lengths, 1.0), 1.0)
+    U = _factor(G * scale[:, None] * scale) if usual else None
+    return (None if U is None else U / scale), scale
 
 
 def _factor(G: FloatArray) -> FloatArray | None:
@@ -76,6 +88,13 @@ def _factor(G: FloatArray) -> FloatArray | None:
         return None
     U[:, empty] = 0.0
     return np.asarray(U)
+
+
+def posed_small(problem: Problem, triangle: Triangular) -> Problem:
+    """The problem in the place of a triangle."""
+    alpha = None if problem.alpha is None else max(problem.alpha - 0.5 * triangle.rest, 0.0)
+    posed = Problem.of(MatrixOperator(triangle.R), triangle.c, atoms=problem.atoms, alpha=alpha)
+    return replace(posed, price=problem.price, budget=problem.budget)
 
 
 class TallJob(Job):
@@ -97,10 +116,12 @@ class TallJob(Job):
 
     def small(self, problem: Problem) -> Problem:
         """The problem in the place of the triangle."""
-        triangle, price = self.triangle, problem.price
-        alpha = None if problem.alpha is None else max(problem.alpha - 0.5 * triangle.rest, 0.0)
-        posed = Problem.of(MatrixOperator(triangle.R), triangle.c, atoms=problem.atoms, alpha=alpha)
-        return replace(posed, price=price, budget=problem.budget)
+        return posed_small(problem, self.triangle)
+
+    def parted(self, splits: Sequence[Split]) -> Callable[[int], Part | None] | None:
+        from fewatoms.methods.tall.folded import Folded
+
+        return None if self.problem.alpha is not None else Folded(self.problem, self.rows, splits).part
 
     @property
     def inner(self) -> Job:

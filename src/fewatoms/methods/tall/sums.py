@@ -8,7 +8,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from fewatoms._types import Array, FloatArray, Foreign
+from fewatoms._types import Array, FloatArray, Foreign, IntArray
 from fewatoms.engines import Terms
 from fewatoms.losses import Loss
 from fewatoms.operators import passes
@@ -25,6 +25,18 @@ def gram(A: Foreign, b: Array, F: Array | None, root: FloatArray | None) -> Floa
     for some in _few(A.shape[0], width):
         Z = _stacked(A, b, F, root, some)
         total += Z.T @ Z  # a symmetric product: half of the work
+    return total
+
+
+def grams(A: Foreign, b: Array, F: Array | None, root: FloatArray | None, labels: IntArray, count: int) -> FloatArray:
+    """Z'Z of the rows with each label below `count`, and of those with a negative one, which come last."""
+    width = A.shape[1] + 1 + (0 if F is None else F.shape[1])
+    total = np.zeros((count + 1, width, width))
+    for some in _few(A.shape[0], width):
+        for label in np.unique(labels[some]):
+            rows = some.start + np.flatnonzero(labels[some] == label)
+            beside = (None if part is None else part[rows] for part in (F, root))
+            total[label] += gram(A[rows], b[rows], *beside)
     return total
 
 
@@ -93,16 +105,17 @@ def triangle(A: Foreign, b: Array, F: Array | None, root: FloatArray | None, sca
     for some in _few(A.shape[0], 4 * scale.size):
         Z = _stacked(A, b, F, root, some) * scale
         held = reduced(Z if held is None else np.concatenate([held, Z]))
-    assert held is not None
-    return Triangle(held)
+    return Triangle(np.zeros((scale.size, scale.size)) if held is None else held)
 
 
 def parabola(
-    A: Foreign, b: Array, F: Array | None, loss: Loss, x: FloatArray, v: FloatArray, scale: FloatArray
+    A: Foreign, b: Array, F: Array | None, loss: Loss, x: FloatArray, v: FloatArray, scale: FloatArray, chords: bool
 ) -> Terms:
-    """f(b - Ax - Fv), the gradient in (v, x) and the Hessian, for columns of [F A] times these factors."""
+    """f(b - Ax - Fv), the gradient in (v, x) and the Hessian, for columns of [F A] times these factors; with `chords`
+    the slope over the residual in the place of each curvature, where a loss is hardly bent any more."""
     left = _left(A, b, F, x, v)
-    y, bend = loss.gradient(left), loss.bend(left).diagonal
+    y = loss.gradient(left)
+    bend = _chords(loss, left, y) if chords else loss.bend(left).diagonal
     n, q = A.shape[1], v.size
     slope, H = np.zeros(n + q), np.zeros((n + q, n + q))
     root = np.sqrt(np.maximum(bend, 0.0))
@@ -113,6 +126,11 @@ def parabola(
             Z *= root[some, None]
             H += Z.T @ Z
     return Terms((loss.value(left), slope, H))
+
+
+def _chords(loss: Loss, left: FloatArray, y: FloatArray) -> FloatArray:
+    """Slopes over residuals: the curvatures of a parabola that lies above a loss that is least at 0."""
+    return np.divide(y, left, out=np.full(left.size, loss.smoothness), where=left != 0)
 
 
 def _left(A: Foreign, b: Array, F: Array | None, x: FloatArray, v: FloatArray) -> FloatArray:

@@ -1,0 +1,1 @@
+"""Proofs that no other k atoms are better: `fewatoms.prove`."""
