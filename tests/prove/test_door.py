@@ -13,7 +13,7 @@ import fewatoms as fa
 from fewatoms.proofs import families
 from fewatoms.proofs.base import Tampered
 from fewatoms.proofs.better import better
-from fewatoms.proofs.question import posed
+from fewatoms.proofs.question import posed, subject_of
 from prove.cases import KINDS, case
 from prove.twin import Exhaustive, optimum
 
@@ -124,6 +124,29 @@ def test_names_of_columns_are_features(exhaustive):
     proof = fa.prove(s)
     assert proof.subject == "choice of 3 of the 8 features with the 1 included"
     assert proof.proven
+
+
+@pytest.mark.parametrize(
+    ("atoms", "noun"),
+    [
+        (fa.SignedOneHot(8), "the 8 atoms"),
+        (fa.SignedOneHot(8).restricted(include=[1], exclude=[4]), "the 7 atoms with the 1 included"),
+        (fa.Groups([0, 0, 1, 1, 2, 2, 3, 3]), "the 4 groups"),
+    ],
+)
+@pytest.mark.parametrize("several", ["one", "data vectors", "classes"])
+def test_what_is_chosen_from_is_what_the_user_has(atoms, noun, several):
+    """Several coefficients of an atom make no group of it."""
+    rng = np.random.default_rng(0)
+    M, b = data(rng)
+    if several == "one":
+        s = fa.fit(M, b, atoms=atoms, k=2, ridge=0.3)
+    elif several == "data vectors":
+        s = fa.fit(M, np.c_[b, b + rng.standard_normal(b.size)], atoms=fa.Joint(atoms), k=2, ridge=0.3)
+    else:
+        s = fa.fit(M, np.argsort(np.argsort(b)) % 3, atoms=atoms, k=2, ridge=0.3, loss=fa.Multinomial())
+    about = posed(s, gap=1e-4, seconds=1.0, cap=None, frobenius=None)
+    assert subject_of(about) == f"choice of 2 of {noun}"
 
 
 def test_what_is_exact_is_proven_by_nothing_at_all(exhaustive):
