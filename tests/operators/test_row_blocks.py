@@ -326,3 +326,19 @@ def test_arrays_of_objects_of_dask_are_refused(whole):
     da = pytest.importorskip("dask.array")
     with pytest.raises(TypeError, match="source must be a Dask array of real numbers; got one of object"):
         RowBlocks.of(da.from_array(whole.astype(object), chunks=whole.shape))
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_frames_of_loaders_have_their_columns_in_one_order(told):
+    """Columns in another order would be taken for others."""
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    whole, b = pandas.DataFrame(rng.standard_normal((40, 3)), columns=["u", "v", "w"]), rng.standard_normal(40)
+    words = {"rows": [20, 20], "columns": 3} if told else {}
+    atoms = fa.SignedOneHot(3)
+    turned = [lambda: whole[:20], lambda: whole[20:][["v", "u", "w"]]]
+    with pytest.raises(ValueError, match=r"same columns in the same order; got 'v' and 'u'$|got 'u' and 'v'$"):
+        fa.fit(fa.RowBlocks(turned, engine="serial", **words), b, atoms=atoms, k=1)
+    M = fa.RowBlocks([lambda: whole[:20], lambda: whole[20:]], engine="serial", **words)
+    alone = fa.fit(whole.to_numpy(), b, atoms=atoms, k=1)
+    assert fa.fit(M, b, atoms=atoms, k=1).loss == pytest.approx(alone.loss, rel=1e-12)

@@ -51,9 +51,10 @@ def told_of(loaders: Sequence[Loader], rows: Sequence[int] | None, columns: int 
     if rows is not None and len(rows) != len(loaders):
         raise ValueError(f"rows must tell a number for each of {len(loaders)} loaders; got {len(rows)}")
     counts = None if rows is None else [_checks.integer("rows", count, 0) for count in rows]
+    called: list[list[object]] = []
     if counts is None or width is None:
-        return [Told() for _ in loaders]
-    return [Told((count, width)) for count in counts]
+        return [Told(None, called) for _ in loaders]
+    return [Told((count, width), called) for count in counts]
 
 
 def read(source: Foreign) -> Source:
