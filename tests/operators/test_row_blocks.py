@@ -337,7 +337,7 @@ def test_frames_of_loaders_have_their_columns_in_one_order(told):
     words = {"rows": [20, 20], "columns": 3} if told else {}
     atoms = fa.SignedOneHot(3)
     turned = [lambda: whole[:20], lambda: whole[20:][["v", "u", "w"]]]
-    with pytest.raises(ValueError, match=r"same columns in the same order; got 'v' and 'u'$|got 'u' and 'v'$"):
+    with pytest.raises(ValueError, match=r"same columns in the same order; got '[uv]' and '[uv]'"):
         fa.fit(fa.RowBlocks(turned, engine="serial", **words), b, atoms=atoms, k=1)
     M = fa.RowBlocks([lambda: whole[:20], lambda: whole[20:]], engine="serial", **words)
     alone = fa.fit(whole.to_numpy(), b, atoms=atoms, k=1)
