@@ -204,8 +204,8 @@ def subject_of(question: Question) -> str:
 
 
 def _noun(problem: Problem, listing: Listing) -> str:
-    """What the user calls one of what is chosen from: several coefficients of one atom, one for each data vector or class,
-    make no group."""
+    """What users call what is chosen from: several coefficients of an atom, one for each data vector or class, make no
+    group."""
     if problem.atoms.called(problem.measured.names).atoms is not None:
         return "features"
     inner = listing.atoms.inner.listing() if isinstance(listing.atoms, RowGroups) else listing
