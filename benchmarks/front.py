@@ -19,7 +19,8 @@ QUICK = ("--quick", "--repeat", "3", "--spend", "0.5", "--timeout", "15")  # mea
 FULL = ("--repeat", "3", "--spend", "10")
 AT_ONCE = 2  # areas of the quick form: times are CPU seconds of one thread, and two cores have room for two
 # Areas whose parts take longest begin first, so that none is left alone at the end.
-ORDER = tuple("vectors everyday completion choice demixing proofs exact phase giants blocks scale".split())
+ORDER = ("vectors", "everyday", "completion", "choice", "demixing", "exact", "proofs", "phase")
+ORDER += ("giants", "blocks", "scale")
 
 _talking = threading.Lock()
 

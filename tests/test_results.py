@@ -173,7 +173,8 @@ def test_a_page_is_made_of_files_alone(tmp_path):
     told = " ".join(made[page.README].split())
     assert "The load was 0.5 to 9.0 on 2 cores: the machine was shared, and times are noisy." in told
     assert (
-        "Not measured yet: everyday, choice, exact, completion, demixing, phase, scale, giants and blocks, and" in told
+        "Not measured yet: everyday, choice, exact, completion, demixing, phase, proofs, scale, giants and blocks, and"
+        in told
     )
     assert "old" not in made[page.README]
     assert page.README not in page.files(tmp_path, "no block")

@@ -329,6 +329,8 @@ class Listing:
     rewrapped : another set in that space as a set of the user's space
     forced, barred : classes that must be in an answer, and that must not
     lengths : of the images of all coordinates, factor included, where the set was made in units of them
+    grouped : whether classes are groups of the user's coordinates; the coefficients of one atom, one for each data
+        vector or class, are none
     """
 
     atoms: FiniteSet
@@ -346,6 +348,7 @@ class Listing:
     forced: IntArray = field(default_factory=lambda: NOBODY)
     barred: IntArray = field(default_factory=lambda: NOBODY)
     lengths: FloatArray | None = None
+    grouped: bool = False
 
     def called(self, columns: Names | None) -> Names | None:
         """What the classes are called, by their numbers: as the columns that they are. Groups have labels of their own,

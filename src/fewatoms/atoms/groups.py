@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Self, cast
 
@@ -97,7 +97,7 @@ class Groups(FiniteSet):
         return self.names.size
 
     def listing(self) -> Listing:
-        return Listing(self, _groups, self.blocks, self.names, self.weights)
+        return Listing(self, _groups, self.blocks, self.names, self.weights, grouped=True)
 
     @property
     def orthonormal(self) -> bool:
@@ -186,6 +186,10 @@ class RowGroups(Groups):
 
     def __repr__(self) -> str:
         return f"{self.inner!r} with {self.shape[1]} coefficients each"
+
+    def listing(self) -> Listing:
+        inner = self.inner.listing()
+        return replace(super().listing(), grouped=inner is None or inner.grouped)
 
     def over_columns(self, count: int) -> AtomicSet | None:
         return self if self.shape[1:] == (count,) else None

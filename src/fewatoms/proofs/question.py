@@ -9,8 +9,6 @@ import numpy.typing as npt
 
 from fewatoms import _checks, linalg
 from fewatoms._types import FloatArray
-from fewatoms.atoms.base import Listing
-from fewatoms.atoms.groups import RowGroups
 from fewatoms.capabilities import Spectrum
 from fewatoms.faces import Face
 from fewatoms.figures import Decided
@@ -198,18 +196,11 @@ def subject_of(question: Question) -> str:
     if listing is None:
         limits = "" if question.cap is None else f" and singular values of at most {question.cap:.6g}"
         return f"matrix of rank {k} at most{limits}"
+    names = question.problem.atoms.called(question.problem.measured.names).atoms
+    noun = "features" if names is not None else "groups" if listing.grouped else "atoms"
     count = listing.atoms.count - listing.barred.size
     given = f" with the {listing.forced.size} included" if listing.forced.size else ""
-    return f"choice of {k} of the {count} {_noun(question.problem, listing)}{given}"
-
-
-def _noun(problem: Problem, listing: Listing) -> str:
-    """What the user calls one of what is chosen from: several coefficients of one atom, one for each data vector or class,
-    make no group."""
-    if problem.atoms.called(problem.measured.names).atoms is not None:
-        return "features"
-    inner = listing.atoms.inner.listing() if isinstance(listing.atoms, RowGroups) else listing
-    return "atoms" if inner is not None and inner.blocks is None else "groups"
+    return f"choice of {k} of the {count} {noun}{given}"
 
 
 def what_of(question: Question) -> str:
