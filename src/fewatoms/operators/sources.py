@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
@@ -65,11 +65,12 @@ def read(source: Foreign) -> Source:
     if module in ("dask", "dask_expr"):
         return _of_dask(source)
     if module == "zarr":
-        return _sliced(source, _zarr_rows(source))
+        return _sliced(source, _zarr_rows(source), _cut)
     if isinstance(source, np.ndarray) or sp.issparse(source):
         if source.ndim != 2:
             raise ValueError(f"source must be a matrix (2 axes); got shape {source.shape}")
-        return _sliced(source.tocsr() if sp.issparse(source) else source, _even(source))
+        A = source.tocsr() if sp.issparse(source) else source
+        return _sliced(A, _even(A), _held)
     if isinstance(source, Sequence) and len(source):
         return _listed(source)
     raise TypeError(f"source must be {SOURCES}; got {_checks.came(source)}")
@@ -89,13 +90,30 @@ def _zarr_rows(A: Foreign) -> list[int]:
     return [*range(0, A.shape[0], together), A.shape[0]]
 
 
-def _sliced(A: Foreign, starts: Sequence[int]) -> Source:
-    return Source(
-        [partial(_cut, A, a, b) for a, b in pairwise(starts)], [b - a for a, b in pairwise(starts)], A.shape[1]
-    )
+def _sliced(A: Foreign, starts: Sequence[int], loader: Callable[[Foreign, int, int], Loader]) -> Source:
+    rows = [b - a for a, b in pairwise(starts)]
+    return Source([loader(A, a, b) for a, b in pairwise(starts)], rows, A.shape[1])
 
 
-def _cut(A: Foreign, a: int, b: int) -> Foreign:
+def _held(A: Foreign, a: int, b: int) -> Loader:
+    """Rows of what is in memory, cut once and without a copy, so that a worker elsewhere gets these alone."""
+    if not sp.issparse(A):
+        return partial(_itself, A[a:b])
+    some = slice(A.indptr[a], A.indptr[b])
+    held = type(A)((A.data[some], A.indices[some], A.indptr[a : b + 1] - A.indptr[a]), shape=(b - a, A.shape[1]))
+    return partial(_itself, held)
+
+
+def _itself(block: Foreign) -> Foreign:
+    return block
+
+
+def _cut(A: Foreign, a: int, b: int) -> Loader:
+    """Rows of what is elsewhere, read in every pass."""
+    return partial(_rows_of, A, a, b)
+
+
+def _rows_of(A: Foreign, a: int, b: int) -> Foreign:
     return A[a:b]
 
 
