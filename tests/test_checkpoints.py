@@ -416,6 +416,21 @@ def test_other_files_are_refused(tmp_path):
         fa.resume(tmp_path / "nothing.ckpt", M, B)
 
 
+def test_other_files_are_not_replaced(tmp_path, written):
+    (tmp_path / "short.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "long.csv").write_text("a,b\n" + "1,2\n" * 100)
+    answer("signed").save(tmp_path / "s.npz")
+    for name in ("short.csv", "long.csv", "s.npz"):
+        before = (tmp_path / name).read_bytes()
+        with pytest.raises(ValueError, match=rf"^file must be a checkpoint, or not be there yet; .*{name}"):
+            fa.fit(M, B, atoms=fa.SignedOneHot(M.shape[1]), k=2, callback=Checkpoint(tmp_path / name))
+        assert (tmp_path / name).read_bytes() == before
+    (tmp_path / "empty").touch()
+    for file in (written, tmp_path / "empty"):
+        s = fa.fit(M, B, atoms=fa.SignedOneHot(M.shape[1]), k=2, callback=Checkpoint(file))
+        assert fa.resume(file, M, B).loss == s.loss
+
+
 def test_a_checkpoint_is_no_answer(written):
     with pytest.raises(ValueError, match=r"is a checkpoint: resume\(file, M, b\) goes on"):
         fa.load(written)

@@ -130,7 +130,7 @@ class Rich:
 def told(p: Progress) -> str:
     """Where a run is, in a few words; nothing is computed for it."""
     counts = [str(count) for count in p.counts if count.what not in p.stage]  # which may tell it itself
-    if not math.isnan(p.upper):  # a proof
+    if not math.isinf(p.upper):  # a proof
         bounds = " and ".join(words.between(p.lower, p.upper))
         return ", ".join([*counts, *[p.stage] * bool(p.stage), f"{p.nodes:,} nodes", f"between {bounds}"])
     where = [*counts, *[p.stage] * bool(p.stage), f"iterate {p.iteration}"]

@@ -47,7 +47,7 @@ class Checkpoint:
     Parameters
     ----------
     file : str or path
-        A file that is there is replaced, unless `go_on` says otherwise.
+        A checkpoint that is there is replaced, unless `go_on` says otherwise; any other file is refused.
     every : float
         Seconds at least from one writing to the next; more where writing takes long: no more than a twentieth of the
         time goes into it.
@@ -99,7 +99,11 @@ class Checkpoint:
     def _begun(self) -> Journal:
         """What is there already, or nothing."""
         self.continued = self.go_on and os.path.exists(self.file)
-        return read(self.file) if self.continued else Journal()
+        if self.continued:
+            return read(self.file)
+        if _foreign(self.file):
+            raise ValueError(f"file must be a checkpoint, or not be there yet; {self.file!r} is something else")
+        return Journal()
 
     def _write(self) -> None:
         assert self._journal is not None
@@ -112,6 +116,21 @@ class Checkpoint:
                 warnings.warn(f"checkpoint {self.file!r} cannot be written: {problem}", stacklevel=2)
         ended = time.monotonic()
         self._due = ended + max(self.every, REST * (ended - began))
+
+
+def _foreign(file: str) -> bool:
+    """Whether a file is there that no checkpoint can be: it would be lost. What stands at the end of one is told
+    from anything else; an empty file is nothing to lose."""
+    if special(file):
+        return False  # replacing it is refused
+    try:
+        with open(file, "rb") as stream:
+            size = stream.seek(0, os.SEEK_END)
+            stream.seek(max(0, size - 2 * DIGEST))
+            end = stream.read()
+    except OSError:
+        return False  # nothing is there, or writing fails in its turn
+    return size > 0 and (size < 2 * DIGEST or not set(end) <= set(b"0123456789abcdef"))
 
 
 def write(file: PathLike, content: Kept) -> None:

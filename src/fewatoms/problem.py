@@ -314,6 +314,7 @@ def _read(M: Operator, b: npt.ArrayLike, labels: Labels | None, loss: Loss) -> t
     """Data as a flat array, and the loss for them: labels are part of the loss, and leave 0."""
     width = 1 if labels is None else loss.width(labels.count)
     rows = M.shape[0] // width
+    loss.check_rows(rows, M.arrays)
     if labels is None:
         data = M.read_data(b)
     else:
@@ -322,8 +323,6 @@ def _read(M: Operator, b: npt.ArrayLike, labels: Labels | None, loss: Loss) -> t
         codes = labels.codes
         flat = M.read_data(codes) if width == 1 else _checks.real_vector("b", codes, rows, " (the rows of M)")
         data, labels = np.zeros(M.shape[0]), replace(labels, codes=flat.astype(np.intp))
-    if loss.weights is not None and loss.weights.size != rows:
-        raise ValueError(f"weights of the loss must have {rows} entries, one per row of M; got {loss.weights.size}")
     return data, loss if labels is None else loss.of_labels(labels)
 
 

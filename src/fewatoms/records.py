@@ -41,7 +41,7 @@ class Progress:
         the outermost first
     share : of all that in one number, from 0 to 1; None where nothing is counted
     lower, upper, nodes : of a proof: no other choice of atoms has an objective below the one, the best known has the
-        other, and so many nodes were looked at; nan elsewhere, and 0
+        other, and so many nodes were looked at; -inf, inf and 0 elsewhere
 
     A pickle of it holds these figures alone: `figures()`, a record with the same names.
     """
@@ -55,8 +55,8 @@ class Progress:
     iterate: Iterate | None = field(repr=False)
     evidence: Evidence = field(repr=False)
     counts: tuple[ledger.Count, ...] = ()
-    lower: float = math.nan
-    upper: float = math.nan
+    lower: float = -math.inf
+    upper: float = math.inf
     nodes: int = 0
 
     @property
@@ -135,8 +135,8 @@ class ProgressFigures:
     cardinality: int
     gap: float
     share: float | None = None
-    lower: float = math.nan
-    upper: float = math.nan
+    lower: float = -math.inf
+    upper: float = math.inf
     nodes: int = 0
 
 

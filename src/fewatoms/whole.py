@@ -1,12 +1,16 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and the order of their names."""
 
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
+
+NUMBERS_IN_NAMES = re.compile(r"(\d+)", re.ASCII)
 
 
 def special(name: str | os.PathLike[str]) -> bool:
@@ -37,3 +41,14 @@ def replacing(name: str | os.PathLike[str]) -> Iterator[str]:
     finally:
         with suppress(OSError):
             os.remove(beside)
+
+
+def natural(name: str) -> tuple[tuple[int, int, str], ...]:
+    """The order of names in which numbers count as numbers."""
+    pieces = NUMBERS_IN_NAMES.split(name.casefold())
+    return tuple((0, int(piece), "") if place % 2 else (1, 0, piece) for place, piece in enumerate(pieces))
+
+
+def natural_path(path: Path) -> tuple[tuple[tuple[tuple[int, int, str], ...], ...], str]:
+    """The order of files in which numbers in the names of folders and files count as numbers."""
+    return tuple(natural(part) for part in path.parts), str(path)

@@ -279,6 +279,8 @@ def test_what_blocks_are_not_for(small):
         fa.fit(M, values, atoms=atoms, k=2)
     with pytest.raises(TypeError, match="without weights"):
         fa.fit(M, b, atoms=atoms, k=2, loss=fa.LeastSquares(np.ones(values.size)))
+    with pytest.raises(TypeError, match=r"^loss must be LeastSquares\(\) where data stay in blocks.*; got Huber"):
+        fa.fit(M, b, atoms=atoms, k=2, loss=fa.Huber(1.0))
     with pytest.raises(ValueError, match="residuals and y as arrays"):
         fa.fit(M, b, atoms=atoms, k=2, method=fa.Paper(), misfit=0.1)
     with pytest.raises(TypeError, match="some of the data alone"):

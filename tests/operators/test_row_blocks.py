@@ -1,5 +1,6 @@
 """Blocks of rows: the same matrix, wherever it lies, in as few passes as there are demands."""
 
+import os
 import pickle
 import re
 from functools import partial
@@ -266,3 +267,78 @@ def test_a_path_is_a_matrix_in_blocks(tmp_path, whole):
         fa.fit(str(tmp_path / "rows.npy"), b, atoms=fa.SignedOneHot(N), k=2)
     with pytest.raises(FileNotFoundError, match="no file or folder is called"):
         fa.fit(tmp_path / "none.npy", b, atoms=fa.SignedOneHot(N), k=2)
+
+
+@pytest.mark.parametrize("kind", ["npy", "parquet"])
+def test_numbers_in_names_of_files_count_as_numbers(tmp_path, whole, kind):
+    cuts = np.array_split(whole, 12)
+    for i, block in enumerate(cuts):
+        if kind == "npy":
+            np.save(tmp_path / f"part.{i}.npy", block)
+        else:
+            pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+            table = pa.table({f"c{j}": column for j, column in enumerate(block.T)})
+            pq.write_table(table, tmp_path / f"part.{i}.parquet")
+    M = RowBlocks.of(tmp_path)
+    assert M.apply_block(np.eye(whole.shape[1])) == pytest.approx(whole)
+
+
+def test_folders_hold_files_of_one_kind(tmp_path, whole):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    np.save(tmp_path / "a.npy", whole)
+    pq.write_table(pa.table({"x": [1.0]}), tmp_path / "b.parquet")
+    with pytest.raises(ValueError, match=r"files of one kind; .* has a\.npy and b\.parquet"):
+        RowBlocks.of(tmp_path)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match=r"'.*empty' has no \.npy or \.parquet files in it"):
+        RowBlocks.of(tmp_path / "empty")
+
+
+@pytest.mark.parametrize("again", [lambda whole: whole[:2], lambda whole: whole + 1])
+def test_a_file_that_is_written_again_is_refused(tmp_path, whole, again):
+    np.save(tmp_path / "M.npy", whole)
+    M = RowBlocks.of(tmp_path / "M.npy")
+    M.apply(np.ones(whole.shape[1]))
+    np.save(tmp_path / "M.npy", again(whole))
+    os.utime(tmp_path / "M.npy", ns=(0, 0))  # clocks of file systems are coarse
+    with pytest.raises(ValueError, match=r"M\.npy must stay as it is while it is mapped"):
+        M.apply(np.ones(whole.shape[1]))
+
+
+def test_files_that_are_not_whole_are_named(tmp_path, whole):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    np.save(tmp_path / "M.npy", whole)
+    with open(tmp_path / "M.npy", "r+b") as stream:
+        stream.truncate(200)
+    with pytest.raises(ValueError, match=r"M\.npy must be a \.npy file of numbers, all of it"):
+        RowBlocks.of(tmp_path / "M.npy")
+    np.save(tmp_path / "objects.npy", np.array([[{}]], dtype=object), allow_pickle=True)
+    with pytest.raises(ValueError, match=r"objects\.npy must be a \.npy file of numbers"):
+        RowBlocks.of(tmp_path / "objects.npy")
+    pq.write_table(pa.table({"x": [1.0]}), tmp_path / "t.parquet")
+    with open(tmp_path / "t.parquet", "r+b") as stream:
+        stream.truncate(50)
+    with pytest.raises(ValueError, match=r"t\.parquet must be a Parquet file, all of it"):
+        RowBlocks.of(tmp_path / "t.parquet")
+
+
+def test_arrays_of_objects_of_dask_are_refused(whole):
+    da = pytest.importorskip("dask.array")
+    with pytest.raises(TypeError, match="source must be a Dask array of real numbers; got one of object"):
+        RowBlocks.of(da.from_array(whole.astype(object), chunks=whole.shape))
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_frames_of_loaders_have_their_columns_in_one_order(told):
+    """Columns in another order would be taken for others."""
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    whole, b = pandas.DataFrame(rng.standard_normal((40, 3)), columns=["u", "v", "w"]), rng.standard_normal(40)
+    words = {"rows": [20, 20], "columns": 3} if told else {}
+    atoms = fa.SignedOneHot(3)
+    turned = [lambda: whole[:20], lambda: whole[20:][["v", "u", "w"]]]
+    with pytest.raises(ValueError, match=r"same columns in the same order; got '[uv]' and '[uv]'"):
+        fa.fit(fa.RowBlocks(turned, engine="serial", **words), b, atoms=atoms, k=1)
+    M = fa.RowBlocks([lambda: whole[:20], lambda: whole[20:]], engine="serial", **words)
+    alone = fa.fit(whole.to_numpy(), b, atoms=atoms, k=1)
+    assert fa.fit(M, b, atoms=atoms, k=1).loss == pytest.approx(alone.loss, rel=1e-12)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,11 +19,11 @@ from fewatoms.io.endings import IMAGES, PathLikeStr, ending, input_file
 from fewatoms.io.memory import afford
 from fewatoms.io.records import Stack
 from fewatoms.io.refused import Refused, borrowed, fitting, found, reading
+from fewatoms.whole import natural
 
 GREYS = {"1": "L", "L": "L", "LA": "L", "La": "L", "I": "I", "F": "F", "I;16": "I;16", "I;16L": "I;16", "I;16B": "I;16"}
 BYTES = {"L": np.uint8, "RGB": np.uint8, "I;16": np.uint16, "I": np.int32, "F": np.float32}
 PICTURES = ("PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP", "PPM")  # no others: of some the decoder is another program
-DIGITS = re.compile(r"(\d+)", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -53,12 +52,6 @@ def read_stack(path: PathLikeStr) -> Stack:
     if kind == ".npz":
         return _of_archive(Archive(file, source))
     return _decoded(source, list(_in_file(file, source)))
-
-
-def natural(name: str) -> tuple[tuple[int, int, str], ...]:
-    """The order of names in which numbers count as numbers."""
-    pieces = DIGITS.split(name.casefold())
-    return tuple((0, int(piece), "") if place % 2 else (1, 0, piece) for place, piece in enumerate(pieces))
 
 
 def _in_folder(folder: Path, source: str) -> Iterator[Frame]:

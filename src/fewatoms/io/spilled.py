@@ -19,6 +19,7 @@ from fewatoms.io.endings import FEATHER, PARQUET, TEXTS, PathLikeStr, ending, in
 from fewatoms.io.entries import MERGED, Parts, Three, columns_chosen, text_parts, typed_parts, whole_parts
 from fewatoms.io.memory import free
 from fewatoms.io.refused import Refused
+from fewatoms.whole import natural_path
 
 BATCH = 1 << 20  # of a file, and of what was spilled: what bounds memory
 TABULAR = (*PARQUET, *FEATHER, *TEXTS)
@@ -77,15 +78,15 @@ class Spilled:
 
 
 def files_of(source: PathLikeStr | Sequence[PathLikeStr]) -> list[Path]:
-    """The files that are meant: one, those of a list, or all of a folder, by name."""
+    """The files that are meant: one, those of a list, or all of a folder, in the natural order of their names."""
     if not isinstance(source, str | os.PathLike):
         paths = [path for one in source for path in files_of(one)]
     elif Path(source).is_dir():
         folder = Path(source)
-        paths = sorted(p for p in folder.rglob("*") if p.suffix.lower() in (*PARQUET, *FEATHER) and _seen(p, folder))
+        paths = [p for p in folder.rglob("*") if p.suffix.lower() in (*PARQUET, *FEATHER) and _seen(p, folder)]
         if not paths:
             raise Refused(f"{source} must have files in it that end in {listed((*PARQUET, *FEATHER))}; it has none")
-        return paths
+        return sorted(paths, key=natural_path)
     else:
         paths = [Path(source)]
     if not paths:

@@ -184,6 +184,14 @@ class Loss(ABC):
             raise TypeError(f"loss must be LeastSquares with Sampling(..., background={background:g}); got {self!r}")
         return self
 
+    def check_rows(self, rows: int, arrays: bool) -> None:
+        """Refuse data of so many rows that this loss does not go with: other than its weights are for, or, for all but
+        squares, data that stand in for an array without being one."""
+        if self.weights is not None and self.weights.size != rows:
+            raise ValueError(f"weights of the loss must have {rows} entries, one per row of M; got {self.weights.size}")
+        if not (arrays or self.squares):
+            raise TypeError(f"loss must be LeastSquares() where data stay in blocks, as entries do; got {self!r}")
+
     def clip(self, y: FloatArray) -> FloatArray:
         """A point of dom f* near y: y itself if it lies there, else one between it and grad f(0), which does.
 

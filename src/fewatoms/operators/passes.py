@@ -7,7 +7,7 @@ time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,22 +26,40 @@ READ_AT_MOST = 50_000_000  # numbers of some rows that are read into memory
 
 @dataclass(eq=False)
 class Told:
-    """The shape that a block is said to have; None where the first look at it has to tell."""
+    """What a block is said to be; what nobody has said the first look at it has to tell.
+
+    shape : None until then
+    called : what its columns are called, if it is a frame: one list for all blocks of a matrix, as far as they are
+        loaded in one process, and empty until the first has come
+    """
 
     shape: tuple[int, int] | None = None
+    called: list[list[object]] = field(default_factory=list)
 
 
 def ready(block: Foreign, told: Told) -> Foreign:
     """A block as it is worked with, whatever was loaded: rows of real numbers, in single or double precision."""
-    block = _numbers(block)
+    frame = None if sp.issparse(block) else frames.framed("M", block)
+    if frame is not None:
+        _refuse_others(frame.labels, told.called)
+    block = _numbers(block, frame)
     told.shape = told.shape or sizes(block)
     if block.shape != told.shape:
         raise ValueError(f"a block of rows must have the shape {told.shape} that was told of it; got {block.shape}")
     return block
 
 
-def _numbers(block: Foreign) -> Foreign:
-    frame = None if sp.issparse(block) else frames.framed("M", block)
+def _refuse_others(labels: list[object], called: list[list[object]]) -> None:
+    """Columns of frames are told apart by their places: in another order they would be taken for others."""
+    if not called:
+        called.append(labels)
+    elif labels != called[0]:
+        i = next((i for i, (a, b) in enumerate(zip(labels, called[0], strict=False)) if a != b), None)
+        told = f"got {len(labels)} and {len(called[0])}" if i is None else f"got {labels[i]!r} and {called[0][i]!r}"
+        raise ValueError(f"blocks of rows that are frames must have the same columns in the same order; {told}")
+
+
+def _numbers(block: Foreign, frame: frames.Frame | None) -> Foreign:
     _checks.unmasked("blocks of rows", block)
     block = block.tocsr() if sp.issparse(block) else np.asarray(block if frame is None else frame.numbers())
     if block.dtype.kind not in "biufc":

@@ -76,8 +76,8 @@ class RowBlocks(Operator):
         ----------
         source : array, memory map, sparse matrix, str, path, Dask array or frame, Zarr array, or list
             A .npy file is mapped, not read; a Parquet file is read a row group at a time, and so is a folder of them; a
-            folder of .npy files holds rows one below the other, in the order of their names. A list holds such things,
-            or functions without arguments that return a block each.
+            folder of .npy files holds rows one below the other, in the natural order of their names (2.npy before
+            10.npy). A list holds such things, or functions without arguments that return a block each.
         engine, keep
             As for the class.
         """

@@ -17,6 +17,7 @@ from fewatoms._types import Array, Foreign
 from fewatoms.engines import DelayedBlock, Loader
 from fewatoms.names import Names, of_labels
 from fewatoms.operators.passes import Told
+from fewatoms.whole import natural_path
 
 BLOCK_BYTES = 1 << 26  # of one block, roughly: a few are worked on at a time
 SOURCES = (
@@ -50,9 +51,10 @@ def told_of(loaders: Sequence[Loader], rows: Sequence[int] | None, columns: int 
     if rows is not None and len(rows) != len(loaders):
         raise ValueError(f"rows must tell a number for each of {len(loaders)} loaders; got {len(rows)}")
     counts = None if rows is None else [_checks.integer("rows", count, 0) for count in rows]
+    called: list[list[object]] = []
     if counts is None or width is None:
-        return [Told() for _ in loaders]
-    return [Told((count, width)) for count in counts]
+        return [Told(None, called) for _ in loaders]
+    return [Told((count, width), called) for count in counts]
 
 
 def read(source: Foreign) -> Source:
@@ -112,16 +114,29 @@ def _named(path: Path) -> Source:
             import zarr
 
             return read(zarr.open_array(str(path), mode="r"))
-        for suffix, opened in ((".parquet", _parquet), (".npy", _files_of_arrays)):
-            found = sorted(path.rglob(f"*{suffix}"))
-            if found:
-                return opened(found)
+        return _folder(path)
     raise ValueError(f"source must be {SOURCES}; got {str(path)!r}")
+
+
+def _folder(path: Path) -> Source:
+    """All files of a folder, in the natural order of their names: part.2.parquet is before part.10.parquet, as Dask has
+    it. Their rows belong to those of b, so that files of two kinds have no order."""
+    arrays, tables = (sorted(path.rglob(f"*{suffix}"), key=natural_path) for suffix in (".npy", ".parquet"))
+    if arrays and tables:
+        raise ValueError(
+            f"source must be a folder of files of one kind; {str(path)!r} has {arrays[0].name} and {tables[0].name}"
+        )
+    if not arrays and not tables:
+        raise ValueError(f"source must be {SOURCES}; the folder {str(path)!r} has no .npy or .parquet files in it")
+    return _files_of_arrays(arrays) if arrays else _parquet(tables)
 
 
 def mapped(name: str) -> Array:
     """A .npy file as a memory map, read as data alone."""
-    found = np.load(name, mmap_mode="r", allow_pickle=False)
+    try:
+        found = np.load(name, mmap_mode="r", allow_pickle=False)
+    except ValueError as error:
+        raise ValueError(f"{name} must be a .npy file of numbers, all of it: {error}") from error
     if found.ndim != 2:
         raise ValueError(f"{name} must hold a matrix (2 axes); got shape {found.shape}")
     return found
@@ -142,8 +157,22 @@ class Mapped:
         self.name = name
 
     @cached_property
+    def _opened(self) -> tuple[Array, tuple[int, ...]]:
+        stamp = self._stamp()
+        return mapped(self.name), stamp
+
+    def _stamp(self) -> tuple[int, ...]:
+        found = os.stat(self.name)
+        return found.st_ino, found.st_size, found.st_mtime_ns
+
+    @property
     def whole(self) -> Array:
-        return mapped(self.name)
+        """Refused where the file was written again meanwhile: a map shows other numbers then, or ends the process
+        where there are none any more."""
+        found, stamp = self._opened
+        if self._stamp() != stamp:
+            raise ValueError(f"{self.name} must stay as it is while it is mapped; it was written again")
+        return found
 
     def __reduce__(self) -> tuple[type[Mapped], tuple[str]]:
         return Mapped, (self.name,)
@@ -172,13 +201,9 @@ def _joined(parts: Sequence[Source], called: Sequence[str]) -> Source:
 
 def _parquet(paths: Sequence[Path]) -> Source:
     """Row groups of all files; columns are those of the first."""
-    try:
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise ImportError("Parquet files are read by pyarrow: pip install 'fewatoms[parquet]'") from error
     parts, called, names = [], [], None
     for path in paths:
-        with pq.ParquetFile(path) as file:
+        with _opened(path) as file:
             own, meta = file.schema_arrow.names, file.metadata
             names = names or own
             if own != names:
@@ -193,11 +218,21 @@ def _parquet(paths: Sequence[Path]) -> Source:
     return whole
 
 
+def _opened(path: str | Path) -> Foreign:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise ImportError("Parquet files are read by pyarrow: pip install 'fewatoms[parquet]'") from error
+    try:
+        return pq.ParquetFile(path)
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"{path} must be a Parquet file, all of it: {error}") from error
+
+
 def _row_group(name: str, i: int) -> Foreign:
     """One row group."""
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(name) as file:
+    with _opened(name) as file:
         return file.read_row_group(i)
 
 
@@ -210,6 +245,8 @@ def _of_dask(source: Foreign) -> Source:
         return Source([DelayedBlock(part) for part in source.to_delayed()], None, len(source.columns), names)
     if not hasattr(source, "chunks") or source.ndim != 2:
         raise ValueError(f"source must be a Dask array of 2 axes, or a Dask frame; got {_checks.came(source)}")
+    if source.dtype.kind not in "biufc":
+        raise TypeError(f"source must be a Dask array of real numbers; got one of {source.dtype}")
     whole = source.rechunk({1: -1}) if len(source.chunks[1]) > 1 else source
     counts, blocks = list(whole.chunks[0]), list(whole.to_delayed()[:, 0])
     known = not any(np.isnan(count) for count in counts)

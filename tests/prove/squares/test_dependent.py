@@ -68,3 +68,15 @@ def test_coefficients_that_must_not_be_negative(apart):
     assert least(M, b, 2) < 0.1 * float(b @ b)
     assert told.lower <= least(M, b, 2) * (1 + 1e-9)
     assert told.upper <= least(M, b, 2) * (1 + 1e-3)
+
+
+def test_choices_that_explain_nearly_all_are_seen_in_their_columns():
+    """Their objective is the rounding of M'M; nothing below 0 is told, and nothing above what there is."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        M = rng.standard_normal((12, 5))
+        M[:, 1] = M[:, 0] + 3e-3 * rng.standard_normal(12)
+        b = 1e3 * (M[:, 1] - M[:, 0]) + rng.choice([0.0, 1e-7]) * rng.standard_normal(12)
+        told = searched(in_the_dark(M, b, atoms=fa.SignedOneHot(5), k=2)).final()
+        assert 0.0 <= told.lower <= least(M, b, 2) + 1e-28 * float(b @ b)
+        assert told.upper >= least(M, b, 2)

@@ -17,7 +17,7 @@ from fewatoms.relaxations import P1, P3
 from fewatoms.retrieval.forms import Semiforms, semiforms, slope_of
 
 DOWNWARD = 0.2  # from one penalty to the next, until one is below the bound
-HALVINGS = 16  # of penalties, on the way to the one that goes with a bound
+HALVED_PENALTIES = 16  # of penalties, on the way to the one that goes with a bound
 AT_BOUND = 0.02  # relative; losses this close to a bound are at it
 
 
@@ -85,7 +85,7 @@ class Relaxed:
         if self.problem.loss.squares:
             return barrier.bounded(self.forms, math.sqrt(2 * alpha))
         low, high, best, most = 0.0, self.top, None, -math.inf
-        for _ in range(HALVINGS):  # the loss rises with the penalty
+        for _ in range(HALVED_PENALTIES):  # the loss rises with the penalty
             lam = math.sqrt(low * high) if low else DOWNWARD * high
             found = barrier.penalised(self.forms, lam)
             if found is None or not found.solved:

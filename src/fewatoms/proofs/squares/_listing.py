@@ -24,7 +24,7 @@ from fewatoms.proofs.squares._newton import solved
 from fewatoms.proofs.squares._visit import Space
 
 NOTHING_LEFT = 1e-11  # what is left of a unit column of which M'M says no more
-BLURRED = 1e-3  # of rounding times the inverse of M'M, from which on signs of coefficients are not to be trusted
+INDISTINCT = 1e-3  # of rounding times the inverse of M'M, from which on signs of coefficients are not to be trusted
 ALL_DONE, MORE, NEAR_TARGET = 0, 1, 2
 
 
@@ -128,7 +128,7 @@ def worth_fitting(space: Space, taken: Array, n: int, x: FloatArray) -> int:
 
 def promising(space: Space, taken: Array, n: int, held: int, inverse: float) -> bool:
     """Whether a choice whose fit is below the target may be so within its box too."""
-    blurred = not space.off * inverse < BLURRED
+    blurred = not space.off * inverse < INDISTINCT
     return held > 0 or blurred or worth_fitting(space, taken, n, np.empty(n)) > 0
 
 

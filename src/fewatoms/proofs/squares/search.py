@@ -247,7 +247,11 @@ class SquaresSearch(Search, Keeper):
 
     def better(self, upper: float, places: IntArray) -> None:
         """A choice that may be the best so far."""
+        called = self.table.called(places)
+        if not upper < self.upper or np.array_equal(called, self.question.best):  # whose own figure is rounded upwards
+            return
+        upper = max(upper, self.table.fitted(places))  # M'M knows less of choices that explain nearly all
         upper = above(upper, 64) + 1e-13 * self.table.bb
         if upper < self.upper * (1.0 - 1e-12):
-            self.upper, self.best = upper, self.table.called(places)
+            self.upper, self.best = upper, called
             self.target = self.question.enough(upper)
