@@ -90,6 +90,7 @@ def _page(found: dict[str, Record], standing: dict[str, list[Compared]]) -> str:
         "![What is judged, ours over the best peer's](_static/results/quality.svg)",
         "## Part by part",
         _short(found, standing),
+        *_already(found),
         "## How to read this",
         "Made by `python -m benchmarks page` from the files in `benchmarks/results`, which `make bench` measures. "
         "Nothing here is written by hand.",
@@ -228,6 +229,20 @@ def _short(found: dict[str, Record], standing: dict[str, list[Compared]]) -> str
                 judged = ", ".join(j for j in part["judged"] if any(f.figure == j for f in some))
                 rows.append([_link(part["name"]), part["title"], judged or "-", *_counted(some)])
     return table(["part", "what", "judged by", *COLUMNS], rows)
+
+
+def _already(found: dict[str, Record]) -> list[str]:
+    """How often the answer of `fit` was proven to be the best, by part and by how it was asked."""
+    rows = []
+    for part in (part for record in found.values() for part in record["parts"]):
+        for who in dict.fromkeys(a["who"] for a in part["answers"] if a["figures"].get("already") is not None):
+            some = [a for a in part["answers"] if a["who"] == who and a["figures"].get("already") is not None]
+            times = [sum(round(a["figures"][name] * a["draws"]) for a in some) for name in ("proven", "already")]
+            rows.append([_link(part["name"]), who, str(sum(a["draws"] for a in some)), *map(str, times)])
+    if not rows:
+        return []
+    columns = ["part", "who", "questions", "decided within 1e-4", "the answer of `fit` was the best"]
+    return ["## How often the answer was the best already", table(columns, rows)]
 
 
 def _block(found: dict[str, Record], areas: dict[str, list[Compared]]) -> str:

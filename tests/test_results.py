@@ -183,6 +183,22 @@ def test_a_page_is_made_of_files_alone(tmp_path):
         page.files(tmp_path / "nothing")
 
 
+def test_how_often_the_answer_was_the_best_is_counted(tmp_path):
+    answers = [
+        {**answer("a", "fewatoms", 1.0, proven=1.0, already=0.75), "draws": 4},
+        {**answer("b", "fewatoms", 1.0, proven=0.5, already=0.5), "draws": 2},
+        {**answer("b", "A", 1.0, proven=1.0), "draws": 2},
+    ]
+    kept.write(tmp_path, kept.document("vectors", [part(*answers, judged=("proven",))]))
+    text = page.files(tmp_path)[page.PAGE]
+    rows = text.partition("## How often the answer was the best already")[2].partition("\n## ")[0].splitlines()
+    assert [row for row in rows if "vectors.made" in row] == [
+        "| [vectors.made](results/vectors.md#vectorsmade) | fewatoms | 6 | 5 | 4 |"
+    ]
+    kept.write(tmp_path, kept.document("vectors", [part(answer("a", "fewatoms", 1.0, misfit=0.1))]))
+    assert "the best already" not in page.files(tmp_path)[page.PAGE]
+
+
 QUICKLY = kept.Conditions({"quick": True}, 3.0, (0.1, 0.2))
 
 
