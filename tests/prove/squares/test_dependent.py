@@ -1,7 +1,7 @@
 """Columns that are nearly one another: what lies between them is theirs, and no list of choices may pass it over."""
 
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 import pytest
@@ -80,3 +80,19 @@ def test_choices_that_explain_nearly_all_are_seen_in_their_columns():
         told = searched(in_the_dark(M, b, atoms=fa.SignedOneHot(5), k=2)).final()
         assert 0.0 <= told.lower <= least(M, b, 2) + 1e-28 * float(b @ b)
         assert told.upper >= least(M, b, 2)
+
+
+def test_a_column_that_is_another_over_again_up_to_rounding_is_one_of_them():
+    """As the square of a feature with two values is beside an intercept, where each is rounded by itself: no shift of
+    the diagonal helps, and choices are too many to be listed."""
+    X, y = pytest.importorskip("sklearn.datasets").load_diabetes(return_X_y=True)
+    M = np.column_stack([X, *(X[:, i] * X[:, j] for i, j in combinations_with_replacement(range(10), 2))])
+    again = 10 + list(combinations_with_replacement(range(10), 2)).index((1, 1))
+    M[:, again] *= 1 + 1e-14 * np.random.default_rng(0).standard_normal(len(M))
+    bounds = []
+    for columns in (M, np.delete(M, again, axis=1)):
+        atoms = fa.SignedOneHot(columns.shape[1])
+        proof = fa.prove(fa.fit(columns, y, atoms=atoms, k=8, free="intercept"), seconds=60)
+        assert proof.proven
+        bounds.append(proof.lower)
+    assert bounds[0] == pytest.approx(bounds[1], rel=1e-9)

@@ -19,7 +19,7 @@ from fewatoms.rounding import UNIT
 MOST_LISTED = 10**8  # choices that are listed at most
 A_CHOICE, A_ROW = 1.5e-9, 4e-9  # seconds for the last atom of a choice; for an atom of a row before it
 WIDEST = 300  # atoms for leaps and bounds at most
-TWINS_APART = 2e-14  # distance between unit columns that are one column but for rounding
+TWINS_APART = 1e-12  # distance between unit columns that are one column but for rounding in the numbers given
 NEARLY_TWINS = 1e-10  # products of unit columns below 1, where their distance is looked at
 AT_ONCE_IN_FITS = 2e7  # numbers of inverses that are looked at between two looks at the clock
 DISTORTED = 1e-4  # what rounding may change the costs of removals by at most; beyond, columns are too dependent
